@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands: work that a process asks for and that completes later.
+ *
+ * A step yields a command; the runtime calls the handler registered for it; the process gets one
+ * completion event. The handler may complete at once, later, or from any thread. */
+#ifndef SKUA_COMMAND_H
+#define SKUA_COMMAND_H
+
+#include <skua/error.h>
+#include <skua/payload.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* The right to complete one yield, once. A plain value: keep it as long as you like. */
+typedef struct skua_completion {
+    skua_pid process;
+    uint64_t call;
+} skua_completion;
+
+typedef struct skua_command {
+    uint32_t id;
+    skua_runtime *runtime;
+    skua_completion completion;
+    skua_payload input; /* take it out to keep it; what is left is dropped after the handler */
+} skua_command;
+
+/* What a handler returns when it will complete the command later. */
+#define SKUA_PENDING 1
+
+/* Carries out a command. Returns 0 and the result in *result (empty at the call) if it is done; a
+ * negative error if it failed; SKUA_PENDING if skua_command_complete will be, or already was,
+ * called for it.
+ * Threads: the worker of the yielding process, after its step.      Blocks: must not.
+ * May call every skua_ function that does not wait. */
+typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);
+
+typedef struct skua_handler {
+    const char *name;
+    skua_handler_fn *run;
+    void *arg;
+} skua_handler;
+
+/* Registers the handler of a command. Ids 0 to 255 are the fastest to find.
+ * Borrows: handler; keeps its name and arg until the runtime is destroyed.
+ * Threads: one at a time, before start.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null runtime, handler or run); SKUA_E_COMMAND_EXISTS;
+ *          SKUA_E_FROZEN; SKUA_E_NO_MEMORY. */
+SKUA_API SKUA_NODISCARD int skua_command_register(skua_runtime *runtime, uint32_t id,
+                                                  const skua_handler *handler);
+
+/* Completes a command: its process gets a completion event with `error` and `result`. A completion
+ * that comes too late, or a second one, changes nothing: it is counted and its result dropped.
+ * Takes:   result, always.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null runtime, or error is positive); SKUA_E_FOREIGN_PID; SKUA_E_LATE. */
+SKUA_API int skua_command_complete(skua_runtime *runtime, skua_completion completion, int error,
+                                   skua_payload result);
+
+SKUA_END_DECLS
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Errors. A function that can fail returns an int: 0 is success, a negative number one of the
+ * errors below. A process may fail with any negative number; numbers at or below
+ * SKUA_E_USER are never used by Skua itself. */
+#ifndef SKUA_ERROR_H
+#define SKUA_ERROR_H
+
+#include <skua/export.h>
+
+/* X(name, value, text) */
+#define SKUA_ERROR_MAP(X)                                                                          \
+    X(INVALID, -5001, "an argument is null, zero or out of range")                                 \
+    X(NO_MEMORY, -5002, "out of memory")                                                           \
+    X(NO_PROCESS, -5003, "no such process: it has finished or never existed")                      \
+    X(FOREIGN_PID, -5004, "the process belongs to another runtime")                                \
+    X(PROCESS_LIMIT, -5005, "the runtime has as many processes as its configuration allows")       \
+    X(MAILBOX_FULL, -5006, "the mailbox of the receiving process is full")                         \
+    X(PAYLOAD_SIZE, -5007, "the payload is larger than the runtime's configuration allows")        \
+    X(UNKNOWN_METHOD, -5008, "the process type has no such method")                                \
+    X(UNKNOWN_COMMAND, -5009, "no handler is registered for this command")                         \
+    X(COMMAND_EXISTS, -5010, "a handler is already registered for this command")                   \
+    X(FROZEN, -5011, "commands can be registered only before the runtime is started")              \
+    X(NOT_STARTED, -5012, "the runtime has not been started")                                      \
+    X(STARTED, -5013, "the runtime has already been started")                                      \
+    X(STOPPED, -5014, "the runtime is stopping or has stopped")                                    \
+    X(INSIDE_STEP, -5015, "this call would wait for the worker that it is made on")                \
+    X(TIMEOUT, -5016, "the time allowed has passed")                                               \
+    X(TERMINATED, -5017, "the process was ended from outside")                                     \
+    X(LATE, -5018, "the call was already completed or its process has ended")                      \
+    X(THREAD, -5019, "the system refused to create a thread")                                      \
+    X(STUCK, -5020, "a step or handler did not return, so its worker thread still runs")           \
+    X(BUSY, -5021, "the runtime still has running threads; stop it first")
+
+#define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
+enum { SKUA_ERROR_MAP(SKUA_ERROR_ENUM) };
+#undef SKUA_ERROR_ENUM
+
+#define SKUA_E_USER (-10000)
+
+SKUA_BEGIN_DECLS
+
+/* The name of an error ("SKUA_E_TIMEOUT"), or "SKUA_E_?" for a number that is none of Skua's.
+ * Gives:   a static string.      Threads: any.      Blocks: never. */
+SKUA_API const char *skua_error_name(int error);
+
+/* What an error means, in one sentence without a full stop.
+ * Gives:   a static string.      Threads: any.      Blocks: never. */
+SKUA_API const char *skua_error_text(int error);
+
+SKUA_END_DECLS
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes: what they are made of, how they are started and ended, what they may do in a step.
+ *
+ * A process is a state machine. The runtime calls its step function with the events that have
+ * arrived; the step changes the state, sends, spawns, asks for commands ("yields") and says what
+ * it wants next. One worker at a time runs a process, so its state needs no lock. A step should
+ * be short and must not block: while it runs, its worker runs nothing else. */
+#ifndef SKUA_PROCESS_H
+#define SKUA_PROCESS_H
+
+#include <skua/error.h>
+#include <skua/payload.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* ---- events ---- */
+
+enum skua_event_type {
+    SKUA_EVENT_MESSAGE = 1,    /* sent by `from`, with `payload` */
+    SKUA_EVENT_COMPLETION = 2, /* the yield with `tag` ended: `error`, or 0 and `payload` */
+    SKUA_EVENT_CANCEL = 3,     /* please finish: `error` is the reason */
+};
+
+typedef struct skua_event {
+    uint32_t type; /* enum skua_event_type */
+    int32_t error;
+    uint64_t tag;
+    skua_pid from; /* messages: the sending process, or zero if sent from outside */
+    skua_payload payload;
+} skua_event;
+
+/* ---- process types ---- */
+
+/* Prepares a new process: `self` is zeroed memory of `state_size` bytes. `method` names the entry
+ * point and is never null. May take payloads out of `input`; what is left is dropped after it.
+ * Returns 0, or a negative error that the submit or spawn then returns; `close` is called on the
+ * state in that case too. May use `ctx`, but nobody can send to the process before init ends. */
+typedef int skua_init_fn(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                         size_t input_count);
+
+/* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival (none on its
+ * first step, or when it asked to continue and nothing came). May take payloads out of them; what
+ * is left is dropped after it. Writes what it wants into `out`; by default the process then waits
+ * for the next event. Returns 0, or a negative error with which the process ends at once (its
+ * yields of this step are dropped). */
+typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count,
+                         skua_step *out);
+
+/* Releases what the state holds. Called exactly once for every state that `init` was called on,
+ * whatever way the process ends; the memory itself belongs to the runtime. */
+typedef void skua_close_fn(void *self);
+
+/* A type must stay valid and unchanged until the last runtime that used it is destroyed. */
+typedef struct skua_process_type {
+    const char *name;
+    size_t state_size; /* bytes of state; up to 64 cost no allocation */
+    /* Entry points, ended by a null. Null: the one method "main". */
+    const char *const *methods;
+    skua_init_fn *init; /* null: the zeroed state is ready */
+    skua_step_fn *step;
+    skua_close_fn *close;   /* null: nothing to release */
+    uint32_t mailbox_limit; /* messages waiting at once; 0: the runtime's */
+} skua_process_type;
+
+/* No step gets more events than this; the rest come with the next one. */
+#define SKUA_EVENTS_PER_STEP 100
+
+/* ---- what a step may write ---- */
+
+/* The process wants to run again soon, with or without new events. */
+SKUA_API void skua_step_continue(skua_step *out);
+
+/* The process waits for any event (this is the default without yields). */
+SKUA_API void skua_step_idle(skua_step *out);
+
+/* The process waits for its yields (this is the default after a yield). Any event runs it; the
+ * difference to idle is what skua_process_info shows. */
+SKUA_API void skua_step_wait(skua_step *out);
+
+/* The process has finished with `result`. Yields of this step are still carried out; nobody hears
+ * of their completion.
+ * Takes:   result. */
+SKUA_API void skua_step_done(skua_step *out, skua_payload result);
+
+/* Asks for a command. Its end comes as a completion event with the same `tag`, exactly once per
+ * yield. Any number of yields may be outstanding, from this and earlier steps.
+ * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null out); SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY. On error there is
+ *          no yield and no completion. An unknown command is no error here: its completion says
+ *          SKUA_E_UNKNOWN_COMMAND. */
+SKUA_API int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload);
+
+/* ---- what a process may do in init and step: direct calls, on its own thread ---- */
+
+/* The process that runs. */
+SKUA_API skua_pid skua_context_self(const skua_context *ctx);
+
+/* The runtime it runs in. */
+SKUA_API skua_runtime *skua_context_runtime(const skua_context *ctx);
+
+/* Monotonic time in nanoseconds, the same throughout one step. */
+SKUA_API uint64_t skua_context_now(skua_context *ctx);
+
+/* A random number that depends only on the runtime's seed, the process, the number of the step
+ * and the number of the call within it. */
+SKUA_API uint64_t skua_context_random(skua_context *ctx);
+
+/* Sends a message, with the running process as `from`. Messages from one process to another arrive
+ * in the order they were sent.
+ * Takes:   payload, always.      Threads: worker (inside init or step).      Blocks: never.
+ * Returns: as skua_message_send. */
+SKUA_API int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload);
+
+/* Starts a process, as skua_process_submit does. It runs after this step at the earliest.
+ * Threads: worker (inside init or step). */
+SKUA_API int skua_context_spawn(skua_context *ctx, const skua_process_type *type,
+                                const char *method, skua_payload *input, size_t input_count,
+                                skua_pid *pid);
+
+/* Memory from the runtime's allocator, aligned for any type; not tied to the process.
+ * Gives:   memory to release with skua_context_free, or null if there is none. */
+SKUA_API void *skua_context_alloc(skua_context *ctx, size_t size);
+
+/* Releases memory of skua_context_alloc. `size` is what was asked for; null is ignored. */
+SKUA_API void skua_context_free(skua_context *ctx, void *pointer, size_t size);
+
+/* ---- from anywhere ---- */
+
+/* Starts a process: runs its init on this thread, then makes it visible and ready.
+ * `method` null means the type's first method. `pid` may be null; it is written before the process
+ * first runs.
+ * Takes:   the payloads of input, always (the array itself is borrowed).
+ * Threads: any.      Blocks: never (but runs the user's init).
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_UNKNOWN_METHOD; SKUA_E_PAYLOAD_SIZE; SKUA_E_PROCESS_LIMIT;
+ *          SKUA_E_NO_MEMORY; SKUA_E_NOT_STARTED; SKUA_E_STOPPED; what init returned. On error no
+ *          trace of the process stays. */
+SKUA_API SKUA_NODISCARD int skua_process_submit(skua_runtime *runtime,
+                                                const skua_process_type *type, const char *method,
+                                                skua_payload *input, size_t input_count,
+                                                skua_pid *pid);
+
+/* Ends a process: at once if it waits or is queued, after its step if that is running. Its `close`
+ * is called, its exit error is SKUA_E_TERMINATED. Returns before that has happened.
+ * Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS. */
+SKUA_API int skua_process_terminate(skua_runtime *runtime, skua_pid pid);
+
+/* Asks a process to finish: delivers a cancel event with `reason` in its `error`. Not subject to
+ * the mailbox limit. What the process does with it is its own affair.
+ * Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS; SKUA_E_NO_MEMORY. */
+SKUA_API int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason);
+
+/* How a process ended. */
+typedef struct skua_exit {
+    skua_pid pid;
+    const skua_process_type *type;
+    int error; /* 0: done; SKUA_E_TERMINATED; or what its step returned */
+    skua_payload result;
+} skua_exit;
+
+#define SKUA_FOREVER UINT64_MAX
+
+/* Waits until a process has ended and its close has returned. A process that ended before the call
+ * is SKUA_E_NO_PROCESS: to start one and wait for it without that race use skua_process_run.
+ * Gives:   *exit (may be null); drop its result. If several threads wait for one process, a result
+ *          that owns memory goes to one of them only, the others get an empty one.
+ * Threads: any but a worker's.      Blocks: yes.
+ * Returns: 0 (the process ended, see exit->error); SKUA_E_INVALID; SKUA_E_FOREIGN_PID;
+ *          SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT; SKUA_E_INSIDE_STEP. */
+SKUA_API SKUA_NODISCARD int skua_process_wait(skua_runtime *runtime, skua_pid pid,
+                                              uint64_t timeout_ns, skua_exit *exit);
+
+/* Starts a process and waits, for as long as it takes, until it has ended.
+ * Takes:   the payloads of input, always.      Gives: *exit (may be null), as skua_process_wait.
+ * Threads: any but a worker's.      Blocks: yes.
+ * Returns: 0 (the process ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit. */
+SKUA_API SKUA_NODISCARD int skua_process_run(skua_runtime *runtime, const skua_process_type *type,
+                                             const char *method, skua_payload *input,
+                                             size_t input_count, skua_exit *exit);
+
+enum skua_process_state {
+    SKUA_PROCESS_READY = 0,   /* queued to run */
+    SKUA_PROCESS_RUNNING = 1, /* a worker runs its step */
+    SKUA_PROCESS_BLOCKED = 2, /* waits for its yields */
+    SKUA_PROCESS_IDLE = 3,    /* waits for any event */
+};
+
+typedef struct skua_process_info {
+    skua_pid pid;
+    enum skua_process_state state;
+    uint64_t steps;
+    uint32_t mailbox_length; /* messages accepted and not yet handed to a step */
+    const char *type_name;
+} skua_process_info;
+
+/* A look at a process as it is at this moment; it may have moved on when the call returns.
+ * Gives:   *info.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS. */
+SKUA_API SKUA_NODISCARD int skua_process_info_read(skua_runtime *runtime, skua_pid pid,
+                                                   skua_process_info *info);
+
+/* "ready", "running", "blocked", "idle", or "?". */
+SKUA_API const char *skua_process_state_name(enum skua_process_state state);
+
+SKUA_END_DECLS
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* A runtime: create, register commands, start, use, stop, destroy. */
+#ifndef SKUA_RUNTIME_H
+#define SKUA_RUNTIME_H
+
+#include <skua/error.h>
+#include <skua/process.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+#define SKUA_WORKERS_MAX   256
+#define SKUA_PROCESSES_MAX ((uint32_t)1 << 26)
+
+/* Zero means the default, in every field. */
+typedef struct skua_runtime_config {
+    /* Worker threads; default: the CPUs this program may use, by its affinity mask and by the
+     * quota of its control group. At most SKUA_WORKERS_MAX. */
+    uint32_t worker_count;
+    /* Processes alive at once; default 2^24, at most SKUA_PROCESSES_MAX. Never exceeded; free
+     * places kept ready by workers (up to 1/64 of the limit) may make submit refuse a little
+     * earlier. Limits below 128 for each worker and one more are exact. */
+    uint32_t process_limit;
+    /* Messages waiting in one mailbox, for types that set no limit of their own; default 2^20. */
+    uint32_t mailbox_limit;
+    /* Bytes in one payload; default 2^30. */
+    size_t payload_limit;
+    /* Where skua_context_random and victim selection start; default 1. */
+    uint64_t seed;
+    /* Memory; default: the C library's. */
+    skua_alloc_fn *alloc;
+    void *alloc_arg;
+    /* Called once for every process that has ended, after its close. May take the result.
+     * Threads: the worker that ran the process.      Blocks: must not. */
+    void (*on_exit)(void *arg, skua_exit *exit);
+    void *on_exit_arg;
+    /* Called by skua_runtime_stop for every process that outlived the timeout, before it is ended.
+     * Threads: the one that called stop.      May call skua_ functions other than stop, wait, run
+     * and destroy. */
+    void (*on_survivor)(void *arg, const skua_process_info *info);
+    void *on_survivor_arg;
+} skua_runtime_config;
+
+/* Creates a runtime that has no threads yet.
+ * Borrows: config; null means all defaults.
+ * Gives:   *runtime, to be released with skua_runtime_destroy.
+ * Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
+SKUA_API SKUA_NODISCARD int skua_runtime_create(skua_runtime **runtime,
+                                                const skua_runtime_config *config);
+
+/* The configuration in force, with every default filled in.
+ * Gives:   *config.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID. */
+SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config);
+
+/* Starts the workers. From now on commands cannot be registered, processes can be submitted.
+ * Threads: any.      Blocks: briefly.
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD (nothing started, may
+ *          be tried again). */
+SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
+
+/* Stops the runtime. New processes are refused from now on; every process gets one cancel event
+ * (with SKUA_E_STOPPED as reason) and up to `timeout_ns` to finish; the others are reported to
+ * on_survivor and ended. A step that does not return cannot be ended: if one is still running
+ * 100 ms later, the call gives up on its thread and returns SKUA_E_STUCK; call stop again to wait
+ * for it. A runtime that has stopped cannot be started again; stopping it again returns 0.
+ * Threads: any but a worker's.      Blocks: yes, up to the timeout and what closing takes.
+ * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
+ *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */
+SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
+
+/* Releases a runtime that was never started or has stopped. No other thread may use it any more.
+ * Null is ignored.
+ * Threads: any but a worker's.      Blocks: never.
+ * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
+SKUA_API int skua_runtime_destroy(skua_runtime *runtime);
+
+SKUA_END_DECLS
+
+#endif

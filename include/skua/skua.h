@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Skua: processes for C. This header includes all the others. */
+#ifndef SKUA_SKUA_H
+#define SKUA_SKUA_H
+
+#include <skua/command.h>
+#include <skua/error.h>
+#include <skua/message.h>
+#include <skua/payload.h>
+#include <skua/process.h>
+#include <skua/runtime.h>
+#include <skua/stats.h>
+#include <skua/types.h>
+#include <skua/version.h>
+
+#endif

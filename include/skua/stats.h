@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What the scheduler has done so far. */
+#ifndef SKUA_STATS_H
+#define SKUA_STATS_H
+
+#include <skua/error.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* X(name): counters that only grow. Each worker has a set of its own; work done on threads that
+ * are not workers (submits, sends, late completions) is counted in the total alone. */
+#define SKUA_STATS_MAP(X)                                                                          \
+    X(spawned)          /* processes made visible */                                               \
+    X(finished)         /* processes ended and closed */                                           \
+    X(messages)         /* messages accepted */                                                    \
+    X(steps)            /* step calls */                                                           \
+    X(next_pops)        /* processes taken from the worker's next slot */                          \
+    X(local_pops)       /* processes taken from the worker's own deque */                          \
+    X(global_pops)      /* processes taken from the global queue */                                \
+    X(steal_attempts)   /* deques looked at as a thief */                                          \
+    X(steal_successes)  /* looks that brought something */                                         \
+    X(stolen)           /* processes they brought */                                               \
+    X(spills)           /* times the deque was full and half went to the global queue */           \
+    X(parks)            /* times the worker went to sleep */                                       \
+    X(wakes)            /* times it woke a sleeping worker */                                      \
+    X(searching_ns)     /* time spent looking for work */                                          \
+    X(late_completions) /* completions that came too late or twice */
+
+#define SKUA_STATS_FIELD(name) uint64_t name;
+typedef struct skua_stats {
+    SKUA_STATS_MAP(SKUA_STATS_FIELD)
+    uint64_t live; /* in the total: processes alive now; for one worker: 0 */
+} skua_stats;
+#undef SKUA_STATS_FIELD
+
+/* Reads the statistics. Safe while everything runs; counters read one after the other need not
+ * belong to the same instant.
+ * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1].
+ * Threads: any.      Blocks: never.
+ * Returns: the number of workers; SKUA_E_INVALID. */
+SKUA_API int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
+                             size_t capacity);
+
+SKUA_END_DECLS
+
+#endif
