@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static void *allocate(size_t size, size_t alignment)
+{
+    if (size >= HUGE_PAGE && alignment < HUGE_PAGE) {
+        alignment = HUGE_PAGE;
+    }
+    void *pointer;
+    if (posix_memalign(&pointer, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) !=
+        0) {
+        return NULL;
+    }
+    if (size >= HUGE_PAGE) {
+        /* A wish only: without huge pages everything works, with more page faults. */
+        (void)madvise(pointer, size, MADV_HUGEPAGE);
+    }
+    return pointer;
+}
+
+void *alloc_default(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
+{
+    (void)arg;
+    if (new_size == 0) {
+        free(pointer);
+        return NULL;
+    }
+    void *fresh = allocate(new_size, alignment);
+    if (fresh != NULL && pointer != NULL) {
+        memcpy(fresh, pointer, old_size < new_size ? old_size : new_size);
+        free(pointer);
+    }
+    return fresh;
+}
+
+void *alloc_take(const struct allocator *allocator, size_t size, size_t alignment)
+{
+    return allocator->function(allocator->arg, NULL, 0, size, alignment);
+}
+
+void *alloc_take_zeroed(const struct allocator *allocator, size_t size, size_t alignment)
+{
+    void *pointer = alloc_take(allocator, size, alignment);
+    if (pointer != NULL) {
+        memset(pointer, 0, size);
+    }
+    return pointer;
+}
+
+void *alloc_grow(const struct allocator *allocator, void *pointer, size_t old_size, size_t new_size,
+                 size_t alignment)
+{
+    return allocator->function(allocator->arg, pointer, old_size, new_size, alignment);
+}
+
+void alloc_give(const struct allocator *allocator, void *pointer, size_t size, size_t alignment)
+{
+    if (pointer != NULL) {
+        (void)allocator->function(allocator->arg, pointer, size, 0, alignment);
+    }
+}

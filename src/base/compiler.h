@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What the compiler must be told in its own words. */
+#ifndef SKUA_BASE_COMPILER_H
+#define SKUA_BASE_COMPILER_H
+
+#include <stddef.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NODISCARD   __attribute__((warn_unused_result))
+#define NOINLINE    __attribute__((noinline))
+
+/* Data written by different threads is kept this far apart. */
+#define CACHE_LINE    64
+#define CACHE_ALIGNED _Alignas(CACHE_LINE)
+
+#define CONTAINER_OF(pointer, type, member)                                                        \
+    ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
+
+#endif
