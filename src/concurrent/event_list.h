@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* A list that many threads push to and one takes whole, kept in the upper half of a 64-bit word.
+ * The lower half, the *tag*, belongs to the word's owner; a gate decides from it whether a push is
+ * admitted and what the tag becomes. One compare-exchange thus checks who owns the word, links the
+ * node and changes the tag: nothing can come between.
+ *
+ * Nodes are found by index in an object pool and linked newest first; the taker reverses them. A
+ * push never reads another node, and taking takes all, so a node that returns to the list between
+ * load and compare-exchange does no harm (no ABA).
+ *
+ * MO-event: a node's content is written before the compare-exchange of the push (release); the
+ * exchange of the take acquires it. The acquire half of the push matters when the gate made the
+ * pusher responsible for the owner: it then sees all that the owner did before it let go. */
+#ifndef SKUA_CONCURRENT_EVENT_LIST_H
+#define SKUA_CONCURRENT_EVENT_LIST_H
+
+#include <stdbool.h>
+
+#include "base/atomic.h"
+#include "concurrent/object_pool.h"
+
+#define EVENT_LIST_SHIFT 32
+
+static inline uint32_t event_list_first(uint64_t word)
+{
+    return (uint32_t)(word >> EVENT_LIST_SHIFT);
+}
+
+static inline uint32_t event_list_tag(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+static inline uint64_t event_list_word(uint32_t first, uint32_t tag)
+{
+    return (uint64_t)first << EVENT_LIST_SHIFT | tag;
+}
+
+/* Decides about a push to a word with *tag: false refuses it, otherwise *tag is the new tag. */
+typedef bool event_list_gate(uint32_t *tag, uint32_t arg);
+
+/* Pushes the node with index `index`, whose link is *next. Returns whether the gate admitted it, and
+ * the tag it decided on in *old_tag. Callers pass the gate as a constant, so that it is inlined. */
+static inline bool event_list_push_any(atomic_u64 *word, uint32_t index, uint32_t *next,
+                                       event_list_gate *gate, uint32_t arg, uint32_t *old_tag)
+{
+    uint64_t seen = load_relaxed(word); /* re-checked by the compare-exchange */
+    for (;;) {
+        uint32_t tag = event_list_tag(seen);
+        *old_tag = tag;
+        if (!gate(&tag, arg)) {
+            return false;
+        }
+        *next = event_list_first(seen);
+        if (cas_acq_rel_relaxed(word, &seen, event_list_word(index, tag))) { /* MO-event */
+            return true;
+        }
+    }
+}
+
+/* Takes all nodes and sets the tag; returns the word as it was. */
+static inline uint64_t event_list_take_owner(atomic_u64 *word, uint32_t tag)
+{
+    return exchange_acq_rel(word, event_list_word(OBJECT_NONE, tag)); /* MO-event */
+}
+
+/* Turns a taken list around, oldest first; `link_offset` is where a node keeps its link. */
+static inline uint32_t event_list_reverse(const struct object_pool *pool, uint32_t first,
+                                          size_t link_offset)
+{
+    uint32_t reversed = OBJECT_NONE;
+    while (first != OBJECT_NONE) {
+        char *node = object_pool_at(pool, first);
+        uint32_t *link = (uint32_t *)(void *)(node + link_offset);
+        const uint32_t next = *link;
+        *link = reversed;
+        reversed = first;
+        first = next;
+    }
+    return reversed;
+}
+
+#endif

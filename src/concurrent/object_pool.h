@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects of one size, found by a 32-bit index, that are never unmapped before the pool is: a stale
+ * index leads to some object of the same type, so a thread that arrives late reads something
+ * harmless and a compare-exchange on the object's own words tells it so. No epochs, no hazard
+ * pointers.
+ *
+ * Objects live in segments of 2 MiB; a directory of segment pointers is sized for the limit at the
+ * start. Growing adds a segment: nothing is copied, nobody waits but other growers.
+ *
+ * Each worker has a cache: two chains of up to `batch` free objects, linked through themselves.
+ * Taking and giving back touch only the cache; whole chains are exchanged with the pool under its
+ * lock, one exchange per `batch` objects at most. A pool whose limit is small has batch 0: its
+ * caches hold nothing back and the limit is exact.
+ *
+ * INV-20: an object is live, or in exactly one chain, or not yet made (index >= ready). */
+#ifndef SKUA_CONCURRENT_OBJECT_POOL_H
+#define SKUA_CONCURRENT_OBJECT_POOL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/alloc.h"
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define OBJECT_POOL_BATCH_MAX    64
+#define OBJECT_POOL_SEGMENT_SIZE ((size_t)2 << 20)
+
+/* Index 0 is never an object, so that it can mean "none". */
+#define OBJECT_NONE 0
+
+/* Lies inside a free object, at the pool's link_offset. */
+struct pool_link {
+    uint32_t next;       /* in this chain */
+    uint32_t next_chain; /* in a chain's first object, while the pool has it */
+};
+
+struct object_pool_shape {
+    uint32_t object_size; /* a power of two */
+    uint32_t link_offset;
+    uint32_t limit;       /* objects at most */
+    uint32_t cache_count; /* how many caches will share the limit */
+    /* Makes the first, free state of an object, before any index to it exists. */
+    void (*construct)(void *object, uint32_t index);
+};
+
+struct object_pool {
+    /* Written by init only. */
+    struct object_pool_shape shape;
+    const struct allocator *allocator;
+    uint32_t segment_shift;
+    uint32_t segment_count; /* entries in the directory */
+    uint32_t batch;
+    atomic_ptr *segments; /* each written once, under lock */
+    /* Indices below it are constructed. Written under lock. */
+    CACHE_ALIGNED atomic_u32 ready;
+    CACHE_ALIGNED pthread_mutex_t lock;
+    uint32_t chains; /* under lock: first objects of full chains */
+};
+
+struct object_chain {
+    uint32_t first;
+    uint32_t count;
+};
+
+struct pool_cache {
+    struct object_chain active;
+    struct object_chain spare; /* empty, or `batch` objects */
+};
+
+enum object_pool_result { OBJECT_POOL_OK, OBJECT_POOL_LIMIT, OBJECT_POOL_NO_MEMORY };
+
+NODISCARD bool object_pool_init(struct object_pool *pool, const struct allocator *allocator,
+                                const struct object_pool_shape *shape);
+void object_pool_deinit(struct object_pool *pool);
+
+/* Slow paths of taking and giving. */
+NODISCARD enum object_pool_result object_pool_refill(struct object_pool *pool,
+                                                     struct pool_cache *cache);
+void object_pool_put_away(struct object_pool *pool, struct pool_cache *cache);
+
+/* The object of an index that was handed out, or that object_pool_holds. */
+static inline void *object_pool_at(const struct object_pool *pool, uint32_t index)
+{
+    char *segment = load_relaxed(&pool->segments[index >> pool->segment_shift]); /* written once,
+        before the index was known to anybody: whoever brought it here ordered that */
+    const uint32_t within = index & ((UINT32_C(1) << pool->segment_shift) - 1);
+    return segment + (size_t)within * pool->shape.object_size;
+}
+
+/* Whether there is an object with this index, whoever made it up. */
+static inline bool object_pool_holds(struct object_pool *pool, uint32_t index)
+{
+    /* acquire MO-pool: pairs with the store that follows construction; makes the objects and the
+     * directory entry visible. seq_cst for the scan of shutdown (MO-stop). */
+    return index != OBJECT_NONE && index < load_seq_cst(&pool->ready);
+}
+
+static inline struct pool_link *object_pool_link(const struct object_pool *pool, void *object)
+{
+    return (struct pool_link *)(void *)((char *)object + pool->shape.link_offset);
+}
+
+/* Takes a free object for the cache's owner: its index is written to *index. */
+NODISCARD static inline enum object_pool_result
+object_pool_take(struct object_pool *pool, struct pool_cache *cache, uint32_t *index)
+{
+    if (UNLIKELY(cache->active.count == 0)) {
+        const enum object_pool_result result = object_pool_refill(pool, cache);
+        if (result != OBJECT_POOL_OK) {
+            return result;
+        }
+    }
+    *index = cache->active.first;
+    cache->active.first = object_pool_link(pool, object_pool_at(pool, *index))->next;
+    cache->active.count--;
+    return OBJECT_POOL_OK;
+}
+
+/* Gives an object back through the cache's owner. */
+static inline void object_pool_give(struct object_pool *pool, struct pool_cache *cache,
+                                    uint32_t index)
+{
+    object_pool_link(pool, object_pool_at(pool, index))->next = cache->active.first;
+    cache->active.first = index;
+    cache->active.count++;
+    if (UNLIKELY(cache->active.count >= pool->batch)) {
+        object_pool_put_away(pool, cache);
+    }
+}
+
+#endif

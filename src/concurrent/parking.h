@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Which workers sleep, which search, and how nobody sleeps through work.
+ *
+ * A worker is busy, searching or parked. New work wakes a parked worker only if none is searching
+ * (a searcher will find it), and a searcher that finds work while it was the last one looks after
+ * the rest before it starts. The two sides meet like this; the order of the steps is the algorithm:
+ *
+ *   publisher                                    parker
+ *   P1 make the work visible (seq_cst RMW)       S1 set own bit in `sleepers`
+ *   P2 load `searching`; not zero: done          S2 leave the search: `searching` - 1
+ *   P3 clear one bit in `sleepers` (claims it)   S3 look at every source of work again
+ *   P4 `searching` + 1 for the claimed worker    S4 nothing: sleep until the token comes
+ *   P5 hand it the token                            something: clear own bit, or, if it is gone,
+ *                                                   take the token that is coming
+ *
+ * Why no wake-up is lost (INV-10): all accesses to the two words, P1 and the loads of S3 are seq_cst,
+ * so there is one order of them all. If P2 reads zero but P3 finds no bit, every parker's S1 comes
+ * later, hence its S3 too, and S3 sees the work. If P2 reads not zero, some worker's S2 (or its
+ * leaving the search with work, which looks again in the same way) comes later, and so does its
+ * look. Weakening any one of P1, P2, S1, S2, S3 to acquire or release breaks it.
+ *
+ * The claim comes before `searching` is raised (P3, P4). The other way round loses wake-ups: a
+ * publisher that raises `searching`, finds nobody asleep and lowers it again has in between told
+ * another publisher that a searcher exists.
+ *
+ * INV-8: a token is given only by the thread that cleared the bit, so tokens and sleepers match.
+ * INV-9: `searching` counts the workers that search or were claimed; each will leave or park. */
+#ifndef SKUA_CONCURRENT_PARKING_H
+#define SKUA_CONCURRENT_PARKING_H
+
+#include <stdbool.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define PARKING_WORKERS_MAX 256
+#define PARKING_GROUP_BITS  64
+#define PARKING_GROUPS      (PARKING_WORKERS_MAX / PARKING_GROUP_BITS)
+
+/* What parking_claim_any returns when nobody needs to be woken. */
+#define PARKING_NOBODY (-1)
+
+struct parking {
+    CACHE_ALIGNED atomic_u32 searching;
+    CACHE_ALIGNED atomic_u64 sleepers[PARKING_GROUPS];
+    uint32_t worker_count;
+};
+
+void parking_init(struct parking *parking, uint32_t worker_count);
+
+/* P2 to P4. Returns the worker to hand the token to, or PARKING_NOBODY. */
+NODISCARD int parking_claim_any(struct parking *parking);
+
+/* P3 and P4 for one worker, whether or not anybody searches; false if it does not sleep. */
+NODISCARD bool parking_claim_worker(struct parking *parking, uint32_t worker);
+
+/* Becomes a searcher, unless there are enough: half of the workers that are awake. */
+NODISCARD bool parking_start_search(struct parking *parking);
+
+/* Leaves the search with work. Returns true if this was the last searcher, which then must look at
+ * every source (S3) and wake a worker if it sees something. */
+NODISCARD bool parking_end_search(struct parking *parking);
+
+/* S1 and S2. */
+void parking_announce(struct parking *parking, uint32_t worker, bool searching);
+
+/* S4, when S3 saw work. Returns true if the worker may go on, as a searcher; false if it was
+ * claimed meanwhile and must take its token first, which makes it a searcher as well. */
+NODISCARD bool parking_retract(struct parking *parking, uint32_t worker);
+
+/* A worker's token: 0 none, 1 given, 2 its worker sleeps for it. At most one is under way. */
+struct park_token {
+    CACHE_ALIGNED atomic_u32 word;
+};
+
+/* Sleeps until the token has been given, and takes it. */
+void park_token_take(struct park_token *token);
+
+/* Gives the token. Only after claiming its worker. */
+void park_token_give(struct park_token *token);
+
+#endif
