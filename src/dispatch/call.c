@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/call.h"
+
+void call_link(struct object_pool *events, struct process *process, uint32_t index)
+{
+    struct event_node *node = event_at(events, index);
+    node->as.call.next = process->calls;
+    if (process->calls != OBJECT_NONE) {
+        event_at(events, process->calls)->as.call.previous = index;
+    }
+    process->calls = index;
+}
+
+void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
+                 uint32_t index)
+{
+    const uint32_t previous = node->as.call.previous;
+    const uint32_t next = node->as.call.next;
+    if (previous != OBJECT_NONE) {
+        event_at(events, previous)->as.call.next = next;
+    } else if (process->calls == index) {
+        process->calls = next;
+    }
+    if (next != OBJECT_NONE) {
+        event_at(events, next)->as.call.previous = previous;
+    }
+    node->as.event.from = (skua_pid){0}; /* the links lay there */
+}
+
+void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struct process *process)
+{
+    uint32_t index = process->calls;
+    while (index != OBJECT_NONE) {
+        struct event_node *node = event_at(events, index);
+        /* Read before the claim: from then on a completer that won may do with the node what it
+         * likes, except that while the process is Running it can only be pushing it. */
+        const uint32_t next = node->as.call.next;
+        const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
+        if (call_claim(node, guard)) {
+            object_pool_give(events, cache, index);
+        }
+        index = next;
+    }
+    process->calls = OBJECT_NONE;
+}

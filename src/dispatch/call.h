@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Open calls: commands whose completion is still to come.
+ *
+ * Each yield has an event node from the start. While the command is carried out the node is an open
+ * call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion that the
+ * handler got names the node and the guard's value; whoever first takes the open bit off has won and
+ * owns the node (INV-7: a second or late completion changes nothing). The serial grows with every
+ * call that the node carries, so an old completion does not fit a later call.
+ *
+ * The winner is one of
+ *  - the worker, when the handler returned the result at once,
+ *  - a thread that calls skua_command_complete: it turns the node into a completion event and
+ *    pushes it to the process,
+ *  - the worker that ends the process: it gives the node back, and all later completions are late.
+ *
+ * A process lists its open calls. Only its worker touches the list: it adds after the handler said
+ * "pending" and removes when it delivers the completion.
+ *
+ * MO-guard: call_open releases the node's content with the guard; call_claim acquires it. */
+#ifndef SKUA_DISPATCH_CALL_H
+#define SKUA_DISPATCH_CALL_H
+
+#include <skua/command.h>
+
+#include "process/event.h"
+#include "process/process.h"
+
+#define CALL_OPEN       UINT32_C(1)
+#define CALL_SERIAL_ONE UINT32_C(2)
+
+/* Opens a call on a node whose tag is set; `owner` is the process. */
+static inline skua_completion call_open(struct event_node *node, uint32_t index, skua_pid owner)
+{
+    const uint32_t guard = (load_relaxed(&node->guard) + CALL_SERIAL_ONE) | CALL_OPEN;
+    node->as.call.type = SKUA_EVENT_COMPLETION;
+    node->as.call.previous = OBJECT_NONE;
+    node->as.call.next = OBJECT_NONE;
+    node->as.call.owner = owner;
+    store_release(&node->guard, guard); /* MO-guard */
+    return (skua_completion){.process = owner, .call = (uint64_t)index << 32 | guard};
+}
+
+/* Tries to win the call; false if somebody else has. */
+NODISCARD static inline bool call_claim(struct event_node *node, uint32_t guard)
+{
+    uint32_t expected = guard;
+    if ((guard & CALL_OPEN) == 0) {
+        return false; /* no call_open ever gave this */
+    }
+    return cas_acq_rel_relaxed(&node->guard, &expected, guard & ~CALL_OPEN); /* MO-guard */
+}
+
+static inline uint32_t call_index(skua_completion completion)
+{
+    return (uint32_t)(completion.call >> 32);
+}
+
+static inline uint32_t call_guard(skua_completion completion)
+{
+    return (uint32_t)completion.call;
+}
+
+/* Turns a call that was won into its completion event. */
+static inline void call_complete(struct event_node *node, int error, const skua_payload *result)
+{
+    node->as.event.error = error;
+    node->as.event.payload = *result;
+}
+
+/* Adds a call to the list of its process. */
+void call_link(struct object_pool *events, struct process *process, uint32_t index);
+
+/* Removes it again, if it is on the list, when its completion is delivered. */
+void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
+                 uint32_t index);
+
+/* Takes back all calls of a process that ends but is still Running, giving the nodes to `cache`. Those
+ * that a completer has just won stay its own: it will find the process closed, not before this has
+ * returned, and give the node back itself. */
+void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struct process *process);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* How many messages wait in a mailbox, and the limit on them.
+ *
+ * A sender reserves a place before it pushes and returns it if it could not push; the worker counts
+ * a message as consumed when it hands it to a step or drops it. Both counters belong to the slot
+ * and are never reset: reserved - consumed is the number of waiting messages plus the senders
+ * between reserving and pushing, in this process or, for a moment, in an earlier one of the slot.
+ * So the limit is never exceeded, whoever else sends; a sender may be refused a moment too early.
+ * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
+ *
+ * Relaxed: the counters carry no data, and each is exact by itself. */
+#ifndef SKUA_PROCESS_MAILBOX_H
+#define SKUA_PROCESS_MAILBOX_H
+
+#include "process/process.h"
+
+static inline uint32_t mailbox_length(struct process *process)
+{
+    const uint32_t consumed = load_relaxed(&process->consumed); /* first, so never negative */
+    const uint32_t reserved = load_relaxed(&process->reserved);
+    return reserved - consumed;
+}
+
+static inline void mailbox_unreserve_any(struct process *process)
+{
+    (void)fetch_sub_relaxed(&process->reserved, 1); /* counter */
+}
+
+NODISCARD static inline bool mailbox_reserve_any(struct process *process)
+{
+    const uint32_t reserved = fetch_add_relaxed(&process->reserved, 1); /* counter */
+    const uint32_t consumed = load_relaxed(&process->consumed);         /* too small at worst */
+    if (UNLIKELY(reserved - consumed >= load_relaxed(&process->mailbox_limit))) {
+        mailbox_unreserve_any(process);
+        return false;
+    }
+    return true;
+}
+
+static inline void mailbox_consume_owner(struct process *process, uint32_t count)
+{
+    store_relaxed(&process->consumed, load_relaxed(&process->consumed) + count); /* one writer */
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* The record of a process: one cache line, and one for small states.
+ *
+ *  field                   written by                              read by
+ *  word                    any thread, through state.h only        any thread
+ *  reserved                senders (process/mailbox.h)             senders, info
+ *  consumed                the worker that holds Running           senders, info
+ *  mailbox_limit, type     the spawner, before the first READY     any thread
+ *  queue                   whoever holds the Ready token           the same
+ *  slot                    the table, once                         any thread
+ *  state, backlog, calls   spawner, then the worker in Running     the same
+ *  progress                the worker that holds Running           info
+ *
+ * "Holds Running" means: moved the word to Running and has not moved it on. The word's acquire and
+ * release operations hand all the other fields from one holder to the next.
+ *
+ * Records are type-stable (object_pool.h): a thread with a stale PID may look at `word` and the
+ * counters of a later process, and learns from the generation in `word` that it came too late. */
+#ifndef SKUA_PROCESS_PROCESS_H
+#define SKUA_PROCESS_PROCESS_H
+
+#include <skua/process.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+#include "concurrent/global_queue.h"
+#include "concurrent/object_pool.h"
+
+#define PROCESS_INLINE_STATE 64
+
+/* Flags in the low bits of `progress`; the number of steps is above them. */
+#define PROCESS_CANCELLED  UINT64_C(1) /* has been given the cancel event of the shutdown */
+#define PROCESS_WATCHED    UINT64_C(2) /* some thread waits for its exit */
+#define PROCESS_CONTINUES  UINT64_C(4) /* its next step needs no event */
+#define PROCESS_WAITS      UINT64_C(8) /* it rests as Blocked, not as Idle */
+#define PROCESS_STEP_SHIFT 8
+#define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
+
+struct process {
+    CACHE_ALIGNED atomic_u64 word; /* see state.h */
+    atomic_u32 reserved;           /* messages ever admitted to this slot; see mailbox.h */
+    atomic_u32 consumed;           /* messages ever delivered or dropped */
+    union {
+        struct queue_link queue; /* while Ready and in the global queue */
+        struct pool_link free;   /* while Free */
+    } link;
+    _Atomic(const skua_process_type *) type;
+    void *state;
+    uint32_t slot;
+    uint32_t backlog; /* events taken from the word and not yet delivered, oldest first */
+    uint32_t calls;   /* open calls, in no order */
+    atomic_u32 mailbox_limit;
+    atomic_u64 progress;
+    CACHE_ALIGNED unsigned char inline_state[PROCESS_INLINE_STATE];
+};
+
+_Static_assert(sizeof(struct process) == 2 * CACHE_LINE, "one line, and one for the state");
+
+static inline struct process *process_of_link(struct queue_link *link)
+{
+    return CONTAINER_OF(link, struct process, link.queue);
+}
+
+static inline const skua_process_type *process_type(struct process *process)
+{
+    return load_relaxed(&process->type); /* written before READY; stale readers check the word */
+}
+
+static inline uint64_t process_progress(struct process *process)
+{
+    return load_relaxed(&process->progress); /* statistic; one writer */
+}
+
+static inline void process_set_progress(struct process *process, uint64_t progress)
+{
+    store_relaxed(&process->progress, progress); /* statistic; one writer */
+}
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/state.h"
+
+enum state_duty state_request(struct process *process, uint32_t generation, uint32_t requests)
+{
+    const bool wakes = (requests & (STATE_KILL | STATE_CANCEL)) != 0;
+    uint64_t seen =
+        load_seq_cst(&process->word); /* MO-stop: the scan must see what was published */
+    for (;;) {
+        const uint32_t before = event_list_tag(seen);
+        uint32_t tag = before;
+        if (!state_gate(&tag, generation)) {
+            return STATE_CLOSED;
+        }
+        tag = (wakes ? tag : before) | requests;
+        /* acq_rel MO-state, as for state_push. */
+        if (cas_acq_rel_relaxed(&process->word, &seen,
+                                event_list_word(event_list_first(seen), tag))) {
+            return wakes && state_is_waiting(before) ? STATE_ENQUEUE : STATE_DONE;
+        }
+    }
+}
+
+uint64_t state_begin_keep(struct process *process)
+{
+    const uint64_t before =
+        fetch_add_acq_rel(&process->word, STATE_RUNNING - STATE_READY); /* acquire MO-state */
+    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY);       /* INV-3, INV-4 */
+    if ((event_list_tag(before) & STATE_REQUESTS) == 0) {
+        return event_list_word(OBJECT_NONE, event_list_tag(before));
+    }
+    const uint64_t later = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_REQUESTS);
+    return event_list_word(OBJECT_NONE, event_list_tag(later));
+}
+
+uint32_t state_prepare(struct process *process)
+{
+    const uint32_t tag = state_peek(process); /* nobody else writes a Free word */
+    SKUA_ASSERT(state_of(tag) == STATE_FREE);
+    const uint32_t generation = state_generation(tag);
+    store_relaxed(
+        &process->word,
+        event_list_word(OBJECT_NONE, state_tag(generation, STATE_INIT))); /* not visible */
+    return generation;
+}
+
+bool state_free(struct process *process)
+{
+    const uint32_t tag = state_peek(process); /* nobody else writes Init or Complete */
+    SKUA_ASSERT(state_of(tag) == STATE_INIT || state_of(tag) == STATE_COMPLETE);
+    const uint32_t generation = state_generation(tag);
+    const bool reusable = generation < GENERATION_MAX;
+    const uint32_t next =
+        reusable ? state_tag(generation + 1, STATE_FREE) : state_tag(generation, STATE_COMPLETE);
+    store_release(&process->word, event_list_word(OBJECT_NONE, next)); /* MO-state */
+    return reusable;
+}

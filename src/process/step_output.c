@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "process/step_output.h"
+
+#include <stdalign.h>
+
+/* A burst of yields may leave a large array behind; this much is kept for the next one. */
+#define YIELDS_FIRST 16
+
+static size_t array_size(uint32_t capacity)
+{
+    return capacity * sizeof(struct yield);
+}
+
+static bool make_room(skua_step *out)
+{
+    if (LIKELY(out->yield_count < out->yield_capacity)) {
+        return true;
+    }
+    const uint32_t capacity = out->yield_capacity == 0 ? YIELDS_FIRST : 2 * out->yield_capacity;
+    struct yield *yields = alloc_grow(out->allocator, out->yields, array_size(out->yield_capacity),
+                                      array_size(capacity), alignof(struct yield));
+    if (yields == NULL) {
+        return false;
+    }
+    out->yields = yields;
+    out->yield_capacity = capacity;
+    return true;
+}
+
+static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const skua_payload *payload)
+{
+    uint32_t index;
+    if (UNLIKELY(skua_payload_size(payload) > out->payload_limit)) {
+        return SKUA_E_PAYLOAD_SIZE;
+    }
+    if (!make_room(out) ||
+        object_pool_take(out->events, out->event_cache, &index) != OBJECT_POOL_OK) {
+        return SKUA_E_NO_MEMORY;
+    }
+    event_at(out->events, index)->as.call.tag = tag;
+    out->yields[out->yield_count++] =
+        (struct yield){.command = command, .node = index, .payload = *payload};
+    return 0;
+}
+
+int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload)
+{
+    const int error = out == NULL ? SKUA_E_INVALID : append_yield(out, command, tag, &payload);
+    if (UNLIKELY(error != 0)) {
+        skua_payload_drop(&payload);
+    }
+    return error;
+}
+
+/* A result that a later call replaces must not be forgotten. */
+static void set_status(skua_step *out, enum step_status status)
+{
+    if (out == NULL) {
+        return;
+    }
+    if (out->status == STEP_DONE) {
+        skua_payload_drop(&out->result);
+    }
+    out->status = status;
+}
+
+void skua_step_continue(skua_step *out)
+{
+    set_status(out, STEP_CONTINUE);
+}
+
+void skua_step_idle(skua_step *out)
+{
+    set_status(out, STEP_IDLE);
+}
+
+void skua_step_wait(skua_step *out)
+{
+    set_status(out, STEP_WAIT);
+}
+
+void skua_step_done(skua_step *out, skua_payload result)
+{
+    set_status(out, STEP_DONE);
+    if (out == NULL) {
+        skua_payload_drop(&result);
+    } else {
+        out->result = result;
+    }
+}
+
+void step_output_discard(skua_step *out)
+{
+    for (uint32_t i = 0; i < out->yield_count; i++) {
+        skua_payload_drop(&out->yields[i].payload);
+        object_pool_give(out->events, out->event_cache, out->yields[i].node);
+    }
+    if (out->status == STEP_DONE) {
+        skua_payload_drop(&out->result);
+    }
+    step_output_reset(out);
+}
+
+void step_output_deinit(skua_step *out)
+{
+    alloc_give(out->allocator, out->yields, array_size(out->yield_capacity), alignof(struct yield));
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* What a step wants: its status and its yields. Each worker has one and uses it for every step. */
+#ifndef SKUA_PROCESS_STEP_OUTPUT_H
+#define SKUA_PROCESS_STEP_OUTPUT_H
+
+#include <skua/process.h>
+
+#include "base/alloc.h"
+#include "process/event.h"
+
+enum step_status { STEP_DEFAULT, STEP_CONTINUE, STEP_IDLE, STEP_WAIT, STEP_DONE };
+
+/* A command that was asked for. Its node will carry the completion; having it from the start means
+ * that nothing can fail after the yield was accepted. */
+struct yield {
+    uint32_t command;
+    uint32_t node;
+    skua_payload payload;
+};
+
+struct skua_step {
+    enum step_status status;
+    uint32_t yield_count;
+    uint32_t yield_capacity;
+    struct yield *yields;
+    skua_payload result; /* of STEP_DONE */
+    /* Set once, by the worker. */
+    const struct allocator *allocator;
+    struct object_pool *events;
+    struct pool_cache *event_cache;
+    size_t payload_limit;
+};
+
+static inline void step_output_reset(skua_step *out)
+{
+    out->status = STEP_DEFAULT;
+    out->yield_count = 0;
+}
+
+/* Takes back all yields and the result, if any. */
+void step_output_discard(skua_step *out);
+
+void step_output_deinit(skua_step *out);
+
+#endif
