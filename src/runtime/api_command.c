@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of skua/command.h. */
+#include <skua/command.h>
+
+#include "base/mutex.h"
+#include "runtime/runtime.h"
+#include "sched/deliver.h"
+#include "sched/worker.h"
+
+int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler *handler)
+{
+    if (runtime == NULL || handler == NULL || handler->run == NULL) {
+        return SKUA_E_INVALID;
+    }
+    mutex_lock(&runtime->sched.control); /* start freezes the registry */
+    const int error = registry_add(&runtime->registry, id, handler);
+    mutex_unlock(&runtime->sched.control);
+    return error;
+}
+
+int skua_command_complete(skua_runtime *runtime, skua_completion completion, int error,
+                          skua_payload result)
+{
+    if (runtime == NULL || error > 0) {
+        skua_payload_drop(&result);
+        return SKUA_E_INVALID;
+    }
+    return deliver_completion(&runtime->sched, worker_here(&runtime->sched), completion, error,
+                              &result);
+}

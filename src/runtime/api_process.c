@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of skua/process.h that are called from anywhere. */
+#include "base/monotonic.h"
+#include "process/payload.h"
+#include "runtime/runtime.h"
+#include "sched/deliver.h"
+#include "sched/inspect.h"
+#include "sched/spawn.h"
+#include "sched/watch.h"
+#include "sched/worker.h"
+
+int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                        skua_payload *input, size_t input_count, skua_pid *pid)
+{
+    if (runtime == NULL) {
+        payload_drop_all(input, input != NULL ? input_count : 0);
+        return SKUA_E_INVALID;
+    }
+    return spawn_process(&runtime->sched, worker_here(&runtime->sched),
+                         &(struct spawn_request){
+                             .type = type,
+                             .method = method,
+                             .input = input,
+                             .input_count = input_count,
+                             .pid = pid,
+                         });
+}
+
+int skua_process_terminate(skua_runtime *runtime, skua_pid pid)
+{
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    return deliver_request(&runtime->sched, worker_here(&runtime->sched), pid, STATE_KILL);
+}
+
+int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
+{
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    return deliver_cancel(&runtime->sched, worker_here(&runtime->sched), pid, reason);
+}
+
+int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
+{
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    struct scheduler *sched = &runtime->sched;
+    if (worker_here(sched) != NULL) {
+        return SKUA_E_INSIDE_STEP;
+    }
+    const uint64_t deadline = monotonic_deadline(timeout_ns);
+    struct watcher watcher = {.pid = pid, .exit = exit};
+    watch_add(sched, &watcher);
+    const int error = deliver_request(sched, NULL, pid, STATE_WATCHED);
+    if (error != 0) {
+        watch_remove(sched, &watcher);
+        return error;
+    }
+    return watch_wait(sched, &watcher, deadline);
+}
+
+int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                     skua_payload *input, size_t input_count, skua_exit *exit)
+{
+    if (runtime == NULL || worker_here(&runtime->sched) != NULL) {
+        payload_drop_all(input, input != NULL ? input_count : 0);
+        return runtime == NULL ? SKUA_E_INVALID : SKUA_E_INSIDE_STEP;
+    }
+    struct watcher watcher = {.exit = exit};
+    const int error = spawn_process(&runtime->sched, NULL,
+                                    &(struct spawn_request){
+                                        .type = type,
+                                        .method = method,
+                                        .input = input,
+                                        .input_count = input_count,
+                                        .watcher = &watcher,
+                                    });
+    return error != 0 ? error : watch_wait(&runtime->sched, &watcher, UINT64_MAX);
+}
+
+int skua_process_info_read(skua_runtime *runtime, skua_pid pid, skua_process_info *info)
+{
+    if (runtime == NULL || info == NULL) {
+        return SKUA_E_INVALID;
+    }
+    return inspect_process(&runtime->sched, pid, info);
+}
+
+const char *skua_process_state_name(enum skua_process_state state)
+{
+    switch (state) {
+    case SKUA_PROCESS_READY:
+        return "ready";
+    case SKUA_PROCESS_RUNNING:
+        return "running";
+    case SKUA_PROCESS_BLOCKED:
+        return "blocked";
+    case SKUA_PROCESS_IDLE:
+        return "idle";
+    }
+    return "?";
+}

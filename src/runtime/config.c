@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/cpu.h"
+#include "runtime/runtime.h"
+
+#define PROCESS_LIMIT_DEFAULT ((uint32_t)1 << 24)
+#define MAILBOX_LIMIT_DEFAULT ((uint32_t)1 << 20)
+#define MAILBOX_LIMIT_MAX     ((uint32_t)1 << 30) /* its counters are compared modulo 2^32 */
+#define PAYLOAD_LIMIT_DEFAULT ((size_t)1 << 30)
+#define SEED_DEFAULT          1
+
+static uint32_t default_workers(void)
+{
+    const uint32_t cpus = cpu_usable_count();
+    return cpus < SKUA_WORKERS_MAX ? cpus : SKUA_WORKERS_MAX;
+}
+
+static int check(const skua_runtime_config *config)
+{
+    const bool fits = config->worker_count <= SKUA_WORKERS_MAX &&
+                      config->process_limit < SKUA_PROCESSES_MAX &&
+                      config->mailbox_limit <= MAILBOX_LIMIT_MAX;
+    return fits ? 0 : SKUA_E_INVALID;
+}
+
+int config_resolve(const skua_runtime_config *config, skua_runtime_config *resolved)
+{
+    *resolved = config != NULL ? *config : (skua_runtime_config){0};
+    if (resolved->worker_count == 0) {
+        resolved->worker_count = default_workers();
+    }
+    if (resolved->process_limit == 0) {
+        resolved->process_limit = PROCESS_LIMIT_DEFAULT;
+    }
+    if (resolved->mailbox_limit == 0) {
+        resolved->mailbox_limit = MAILBOX_LIMIT_DEFAULT;
+    }
+    if (resolved->payload_limit == 0) {
+        resolved->payload_limit = PAYLOAD_LIMIT_DEFAULT;
+    }
+    if (resolved->seed == 0) {
+        resolved->seed = SEED_DEFAULT;
+    }
+    if (resolved->alloc == NULL) {
+        resolved->alloc = alloc_default;
+        resolved->alloc_arg = NULL;
+    }
+    return check(resolved);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/deliver.h"
+
+#include "base/mutex.h"
+#include "dispatch/call.h"
+#include "process/mailbox.h"
+#include "sched/worker.h"
+
+static bool take_node_outside(struct scheduler *sched, uint32_t *index)
+{
+    mutex_lock(&sched->outside.lock);
+    const enum object_pool_result result =
+        object_pool_take(&sched->events, &sched->outside.caches.events, index);
+    mutex_unlock(&sched->outside.lock);
+    return result == OBJECT_POOL_OK;
+}
+
+bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t *index)
+{
+    if (UNLIKELY(worker == NULL)) {
+        return take_node_outside(sched, index);
+    }
+    return object_pool_take(&sched->events, &worker->caches.events, index) == OBJECT_POOL_OK;
+}
+
+void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index)
+{
+    if (worker != NULL) {
+        object_pool_give(&sched->events, &worker->caches.events, index);
+        return;
+    }
+    mutex_lock(&sched->outside.lock);
+    object_pool_give(&sched->events, &sched->outside.caches.events, index);
+    mutex_unlock(&sched->outside.lock);
+}
+
+/* Pushes a filled node and wakes the process if it waits. False if the process is gone. */
+static bool push_event(struct scheduler *sched, struct worker *worker, struct process *process,
+                       uint32_t generation, uint32_t index)
+{
+    struct event_node *node = event_at(&sched->events, index);
+    switch (state_push(process, generation, index, &node->next)) {
+    case STATE_ENQUEUE:
+        submit_ready(sched, worker, process);
+        return true;
+    case STATE_DONE:
+        return true;
+    case STATE_CLOSED:
+        break;
+    }
+    return false;
+}
+
+/* Finds a process that is alive, as far as one look can tell. */
+static int find_live(struct scheduler *sched, skua_pid to, struct process **process)
+{
+    const int error = process_table_find(&sched->table, to, process);
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    const uint32_t tag = state_peek(*process); /* the push looks again */
+    const bool live = state_generation(tag) == pid_generation(to) && state_is_live(tag);
+    return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
+}
+
+static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                const skua_payload *payload)
+{
+    struct process *process;
+    uint32_t index;
+    if (UNLIKELY(skua_payload_size(payload) > sched->config.payload_limit)) {
+        return SKUA_E_PAYLOAD_SIZE;
+    }
+    const int error = find_live(sched, to, &process);
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    if (UNLIKELY(!mailbox_reserve_any(process))) {
+        return SKUA_E_MAILBOX_FULL;
+    }
+    if (UNLIKELY(!deliver_take_node(sched, worker, &index))) {
+        mailbox_unreserve_any(process);
+        return SKUA_E_NO_MEMORY;
+    }
+    event_at(&sched->events, index)->as.event =
+        (skua_event){.type = SKUA_EVENT_MESSAGE, .from = from, .payload = *payload};
+    if (UNLIKELY(!push_event(sched, worker, process, pid_generation(to), index))) {
+        mailbox_unreserve_any(process);
+        deliver_give_node(sched, worker, index);
+        return SKUA_E_NO_PROCESS;
+    }
+    STATS_COUNT(sched, worker, messages);
+    return 0;
+}
+
+int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                    skua_payload *payload)
+{
+    const int error = send(sched, worker, from, to, payload);
+    if (UNLIKELY(error != 0)) {
+        skua_payload_drop(payload);
+    }
+    return error;
+}
+
+int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason)
+{
+    struct process *process;
+    uint32_t index;
+    const int error = find_live(sched, to, &process);
+    if (error != 0) {
+        return error;
+    }
+    if (!deliver_take_node(sched, worker, &index)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    event_at(&sched->events, index)->as.event =
+        (skua_event){.type = SKUA_EVENT_CANCEL, .error = reason, .payload = skua_payload_empty(0)};
+    if (!push_event(sched, worker, process, pid_generation(to), index)) {
+        deliver_give_node(sched, worker, index);
+        return SKUA_E_NO_PROCESS;
+    }
+    return 0;
+}
+
+int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request)
+{
+    struct process *process;
+    const int error = process_table_find(&sched->table, to, &process);
+    if (error != 0) {
+        return error;
+    }
+    switch (state_request(process, pid_generation(to), request)) {
+    case STATE_ENQUEUE:
+        submit_ready(sched, worker, process);
+        return 0;
+    case STATE_DONE:
+        return 0;
+    case STATE_CLOSED:
+        break;
+    }
+    return SKUA_E_NO_PROCESS;
+}
+
+static int complete(struct scheduler *sched, struct worker *worker, skua_completion completion,
+                    int error, const skua_payload *result)
+{
+    const uint32_t index = call_index(completion);
+    struct process *process;
+    const int found = process_table_find(&sched->table, completion.process, &process);
+    if (found == SKUA_E_FOREIGN_PID) {
+        return found;
+    }
+    if (found != 0 || !object_pool_holds(&sched->events, index)) {
+        return SKUA_E_LATE;
+    }
+    struct event_node *node = event_at(&sched->events, index);
+    if (!call_claim(node, call_guard(completion))) {
+        return SKUA_E_LATE;
+    }
+    SKUA_ASSERT(skua_pid_equal(node->as.call.owner, completion.process));
+    call_complete(node, error, result);
+    if (!push_event(sched, worker, process, pid_generation(completion.process), index)) {
+        deliver_give_node(sched, worker, index);
+        return SKUA_E_LATE;
+    }
+    return 0;
+}
+
+int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,
+                       int error, skua_payload *result)
+{
+    const int outcome = complete(sched, worker, completion, error, result);
+    if (outcome != 0) {
+        skua_payload_drop(result);
+    }
+    if (outcome == SKUA_E_LATE) {
+        STATS_COUNT(sched, worker, late_completions);
+    }
+    return outcome;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Something arrives for a process: a message, a cancel event, a completion, a request to end. */
+#ifndef SKUA_SCHED_DELIVER_H
+#define SKUA_SCHED_DELIVER_H
+
+#include <skua/command.h>
+
+#include "sched/scheduler.h"
+
+/* `worker` is the calling thread's worker or null, throughout. All return 0 or the error that the
+ * public function documents. */
+
+/* Takes payload, always. `from` is the sending process or zero. */
+int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                    skua_payload *payload);
+
+int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason);
+
+/* Takes result, always. */
+int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,
+                       int error, skua_payload *result);
+
+/* Sets STATE_KILL or STATE_CANCEL. */
+int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request);
+
+/* Event nodes, from the worker's cache or that of the outside. */
+NODISCARD bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t *index);
+void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The end of a process, and the threads that wait for it. */
+#include "base/mutex.h"
+#include "dispatch/call.h"
+#include "process/mailbox.h"
+#include "sched/spawn.h"
+#include "sched/watch.h"
+#include "sched/worker.h"
+
+/* Drops a list of events that nobody will see. */
+static void drop_events(struct worker *worker, struct process *process, uint32_t first)
+{
+    struct object_pool *events = &worker->sched->events;
+    uint32_t messages = 0;
+    while (first != OBJECT_NONE) {
+        struct event_node *node = event_at(events, first);
+        const uint32_t next = node->next;
+        messages += node->as.event.type == SKUA_EVENT_MESSAGE;
+        skua_payload_drop(&node->as.event.payload);
+        object_pool_give(events, &worker->caches.events, first);
+        first = next;
+    }
+    mailbox_consume_owner(process, messages);
+}
+
+static void report(struct worker *worker, struct process *process, bool watched, int error,
+                   skua_payload *result)
+{
+    struct scheduler *sched = worker->sched;
+    skua_exit exit = {
+        .pid = worker->context.self,
+        .type = process_type(process),
+        .error = error,
+        .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
+    };
+    if (sched->config.on_exit != NULL) {
+        sched->config.on_exit(sched->config.on_exit_arg, &exit);
+    }
+    if (UNLIKELY(watched)) {
+        watch_report(sched, &exit);
+    }
+    skua_payload_drop(&exit.result);
+}
+
+void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
+{
+    struct scheduler *sched = worker->sched;
+    /* Before Complete: until then a completer that has won a call can push it (call.h). */
+    call_revoke_all(&sched->events, &worker->caches.events, process);
+    const uint64_t before = state_finish(process);
+    drop_events(worker, process, process->backlog);
+    drop_events(worker, process, event_list_first(before));
+    spawn_release_state(sched, process);
+    const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
+                         (event_list_tag(before) & STATE_WATCHED) != 0;
+    report(worker, process, watched, error, result);
+    if (LIKELY(state_free(process))) {
+        object_pool_give(&sched->table.pool, &worker->caches.processes, process->slot);
+    }
+    /* After everything else: the shutdown takes it as the end of the process. */
+    store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
+}

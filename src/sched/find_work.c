@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* The order of a worker's sources: its next slot, its deque (newest first), the global queue.
+ *
+ * That order alone is unfair: two processes that ready each other would keep the next slot for
+ * ever, and a deque that is never empty would keep the global queue waiting. So
+ *  - after NEXT_STREAK_MAX picks from the next slot in a row, what has waited longest in the deque,
+ *    or else in the global queue, gets its turn;
+ *  - every FAIRNESS_PERIOD picks the global queue comes first, and in the middle of the period the
+ *    oldest of the deque.
+ *
+ * The bound (INV-16): while its worker is not stuck in a step, a Ready process with n others ahead
+ * of it in its deque or in the global queue begins its step after at most (n + 1) *
+ * FAIRNESS_PERIOD picks of one worker. A pick runs at most TURNS_MAX steps. */
+#include "sched/worker.h"
+
+#define FAIRNESS_PERIOD 61
+#define NEXT_STREAK_MAX 3
+#define GLOBAL_BATCH    16
+
+static struct process *take_next(struct worker *worker)
+{
+    if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
+        return NULL;
+    }
+    /* acq_rel MO-next: a thief may be taking it at the same moment. */
+    struct process *process = exchange_acq_rel(&worker->next, NULL);
+    if (process != NULL) {
+        stats_add_owner(&worker->stats.next_pops, 1);
+    }
+    return process;
+}
+
+static struct process *take_newest(struct worker *worker)
+{
+    struct process *process = deque_pop_owner(&worker->deque);
+    if (process != NULL) {
+        stats_add_owner(&worker->stats.local_pops, 1);
+    }
+    return process;
+}
+
+static struct process *take_oldest(struct worker *worker)
+{
+    void *process;
+    if (deque_length_owner(&worker->deque) == 0 ||
+        deque_steal_any(&worker->deque, &process, 1) != 1) {
+        return NULL; /* empty, or a thief was faster, which is as good */
+    }
+    stats_add_owner(&worker->stats.local_pops, 1);
+    return process;
+}
+
+struct process *find_global(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    const uint32_t length = global_queue_length(&sched->global);
+    if (length == 0) {
+        return NULL;
+    }
+    uint32_t most = length / sched->worker_count + 1;
+    if (most > 1 + GLOBAL_BATCH) {
+        most = 1 + GLOBAL_BATCH;
+    }
+    struct queue_link *links[1 + GLOBAL_BATCH];
+    const uint32_t count = global_queue_pop_any(&sched->global, links, most);
+    if (count == 0) {
+        return NULL;
+    }
+    stats_add_owner(&worker->stats.global_pops, count);
+    /* The oldest runs now; the others are pushed newest first, so that the oldest is popped first. */
+    for (uint32_t i = count - 1; i > 0; i--) {
+        submit_to_deque(worker, process_of_link(links[i]));
+    }
+    return process_of_link(links[0]);
+}
+
+/* The pick that fairness asks for, if it is due. */
+static struct process *take_fair(struct worker *worker)
+{
+    const uint32_t phase = worker->tick++ % FAIRNESS_PERIOD;
+    if (UNLIKELY(phase == 0)) {
+        return find_global(worker);
+    }
+    if (UNLIKELY(phase == FAIRNESS_PERIOD / 2)) {
+        return take_oldest(worker);
+    }
+    if (UNLIKELY(worker->next_streak >= NEXT_STREAK_MAX)) {
+        worker->next_streak = 0;
+        struct process *process = take_oldest(worker);
+        return process != NULL ? process : find_global(worker);
+    }
+    return NULL;
+}
+
+struct process *find_work(struct worker *worker)
+{
+    struct process *process = take_fair(worker);
+    if (process != NULL) {
+        return process;
+    }
+    process = take_next(worker);
+    if (process != NULL) {
+        worker->next_streak++;
+        return process;
+    }
+    worker->next_streak = 0;
+    process = take_newest(worker);
+    return process != NULL ? process : find_global(worker);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/inspect.h"
+
+#include "process/mailbox.h"
+
+int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *info)
+{
+    struct process *process;
+    const int error = process_table_find(&sched->table, pid, &process);
+    if (error != 0) {
+        return error;
+    }
+    /* Any state of this generation, even one that is over by now, is a truth of this moment; the
+     * second look at the word makes sure that the fields between belong to it. */
+    const uint32_t before = event_list_tag(load_acquire(&process->word)); /* MO-state */
+    if (state_generation(before) != pid_generation(pid) || !state_is_live(before)) {
+        return SKUA_E_NO_PROCESS;
+    }
+    *info = (skua_process_info){
+        .pid = pid,
+        .state = (enum skua_process_state)state_of(before),
+        .steps = process_progress(process) >> PROCESS_STEP_SHIFT,
+        .mailbox_length = mailbox_length(process),
+        .type_name = process_type(process)->name,
+    };
+    const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-state */
+    if (state_generation(after) != pid_generation(pid) || !state_is_live(after)) {
+        return SKUA_E_NO_PROCESS;
+    }
+    return 0;
+}

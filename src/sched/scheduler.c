@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/scheduler.h"
+
+#include <stdalign.h>
+
+#include "base/mutex.h"
+#include "base/random.h"
+
+static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
+{
+    worker->sched = sched;
+    worker->index = index;
+    worker->random = random_mix(sched->config.seed + index);
+    worker->context = (skua_context){.sched = sched, .worker = worker};
+    deque_init(&worker->deque);
+    worker->out = (skua_step){
+        .allocator = &sched->allocator,
+        .events = &sched->events,
+        .event_cache = &worker->caches.events,
+        .payload_limit = sched->config.payload_limit,
+    };
+}
+
+static size_t workers_size(const struct scheduler *sched)
+{
+    return sched->worker_count * sizeof(struct worker);
+}
+
+static size_t victims_size(const struct scheduler *sched)
+{
+    return sched->worker_count * sizeof(uint64_t);
+}
+
+static void deinit_workers(struct scheduler *sched, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct worker *worker = &sched->workers[i];
+        step_output_deinit(&worker->out);
+        alloc_give(&sched->allocator, worker->victim_steps, victims_size(sched), alignof(uint64_t));
+    }
+    alloc_give(&sched->allocator, sched->workers, workers_size(sched), CACHE_LINE);
+}
+
+static bool init_workers(struct scheduler *sched)
+{
+    sched->workers = alloc_take_zeroed(&sched->allocator, workers_size(sched), CACHE_LINE);
+    if (sched->workers == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i < sched->worker_count; i++) {
+        struct worker *worker = &sched->workers[i];
+        worker_init(sched, worker, i);
+        worker->victim_steps =
+            alloc_take_zeroed(&sched->allocator, victims_size(sched), alignof(uint64_t));
+        if (worker->victim_steps == NULL) {
+            deinit_workers(sched, i + 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void init_locks(struct scheduler *sched)
+{
+    mutex_init(&sched->outside.lock);
+    mutex_init(&sched->watch.lock);
+    condition_init(&sched->watch.changed);
+    mutex_init(&sched->control);
+    mutex_init(&sched->quiet.lock);
+    condition_init(&sched->quiet.changed);
+}
+
+int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, uint32_t runtime_id,
+                   struct registry *registry, struct idle_driver *driver)
+{
+    sched->config = *config;
+    sched->allocator = (struct allocator){config->alloc, config->alloc_arg};
+    sched->registry = registry;
+    sched->driver = driver;
+    sched->worker_count = config->worker_count;
+    const uint32_t cache_count = sched->worker_count + 1; /* and the outside */
+    if (!process_table_init(&sched->table, &sched->allocator, runtime_id, config->process_limit,
+                            cache_count)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    if (!event_pool_init(&sched->events, &sched->allocator, cache_count)) {
+        goto fail_events;
+    }
+    if (!init_workers(sched)) {
+        goto fail_workers;
+    }
+    global_queue_init(&sched->global);
+    parking_init(&sched->parking, sched->worker_count);
+    init_locks(sched);
+    return 0;
+
+fail_workers:
+    object_pool_deinit(&sched->events);
+fail_events:
+    process_table_deinit(&sched->table);
+    return SKUA_E_NO_MEMORY;
+}
+
+void scheduler_deinit(struct scheduler *sched)
+{
+    mutex_deinit(&sched->outside.lock);
+    mutex_deinit(&sched->watch.lock);
+    (void)pthread_cond_destroy(&sched->watch.changed);
+    mutex_deinit(&sched->control);
+    mutex_deinit(&sched->quiet.lock);
+    (void)pthread_cond_destroy(&sched->quiet.changed);
+    global_queue_deinit(&sched->global);
+    deinit_workers(sched, sched->worker_count);
+    object_pool_deinit(&sched->events);
+    process_table_deinit(&sched->table);
+}

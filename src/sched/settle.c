@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* After a step: hand its yields to their handlers and choose the next state. */
+#include "dispatch/call.h"
+#include "sched/worker.h"
+
+/* Completions that came at once, in the order of their yields. */
+struct finished_calls {
+    uint32_t first;
+    struct event_node *last;
+};
+
+static void append(struct finished_calls *finished, struct event_node *node, uint32_t index)
+{
+    node->next = OBJECT_NONE;
+    if (finished->last == NULL) {
+        finished->first = index;
+    } else {
+        finished->last->next = index;
+    }
+    finished->last = node;
+}
+
+/* Lets the handler of a command carry it out. Returns what it returned; the result is in *result. */
+static int call_handler(struct worker *worker, struct yield *yield, skua_completion completion,
+                        skua_payload *result)
+{
+    const skua_handler *handler = registry_find(worker->sched->registry, yield->command);
+    if (UNLIKELY(handler == NULL)) {
+        skua_payload_drop(&yield->payload);
+        return SKUA_E_UNKNOWN_COMMAND;
+    }
+    skua_command command = {
+        .id = yield->command,
+        .runtime = worker->sched->runtime,
+        .completion = completion,
+        .input = yield->payload,
+    };
+    const int outcome = handler->run(handler->arg, &command, result);
+    skua_payload_drop(&command.input);
+    return outcome;
+}
+
+static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
+                         struct finished_calls *finished)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct event_node *node = event_at(events, yield->node);
+    const skua_completion completion = call_open(node, yield->node, worker->context.self);
+    skua_payload result = skua_payload_empty(0);
+    const int outcome = call_handler(worker, yield, completion, &result);
+    if (outcome <= 0 && call_claim(node, call_guard(completion))) {
+        call_complete(node, outcome, &result);
+        append(finished, node, yield->node);
+        return;
+    }
+    /* Pending; or the handler had completed it by a call before it returned a result, and that
+     * completion is on its way. */
+    skua_payload_drop(&result);
+    call_link(events, process, yield->node);
+}
+
+/* Yields may not be added while they are dispatched: the step that could do so has returned. */
+static void dispatch_yields(struct worker *worker, struct process *process)
+{
+    skua_step *out = &worker->out;
+    struct finished_calls finished = {.first = OBJECT_NONE};
+    for (uint32_t i = 0; i < out->yield_count; i++) {
+        dispatch_one(worker, process, &out->yields[i], &finished);
+    }
+    if (finished.last != NULL) {
+        finished.last->next = process->backlog;
+        process->backlog = finished.first;
+    }
+}
+
+enum settlement settle_rest(struct process *process)
+{
+    if (process->backlog != OBJECT_NONE) {
+        return AGAIN;
+    }
+    const bool waits = (process_progress(process) & PROCESS_WAITS) != 0;
+    return state_rest(process, waits ? STATE_BLOCKED : STATE_IDLE) ? SETTLED : AGAIN;
+}
+
+enum settlement settle_output(struct worker *worker, struct process *process, int error)
+{
+    skua_step *out = &worker->out;
+    if (UNLIKELY(error < 0)) {
+        step_output_discard(out);
+        exit_process(worker, process, error, NULL);
+        return SETTLED;
+    }
+    const bool yielded = out->yield_count > 0;
+    if (yielded) {
+        dispatch_yields(worker, process);
+    }
+    if (out->status == STEP_DONE) {
+        exit_process(worker, process, 0, &out->result);
+        return SETTLED;
+    }
+    uint64_t progress = process_progress(process) & ~PROCESS_WAITS;
+    const bool waits = out->status == STEP_WAIT || (out->status == STEP_DEFAULT && yielded);
+    if (waits && process->calls != OBJECT_NONE) {
+        progress |= PROCESS_WAITS;
+    }
+    if (out->status == STEP_CONTINUE) {
+        progress |= PROCESS_CONTINUES;
+    }
+    process_set_progress(process, progress);
+    return out->status == STEP_CONTINUE ? AGAIN : settle_rest(process);
+}

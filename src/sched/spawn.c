@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/spawn.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/mutex.h"
+#include "process/payload.h"
+#include "sched/deliver.h"
+#include "sched/watch.h"
+#include "sched/worker.h"
+
+#define METHOD_MAIN "main"
+
+/* The name as the type has it, or null if it has no such method. */
+static const char *find_method(const skua_process_type *type, const char *method)
+{
+    static const char *const only_main[] = {METHOD_MAIN, NULL};
+    const char *const *names = type->methods != NULL ? type->methods : only_main;
+    if (method == NULL) {
+        return names[0];
+    }
+    for (; *names != NULL; names++) {
+        if (*names == method || strcmp(*names, method) == 0) {
+            return *names;
+        }
+    }
+    return NULL;
+}
+
+static int check_phase(struct scheduler *sched)
+{
+    switch ((enum sched_phase)load_acquire(&sched->phase)) { /* MO-stop: a hint, see publish */
+    case PHASE_CREATED:
+        return SKUA_E_NOT_STARTED;
+    case PHASE_RUNNING:
+        return 0;
+    case PHASE_STOPPING:
+    case PHASE_STOPPED:
+        break;
+    }
+    return SKUA_E_STOPPED;
+}
+
+static int check_request(struct scheduler *sched, const struct spawn_request *request)
+{
+    const skua_process_type *type = request->type;
+    if (type == NULL || type->name == NULL || type->step == NULL ||
+        type->state_size > PTRDIFF_MAX || (request->input == NULL && request->input_count > 0)) {
+        return SKUA_E_INVALID;
+    }
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (skua_payload_size(&request->input[i]) > sched->config.payload_limit) {
+            return SKUA_E_PAYLOAD_SIZE;
+        }
+    }
+    return check_phase(sched);
+}
+
+static int take_slot(struct scheduler *sched, struct worker *worker, struct process **process)
+{
+    struct object_pool *pool = &sched->table.pool;
+    enum object_pool_result result;
+    uint32_t slot;
+    if (worker != NULL) {
+        result = object_pool_take(pool, &worker->caches.processes, &slot);
+    } else {
+        mutex_lock(&sched->outside.lock);
+        result = object_pool_take(pool, &sched->outside.caches.processes, &slot);
+        mutex_unlock(&sched->outside.lock);
+    }
+    if (UNLIKELY(result != OBJECT_POOL_OK)) {
+        return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
+    }
+    *process = object_pool_at(pool, slot);
+    return 0;
+}
+
+static void give_slot(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    if (!state_free(process)) {
+        return;
+    }
+    struct object_pool *pool = &sched->table.pool;
+    if (worker != NULL) {
+        object_pool_give(pool, &worker->caches.processes, process->slot);
+    } else {
+        mutex_lock(&sched->outside.lock);
+        object_pool_give(pool, &sched->outside.caches.processes, process->slot);
+        mutex_unlock(&sched->outside.lock);
+    }
+}
+
+static bool prepare_state(struct scheduler *sched, struct process *process,
+                          const skua_process_type *type)
+{
+    if (LIKELY(type->state_size <= PROCESS_INLINE_STATE)) {
+        memset(process->inline_state, 0, PROCESS_INLINE_STATE);
+        process->state = process->inline_state;
+        return true;
+    }
+    process->state = alloc_take_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
+    return process->state != NULL;
+}
+
+static void release_memory(struct scheduler *sched, struct process *process)
+{
+    if (process->state != process->inline_state) {
+        alloc_give(&sched->allocator, process->state, process_type(process)->state_size,
+                   alignof(max_align_t));
+    }
+}
+
+void spawn_release_state(struct scheduler *sched, struct process *process)
+{
+    const skua_process_type *type = process_type(process);
+    if (type->close != NULL) {
+        type->close(process->state);
+    }
+    release_memory(sched, process);
+}
+
+static void fill_record(struct scheduler *sched, struct process *process,
+                        const skua_process_type *type)
+{
+    const uint32_t limit =
+        type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
+    store_relaxed(&process->type, type); /* published by state_publish, like all of these */
+    store_relaxed(&process->mailbox_limit, limit);
+    process_set_progress(process, PROCESS_CONTINUES); /* the first step needs no event */
+    process->backlog = OBJECT_NONE;
+    process->calls = OBJECT_NONE;
+}
+
+static int run_init(struct scheduler *sched, struct worker *worker, struct process *process,
+                    skua_pid pid, const struct spawn_request *request, const char *method)
+{
+    if (request->type->init == NULL) {
+        return 0;
+    }
+    skua_context context = {
+        .sched = sched,
+        .worker = worker,
+        .process = process,
+        .self = pid,
+    };
+    const int error =
+        request->type->init(process->state, &context, method, request->input, request->input_count);
+    return error < 0 ? error : 0;
+}
+
+/* Makes the process visible and ready. Nothing can fail any more. */
+static void publish(struct scheduler *sched, struct worker *worker, struct process *process,
+                    uint32_t generation, skua_pid pid, const struct spawn_request *request)
+{
+    if (request->watcher != NULL) {
+        request->watcher->pid = pid;
+        watch_add(sched, request->watcher);
+        process_set_progress(process, process_progress(process) | PROCESS_WATCHED);
+    }
+    if (request->pid != NULL) {
+        *request->pid = pid;
+    }
+    STATS_COUNT(sched, worker, spawned);
+    state_publish(process, generation);
+    /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; the
+     * process drops the cancel event that may be one too many. */
+    if (UNLIKELY(load_seq_cst(&sched->phase) != PHASE_RUNNING)) {
+        const enum state_duty duty = state_request(process, generation, STATE_CANCEL);
+        SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+    }
+    submit_ready(sched, worker, process);
+}
+
+static int spawn(struct scheduler *sched, struct worker *worker,
+                 const struct spawn_request *request)
+{
+    const int refused = check_request(sched, request);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    const char *method = find_method(request->type, request->method);
+    if (UNLIKELY(method == NULL)) {
+        return SKUA_E_UNKNOWN_METHOD;
+    }
+    struct process *process;
+    const int no_slot = take_slot(sched, worker, &process);
+    if (UNLIKELY(no_slot != 0)) {
+        return no_slot;
+    }
+    const uint32_t generation = state_prepare(process);
+    const skua_pid pid = process_table_pid(&sched->table, process, generation);
+    fill_record(sched, process, request->type);
+    if (UNLIKELY(!prepare_state(sched, process, request->type))) {
+        give_slot(sched, worker, process);
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error = run_init(sched, worker, process, pid, request, method);
+    if (UNLIKELY(error != 0)) {
+        spawn_release_state(sched, process);
+        give_slot(sched, worker, process);
+        return error;
+    }
+    publish(sched, worker, process, generation, pid, request);
+    return 0;
+}
+
+int spawn_process(struct scheduler *sched, struct worker *worker,
+                  const struct spawn_request *request)
+{
+    const int error = spawn(sched, worker, request);
+    if (request->input != NULL) {
+        payload_drop_all(request->input, request->input_count);
+    }
+    return error;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The beginning of a process. */
+#ifndef SKUA_SCHED_SPAWN_H
+#define SKUA_SCHED_SPAWN_H
+
+#include "sched/scheduler.h"
+
+struct spawn_request {
+    const skua_process_type *type;
+    const char *method; /* null: the first */
+    skua_payload *input;
+    size_t input_count;
+    skua_pid *pid;           /* may be null; written before the process can run */
+    struct watcher *watcher; /* may be null; added before the process can run */
+};
+
+/* Starts a process on behalf of `worker`, or of the outside if that is null. Takes the input, always.
+ * Returns 0 or an error that skua_process_submit documents. */
+NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
+                            const struct spawn_request *request);
+
+/* Closes the state of a process and releases its memory. */
+void spawn_release_state(struct scheduler *sched, struct process *process);
+
+#endif

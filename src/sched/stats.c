@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/stats.h"
+
+#include "sched/scheduler.h"
+
+void stats_read(struct stats *stats, skua_stats *out)
+{
+#define READ(name) out->name = load_relaxed(&stats->name); /* statistic */
+    SKUA_STATS_MAP(READ)
+#undef READ
+    out->live = 0;
+}
+
+static void add(skua_stats *total, const skua_stats *part)
+{
+#define ADD(name) total->name += part->name;
+    SKUA_STATS_MAP(ADD)
+#undef ADD
+}
+
+void stats_read_total(struct scheduler *sched, skua_stats *out)
+{
+    const uint64_t live = stats_live(sched);
+    stats_read(&sched->outside.stats, out);
+    for (uint32_t i = 0; i < sched->worker_count; i++) {
+        skua_stats part;
+        stats_read(&sched->workers[i].stats, &part);
+        add(out, &part);
+    }
+    out->live = live;
+}
+
+uint64_t stats_live(struct scheduler *sched)
+{
+    /* Ends before beginnings: a process that ends in between counts as alive, none counts as
+     * negative. */
+    uint64_t finished = 0;
+    for (uint32_t i = 0; i < sched->worker_count; i++) {
+        finished += load_acquire(&sched->workers[i].stats.finished); /* before reading spawned */
+    }
+    uint64_t spawned = load_relaxed(&sched->outside.stats.spawned); /* statistic */
+    for (uint32_t i = 0; i < sched->worker_count; i++) {
+        spawned += load_relaxed(&sched->workers[i].stats.spawned); /* statistic */
+    }
+    return spawned > finished ? spawned - finished : 0;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Taking work from other workers. */
+#include "base/random.h"
+#include "sched/worker.h"
+
+#define STEAL_BATCH_MAX 32
+#define STEAL_TRIES     4
+
+void steal_begin(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    for (uint32_t i = 0; i < sched->worker_count; i++) {
+        worker->victim_steps[i] = load_relaxed(&sched->workers[i].stats.steps); /* statistic */
+    }
+}
+
+/* Takes up to half of one deque: runs the first, keeps the rest in the own deque. */
+static struct process *steal_from_deque(struct worker *worker, struct worker *victim)
+{
+    void *items[STEAL_BATCH_MAX];
+    int count = DEQUE_LOST;
+    for (uint32_t try = 0; try < STEAL_TRIES && count == DEQUE_LOST; try++) {
+        stats_add_owner(&worker->stats.steal_attempts, 1);
+        count = deque_steal_any(&victim->deque, items, STEAL_BATCH_MAX);
+    }
+    if (count <= 0) {
+        return NULL;
+    }
+    stats_add_owner(&worker->stats.steal_successes, 1);
+    stats_add_owner(&worker->stats.stolen, (uint64_t)count);
+    for (int i = count - 1; i > 0; i--) {
+        submit_to_deque(worker, items[i]); /* newest first: the oldest is popped first */
+    }
+    return items[0];
+}
+
+/* The next slot of a worker normally runs within a step's time, and taking it would tear a
+ * conversation of two processes apart; Tokio measured that at a third of its message rate. Only a
+ * worker that has been in the same step for the whole search is holding it up. */
+static struct process *steal_next(struct worker *worker, struct worker *victim)
+{
+    if (load_relaxed(&victim->next) == NULL || /* re-checked by the exchange */
+        load_relaxed(&victim->stats.steps) != worker->victim_steps[victim->index]) {
+        return NULL;
+    }
+    stats_add_owner(&worker->stats.steal_attempts, 1);
+    struct process *process = exchange_acq_rel(&victim->next, NULL); /* MO-next */
+    if (process != NULL) {
+        stats_add_owner(&worker->stats.steal_successes, 1);
+        stats_add_owner(&worker->stats.stolen, 1);
+    }
+    return process;
+}
+
+struct process *steal(struct worker *worker, bool last_pass)
+{
+    struct scheduler *sched = worker->sched;
+    const uint32_t count = sched->worker_count;
+    const uint32_t start = random_below(&worker->random, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct worker *victim = &sched->workers[(start + i) % count];
+        if (victim == worker) {
+            continue;
+        }
+        struct process *process = steal_from_deque(worker, victim);
+        if (process == NULL && last_pass) {
+            process = steal_next(worker, victim);
+        }
+        if (process != NULL) {
+            return process;
+        }
+    }
+    return NULL;
+}

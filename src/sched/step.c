@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Running a process: take what has arrived, call its step, and settle what the step asked for. */
+#include "base/assert.h"
+#include "dispatch/call.h"
+#include "process/mailbox.h"
+#include "sched/worker.h"
+
+/* A process that has more to do goes on at once for this many steps, without any queue in between;
+ * then it goes behind all that waits. */
+#define TURNS_MAX 4
+
+/* The events of one step. Either copies in the worker's batch, or, for a single one, the event in
+ * its node, which is then given back after the step. */
+struct delivery {
+    skua_event *events;
+    uint32_t count;
+    uint32_t node;
+};
+
+static void enter(struct worker *worker, struct process *process, uint32_t generation)
+{
+    worker->context.process = process;
+    worker->context.self = process_table_pid(&worker->sched->table, process, generation);
+}
+
+/* Takes the oldest event off the backlog. */
+static struct event_node *shift_backlog(struct worker *worker, struct process *process,
+                                        uint32_t *index)
+{
+    struct object_pool *events = &worker->sched->events;
+    *index = process->backlog;
+    struct event_node *node = event_at(events, *index);
+    process->backlog = node->next;
+    if (node->as.event.type == SKUA_EVENT_COMPLETION) {
+        call_unlink(events, process, node, *index);
+    }
+    return node;
+}
+
+static void deliver_one(struct worker *worker, struct process *process, struct delivery *delivery)
+{
+    struct event_node *node = shift_backlog(worker, process, &delivery->node);
+    delivery->events = &node->as.event;
+    delivery->count = 1;
+    if (node->as.event.type == SKUA_EVENT_MESSAGE) {
+        mailbox_consume_owner(process, 1);
+    }
+}
+
+static void deliver_batch(struct worker *worker, struct process *process, struct delivery *delivery)
+{
+    uint32_t messages = 0;
+    while (process->backlog != OBJECT_NONE && delivery->count < SKUA_EVENTS_PER_STEP) {
+        uint32_t index;
+        struct event_node *node = shift_backlog(worker, process, &index);
+        messages += node->as.event.type == SKUA_EVENT_MESSAGE;
+        delivery->events[delivery->count++] = node->as.event;
+        object_pool_give(&worker->sched->events, &worker->caches.events, index);
+    }
+    mailbox_consume_owner(process, messages);
+}
+
+/* The cancel event of the shutdown: each process gets it once, however often it is asked for. */
+static void deliver_shutdown(struct process *process, struct delivery *delivery)
+{
+    const uint64_t progress = process_progress(process);
+    if ((progress & PROCESS_CANCELLED) != 0) {
+        return;
+    }
+    process_set_progress(process, progress | PROCESS_CANCELLED);
+    delivery->events[delivery->count++] = (skua_event){
+        .type = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED, .payload = skua_payload_empty(0)};
+}
+
+static void gather(struct worker *worker, struct process *process, uint32_t requests,
+                   struct delivery *delivery)
+{
+    delivery->events = worker->batch;
+    delivery->count = 0;
+    delivery->node = OBJECT_NONE;
+    if (UNLIKELY((requests & STATE_CANCEL) != 0)) {
+        deliver_shutdown(process, delivery);
+    }
+    const uint32_t first = process->backlog;
+    if (first == OBJECT_NONE) {
+        return;
+    }
+    const bool single = event_at(&worker->sched->events, first)->next == OBJECT_NONE;
+    if (LIKELY(single && delivery->count == 0)) {
+        deliver_one(worker, process, delivery);
+    } else {
+        deliver_batch(worker, process, delivery);
+    }
+}
+
+/* Drops what the step left in its events. */
+static void clean_up(struct worker *worker, const struct delivery *delivery)
+{
+    for (uint32_t i = 0; i < delivery->count; i++) {
+        skua_payload_drop(&delivery->events[i].payload);
+    }
+    if (delivery->node != OBJECT_NONE) {
+        object_pool_give(&worker->sched->events, &worker->caches.events, delivery->node);
+    }
+}
+
+static int call_step(struct worker *worker, struct process *process,
+                     const struct delivery *delivery)
+{
+    process_set_progress(process,
+                         (process_progress(process) + PROCESS_STEP_ONE) & ~PROCESS_CONTINUES);
+    stats_add_owner(&worker->stats.steps, 1);
+    worker->context.now = 0;
+    worker->context.random_calls = 0;
+    step_output_reset(&worker->out);
+    return process_type(process)->step(process->state, &worker->context, delivery->events,
+                                       delivery->count, &worker->out);
+}
+
+/* One turn with what state_begin or state_take brought. */
+static enum settlement turn(struct worker *worker, struct process *process, uint64_t news)
+{
+    const uint32_t requests = event_list_tag(news) & STATE_REQUESTS;
+    const uint32_t taken = event_list_first(news);
+    if (taken != OBJECT_NONE) {
+        SKUA_ASSERT(process->backlog == OBJECT_NONE); /* INV-6: what is older comes first */
+        process->backlog =
+            event_list_reverse(&worker->sched->events, taken, offsetof(struct event_node, next));
+    }
+    if (UNLIKELY((requests & STATE_WATCHED) != 0)) {
+        process_set_progress(process, process_progress(process) | PROCESS_WATCHED);
+    }
+    if (UNLIKELY((requests & STATE_KILL) != 0)) {
+        exit_process(worker, process, SKUA_E_TERMINATED, NULL);
+        return SETTLED;
+    }
+    struct delivery delivery;
+    gather(worker, process, requests, &delivery);
+    if (UNLIKELY(delivery.count == 0 && (process_progress(process) & PROCESS_CONTINUES) == 0)) {
+        return settle_rest(process); /* a request that was none of the process's business */
+    }
+    const int error = call_step(worker, process, &delivery);
+    clean_up(worker, &delivery);
+    return settle_output(worker, process, error);
+}
+
+void step_run(struct worker *worker, struct process *process)
+{
+    uint64_t news =
+        LIKELY(process->backlog == OBJECT_NONE) ? state_begin(process) : state_begin_keep(process);
+    enter(worker, process, state_generation(event_list_tag(news)));
+    for (uint32_t turns = 1; turn(worker, process, news) == AGAIN; turns++) {
+        if (turns == TURNS_MAX) {
+            state_requeue(process);
+            submit_behind(worker, process);
+            return;
+        }
+        const bool take = process->backlog == OBJECT_NONE && state_has_news(process);
+        news = take ? state_take(process) : 0;
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a process goes that has become Ready. */
+#include "sched/worker.h"
+
+static void push_global(struct scheduler *sched, struct process *process)
+{
+    global_queue_push_any(&sched->global, &process->link.queue, &process->link.queue, 1);
+}
+
+/* Moves the older half of a full deque to the global queue, in order. */
+static void spill(struct worker *worker)
+{
+    void *items[DEQUE_CAPACITY / 2];
+    const int count = deque_steal_any(&worker->deque, items, DEQUE_CAPACITY / 2);
+    if (count <= 0) {
+        return; /* thieves have made room */
+    }
+    for (int i = 0; i + 1 < count; i++) {
+        struct process *process = items[i];
+        struct process *following = items[i + 1];
+        process->link.queue.next = &following->link.queue;
+    }
+    struct process *first = items[0];
+    struct process *last = items[count - 1];
+    global_queue_push_any(&worker->sched->global, &first->link.queue, &last->link.queue,
+                          (uint32_t)count);
+    stats_add_owner(&worker->stats.spills, 1);
+}
+
+void submit_to_deque(struct worker *worker, struct process *process)
+{
+    while (UNLIKELY(!deque_push_owner(&worker->deque, process))) {
+        spill(worker);
+    }
+    idle_wake_one(worker->sched, worker);
+}
+
+void submit_local(struct worker *worker, struct process *process)
+{
+    if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
+        /* Nobody is woken: this worker takes it as soon as its step ends. */
+        store_release(&worker->next, process); /* MO-next */
+        return;
+    }
+    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
+    if (displaced != NULL) {
+        submit_to_deque(worker, displaced);
+    }
+}
+
+void submit_outside(struct scheduler *sched, struct process *process)
+{
+    push_global(sched, process);
+    idle_wake_one(sched, NULL);
+}
+
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    if (worker != NULL) {
+        submit_local(worker, process);
+    } else {
+        submit_outside(sched, process);
+    }
+}
+
+void submit_behind(struct worker *worker, struct process *process)
+{
+    struct scheduler *sched = worker->sched;
+    const bool alone = deque_length_owner(&worker->deque) == 0 &&
+                       global_queue_length(&sched->global) == 0 &&
+                       load_relaxed(&worker->next) == NULL; /* only this thread fills it */
+    if (alone) {
+        submit_local(worker, process);
+        return;
+    }
+    push_global(sched, process);
+    idle_wake_one(sched, worker);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The loop of a worker, and its phases: one file each. */
+#ifndef SKUA_SCHED_WORKER_H
+#define SKUA_SCHED_WORKER_H
+
+#include "sched/scheduler.h"
+
+/* worker.c: the thread of a worker; `arg` is the worker. */
+void *worker_main(void *arg);
+
+/* The worker that this thread is, if it is one of this scheduler's; otherwise null. */
+struct worker *worker_here(const struct scheduler *sched);
+
+/* find_work.c: the next process from this worker's own sources and the global queue, or null. */
+NODISCARD struct process *find_work(struct worker *worker);
+
+/* One from the global queue, and up to GLOBAL_BATCH more into the worker's deque. */
+NODISCARD struct process *find_global(struct worker *worker);
+
+/* steal.c: up to half of the deque of another worker; the first of it is returned. On the last pass
+ * of a search, also the process in the next slot of a worker that has been busy with one step
+ * since the search began. */
+NODISCARD struct process *steal(struct worker *worker, bool last_pass);
+
+/* Notes where every other worker stands as a search begins. */
+void steal_begin(struct worker *worker);
+
+/* idle.c: searches, and sleeps if there is nothing; null when the worker must exit. */
+NODISCARD struct process *idle_find(struct worker *worker);
+
+/* Wakes a sleeping worker for work that has been published, if one sleeps and none searches (P2-P5 of
+ * concurrent/parking.h). `worker` is the caller or null. */
+void idle_wake_one(struct scheduler *sched, struct worker *worker);
+
+/* Wakes every sleeping worker. */
+void idle_wake_all(struct scheduler *sched);
+
+/* submit.c: places a process that has become Ready. */
+
+/* From a step or handler on this worker: it runs next, whatever it displaces goes to the deque. */
+void submit_local(struct worker *worker, struct process *process);
+
+/* From a thread that is no worker: to the end of the global queue. */
+void submit_outside(struct scheduler *sched, struct process *process);
+
+/* Whichever of the two fits. */
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
+
+/* A process that has had its turns: behind all that waits. */
+void submit_behind(struct worker *worker, struct process *process);
+
+/* Adds to the worker's deque and publishes; spills half of a full deque to the global queue. */
+void submit_to_deque(struct worker *worker, struct process *process);
+
+/* step.c: runs a process whose token the worker holds, for up to TURNS_MAX steps. */
+void step_run(struct worker *worker, struct process *process);
+
+/* settle.c: acts on the output of a step. */
+enum settlement {
+    SETTLED, /* the process rests or has ended */
+    AGAIN,   /* it is still Running and has something to do */
+};
+NODISCARD enum settlement settle_output(struct worker *worker, struct process *process, int error);
+
+/* Running -> Idle or Blocked, as the process last asked for. */
+NODISCARD enum settlement settle_rest(struct process *process);
+
+/* exit.c: ends a Running process and frees its record. Takes result (may be null). */
+void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result);
+
+#endif
