@@ -52,7 +52,8 @@ SKUA_API SKUA_NODISCARD int skua_command_register(skua_runtime *runtime, uint32_
 /* Completes a command: its process gets a completion event with `error` and `result`. A completion
  * that comes too late, or a second one, changes nothing: it is counted and its result dropped.
  * Takes:   result, always.      Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (null runtime, or error is positive); SKUA_E_FOREIGN_PID; SKUA_E_LATE. */
+ * Returns: 0; SKUA_E_INVALID (null runtime, or error is positive); SKUA_E_FOREIGN_PID;
+ *          SKUA_E_LATE. */
 SKUA_API int skua_command_complete(skua_runtime *runtime, skua_completion completion, int error,
                                    skua_payload result);
 

@@ -10,7 +10,7 @@
 SKUA_BEGIN_DECLS
 
 #define SKUA_WORKERS_MAX   256
-#define SKUA_PROCESSES_MAX ((uint32_t)1 << 26)
+#define SKUA_PROCESSES_MAX (((uint32_t)1 << 26) - 1)
 
 /* Zero means the default, in every field. */
 typedef struct skua_runtime_config {

@@ -14,22 +14,23 @@
  * `head`. Any such thief then fails its compare-exchange, and a popped index can never lie inside
  * a batch that succeeded (INV-2).
  *
- * Rejected: the plain Chase-Lev deque with a batch steal, which returns items twice and loses others
- * (the owner's pops are invisible to the thief's compare-exchange); one compare-exchange per stolen
- * item (crossbeam), which is sound but costs a contended operation each; growing, which needs the
- * old buffers reclaimed. A full deque tells its owner, who spills half of it elsewhere.
+ * Rejected: the plain Chase-Lev deque with a batch steal, which returns items twice and loses
+ * others (the owner's pops are invisible to the thief's compare-exchange); one compare-exchange
+ * per stolen item (crossbeam), which is sound but costs a contended operation each; growing, which
+ * needs the old buffers reclaimed. A full deque tells its owner, who spills half of it elsewhere.
  *
  * Why each order is enough (ids as in docs/memory-orders.md):
  *  MO-deque-item: the item's content is written before `bottom` is stored by push; a thief reads
  *    `bottom` with acquire and copies only indices below it; the compare-exchange that commits is
  *    acq_rel. Slots themselves are relaxed: a slot is reused only after top has passed it, and then
  *    the thief's compare-exchange fails.
- *  MO-deque-pop: pop stores the smaller `bottom`, then adds to `head` (acq_rel). A thief reads `head`
- *    first, then `bottom`, both acquire. Either it read `head` after the addition, and then sees the
- *    smaller `bottom`; or before, and then its compare-exchange fails; or that compare-exchange
- *    came first, and then the addition returns the new top and pop sees it.
+ *  MO-deque-pop: pop stores the smaller `bottom`, then adds to `head` (acq_rel). A thief reads
+ *    `head` first, then `bottom`, both acquire. Either it read `head` after the addition, and then
+ *    sees the smaller `bottom`; or before, and then its compare-exchange fails; or that
+ *    compare-exchange came first, and then the addition returns the new top and pop sees it.
  *  MO-deque-publish: push stores `bottom` by a seq_cst exchange. It is the publishing operation of
- *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same reason.
+ *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same
+ *    reason.
  *
  * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of
  * a pop of an empty deque, bottom is one less than top; thieves see that as empty. The version

@@ -39,8 +39,9 @@ static inline uint64_t event_list_word(uint32_t first, uint32_t tag)
 /* Decides about a push to a word with *tag: false refuses it, otherwise *tag is the new tag. */
 typedef bool event_list_gate(uint32_t *tag, uint32_t arg);
 
-/* Pushes the node with index `index`, whose link is *next. Returns whether the gate admitted it, and
- * the tag it decided on in *old_tag. Callers pass the gate as a constant, so that it is inlined. */
+/* Pushes the node with index `index`, whose link is *next. Returns whether the gate admitted it,
+ * and the tag it decided on in *old_tag. Callers pass the gate as a constant, so that it is
+ * inlined. */
 static inline bool event_list_push_any(atomic_u64 *word, uint32_t index, uint32_t *next,
                                        event_list_gate *gate, uint32_t arg, uint32_t *old_tag)
 {

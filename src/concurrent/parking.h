@@ -13,11 +13,11 @@
  *   P5 hand it the token                            something: clear own bit, or, if it is gone,
  *                                                   take the token that is coming
  *
- * Why no wake-up is lost (INV-10): all accesses to the two words, P1 and the loads of S3 are seq_cst,
- * so there is one order of them all. If P2 reads zero but P3 finds no bit, every parker's S1 comes
- * later, hence its S3 too, and S3 sees the work. If P2 reads not zero, some worker's S2 (or its
- * leaving the search with work, which looks again in the same way) comes later, and so does its
- * look. Weakening any one of P1, P2, S1, S2, S3 to acquire or release breaks it.
+ * Why no wake-up is lost (INV-10): all accesses to the two words, P1 and the loads of S3 are
+ * seq_cst, so there is one order of them all. If P2 reads zero but P3 finds no bit, every parker's
+ * S1 comes later, hence its S3 too, and S3 sees the work. If P2 reads not zero, some worker's S2
+ * (or its leaving the search with work, which looks again in the same way) comes later, and so
+ * does its look. Weakening any one of P1, P2, S1, S2, S3 to acquire or release breaks it.
  *
  * The claim comes before `searching` is raised (P3, P4). The other way round loses wake-ups: a
  * publisher that raises `searching`, finds nobody asleep and lowers it again has in between told

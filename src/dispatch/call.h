@@ -2,10 +2,10 @@
 /* Open calls: commands whose completion is still to come.
  *
  * Each yield has an event node from the start. While the command is carried out the node is an open
- * call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion that the
- * handler got names the node and the guard's value; whoever first takes the open bit off has won and
- * owns the node (INV-7: a second or late completion changes nothing). The serial grows with every
- * call that the node carries, so an old completion does not fit a later call.
+ * call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion that
+ * the handler got names the node and the guard's value; whoever first takes the open bit off has
+ * won and owns the node (INV-7: a second or late completion changes nothing). The serial grows
+ * with every call that the node carries, so an old completion does not fit a later call.
  *
  * The winner is one of
  *  - the worker, when the handler returned the result at once,
@@ -74,9 +74,9 @@ void call_link(struct object_pool *events, struct process *process, uint32_t ind
 void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
                  uint32_t index);
 
-/* Takes back all calls of a process that ends but is still Running, giving the nodes to `cache`. Those
- * that a completer has just won stay its own: it will find the process closed, not before this has
- * returned, and give the node back itself. */
+/* Takes back all calls of a process that ends but is still Running, giving the nodes to `cache`.
+ * Those that a completer has just won stay its own: it will find the process closed, not before
+ * this has returned, and give the node back itself. */
 void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struct process *process);
 
 #endif

@@ -6,7 +6,8 @@
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
-/* Marks the PIDs of a runtime. The only state outside a runtime: it is what tells runtimes apart. */
+/* Marks the PIDs of a runtime. The only state outside a runtime: it is what tells runtimes apart.
+ * */
 static uint32_t next_runtime_id(void)
 {
     static atomic_u32 count;

@@ -17,7 +17,7 @@ static uint32_t default_workers(void)
 static int check(const skua_runtime_config *config)
 {
     const bool fits = config->worker_count <= SKUA_WORKERS_MAX &&
-                      config->process_limit < SKUA_PROCESSES_MAX &&
+                      config->process_limit <= SKUA_PROCESSES_MAX &&
                       config->mailbox_limit <= MAILBOX_LIMIT_MAX;
     return fits ? 0 : SKUA_E_INVALID;
 }

@@ -8,9 +8,12 @@
  *  - every FAIRNESS_PERIOD picks the global queue comes first, and in the middle of the period the
  *    oldest of the deque.
  *
- * The bound (INV-16): while its worker is not stuck in a step, a Ready process with n others ahead
- * of it in its deque or in the global queue begins its step after at most (n + 1) *
- * FAIRNESS_PERIOD picks of one worker. A pick runs at most TURNS_MAX steps. */
+ * The bound (INV-16): a Ready process with n others ahead of it in its queue leaves that queue
+ * after at most (n + 1) * FAIRNESS_PERIOD picks of any one worker that looks at the queue: the
+ * owner of its deque, or every worker for the global queue. A pick runs at most TURNS_MAX steps.
+ * It leaves the queue to run; or, while a worker was without work of its own, to that worker's
+ * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot it
+ * waits for the end of the current step, and then for one pick in four at most. */
 #include "sched/worker.h"
 
 #define FAIRNESS_PERIOD 61
@@ -50,36 +53,42 @@ static struct process *take_oldest(struct worker *worker)
     return process;
 }
 
-struct process *find_global(struct worker *worker)
+/* Takes one, and up to `extra` more into the deque. */
+static struct process *take_global(struct worker *worker, uint32_t extra)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t length = global_queue_length(&sched->global);
     if (length == 0) {
         return NULL;
     }
-    uint32_t most = length / sched->worker_count + 1;
-    if (most > 1 + GLOBAL_BATCH) {
-        most = 1 + GLOBAL_BATCH;
-    }
+    const uint32_t share = length / sched->worker_count;
     struct queue_link *links[1 + GLOBAL_BATCH];
-    const uint32_t count = global_queue_pop_any(&sched->global, links, most);
+    const uint32_t count =
+        global_queue_pop_any(&sched->global, links, 1 + (share < extra ? share : extra));
     if (count == 0) {
         return NULL;
     }
     stats_add_owner(&worker->stats.global_pops, count);
-    /* The oldest runs now; the others are pushed newest first, so that the oldest is popped first. */
+    /* The oldest runs now; the others are pushed newest first, so that the oldest is popped first.
+     * */
     for (uint32_t i = count - 1; i > 0; i--) {
         submit_to_deque(worker, process_of_link(links[i]));
     }
     return process_of_link(links[0]);
 }
 
-/* The pick that fairness asks for, if it is due. */
+struct process *find_global(struct worker *worker)
+{
+    return take_global(worker, GLOBAL_BATCH);
+}
+
+/* The pick that fairness asks for, if it is due. It takes only what it runs: a process that was
+ * moved into a deque that is never empty would have gained nothing. */
 static struct process *take_fair(struct worker *worker)
 {
     const uint32_t phase = worker->tick++ % FAIRNESS_PERIOD;
     if (UNLIKELY(phase == 0)) {
-        return find_global(worker);
+        return take_global(worker, 0);
     }
     if (UNLIKELY(phase == FAIRNESS_PERIOD / 2)) {
         return take_oldest(worker);
@@ -87,7 +96,7 @@ static struct process *take_fair(struct worker *worker)
     if (UNLIKELY(worker->next_streak >= NEXT_STREAK_MAX)) {
         worker->next_streak = 0;
         struct process *process = take_oldest(worker);
-        return process != NULL ? process : find_global(worker);
+        return process != NULL ? process : take_global(worker, 0);
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker without work: it searches a little, then sleeps. The protocol that keeps it from sleeping
- * through work is in concurrent/parking.h; the steps are named here as there. */
+/* A worker without work: it searches a little, then sleeps. The protocol that keeps it from
+ * sleeping through work is in concurrent/parking.h; the steps are named here as there. */
 #include <sched.h>
 
 #include "base/monotonic.h"
@@ -85,8 +85,8 @@ static struct process *search(struct worker *worker)
     return process;
 }
 
-/* The last searcher to find work makes sure that somebody searches for the rest: publishers that saw
- * it searching have woken nobody. If there is no rest, nobody needs to wake. */
+/* The last searcher to find work makes sure that somebody searches for the rest: publishers that
+ * saw it searching have woken nobody. If there is no rest, nobody needs to wake. */
 static void leave_search(struct worker *worker)
 {
     if (parking_end_search(&worker->sched->parking) && work_is_visible(worker->sched)) {

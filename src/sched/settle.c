@@ -20,7 +20,8 @@ static void append(struct finished_calls *finished, struct event_node *node, uin
     finished->last = node;
 }
 
-/* Lets the handler of a command carry it out. Returns what it returned; the result is in *result. */
+/* Lets the handler of a command carry it out. Returns what it returned; the result is in *result.
+ * */
 static int call_handler(struct worker *worker, struct yield *yield, skua_completion completion,
                         skua_payload *result)
 {

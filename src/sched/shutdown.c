@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping, in order:
- *  1. the phase becomes STOPPING: nothing new is admitted (spawn.c checks after publishing, so that a
- *     process which slips in is asked to cancel by its own spawner);
+ *  1. the phase becomes STOPPING: nothing new is admitted (spawn.c checks after publishing, so
+ *     that a process which slips in is asked to cancel by its own spawner);
  *  2. every process gets the request to cancel;
  *  3. wait until none is alive: a worker that runs out of work says so, and then the count is read;
- *  4. at the timeout the survivors are named and get the request to end; those that are not in a step
- *     are ended by the workers at once;
+ *  4. at the timeout the survivors are named and get the request to end; those that are not in a
+ *     step are ended by the workers at once;
  *  5. `exiting` is set: workers exit as soon as they find nothing to do; they are joined.
- * A step that never returns keeps its thread. Steps 4 and 5 give such threads STUCK_GRACE each, then
- * stop returns SKUA_E_STUCK; a later stop goes on with step 5. */
+ * A step that never returns keeps its thread. Steps 4 and 5 give such threads STUCK_GRACE each,
+ * then stop returns SKUA_E_STUCK; a later stop goes on with step 5. */
 #include "sched/shutdown.h"
+
+#include <signal.h>
+#include <stdio.h>
 
 #include "base/monotonic.h"
 #include "base/mutex.h"
@@ -67,9 +70,24 @@ static int create_threads(struct scheduler *sched)
         if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0) {
             return SKUA_E_THREAD;
         }
+        char name[16]; /* what the kernel keeps */
+        (void)snprintf(name, sizeof name, "skua-%u", i);
+        (void)pthread_setname_np(worker->thread, name);
         sched->started++;
     }
     return 0;
+}
+
+/* Workers take no signals: the handlers of the program run on its own threads. */
+static int create_threads_without_signals(struct scheduler *sched)
+{
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int error = create_threads(sched);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 static int start_locked(struct scheduler *sched)
@@ -84,7 +102,7 @@ static int start_locked(struct scheduler *sched)
         return SKUA_E_STOPPED;
     }
     registry_freeze(sched->registry);
-    const int error = create_threads(sched);
+    const int error = create_threads_without_signals(sched);
     if (error != 0) {
         (void)join_workers(sched, UINT64_MAX); /* they have nothing to do, so they exit */
         sched->quiet.exited = 0;

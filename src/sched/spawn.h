@@ -14,8 +14,8 @@ struct spawn_request {
     struct watcher *watcher; /* may be null; added before the process can run */
 };
 
-/* Starts a process on behalf of `worker`, or of the outside if that is null. Takes the input, always.
- * Returns 0 or an error that skua_process_submit documents. */
+/* Starts a process on behalf of `worker`, or of the outside if that is null. Takes the input,
+ * always. Returns 0 or an error that skua_process_submit documents. */
 NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
                             const struct spawn_request *request);
 

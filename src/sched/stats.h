@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters. Each worker has a set that it alone writes, so counting is a plain addition; threads that
- * are not workers share one set and add atomically. All relaxed: they order nothing. */
+/* Counters. Each worker has a set that it alone writes, so counting is a plain addition; threads
+ * that are not workers share one set and add atomically. All relaxed: they order nothing. */
 #ifndef SKUA_SCHED_STATS_H
 #define SKUA_SCHED_STATS_H
 

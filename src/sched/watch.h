@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that wait for a process to end. The word of the process knows that there are some, so that
- * ordinary exits take no lock. */
+/* Threads that wait for a process to end. The word of the process knows that there are some, so
+ * that ordinary exits take no lock. */
 #ifndef SKUA_SCHED_WATCH_H
 #define SKUA_SCHED_WATCH_H
 
@@ -16,8 +16,8 @@ NODISCARD int watch_wait(struct scheduler *sched, struct watcher *watcher, uint6
 /* Removes a watcher whose process turned out not to exist. */
 void watch_remove(struct scheduler *sched, struct watcher *watcher);
 
-/* Tells all watchers of a process how it ended. The first that wants a result which owns memory takes
- * it. */
+/* Tells all watchers of a process how it ended. The first that wants a result which owns memory
+ * takes it. */
 void watch_report(struct scheduler *sched, skua_exit *exit);
 
 #endif
