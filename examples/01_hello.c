@@ -1,57 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* The smallest useful program: a process that greets whoever writes to it, and one that asks. */
+/* The smallest useful program, the one in the README: a process that adds up what it is sent. */
 #include <skua/skua.h>
 #include <stdio.h>
 
-enum { NAME = 1, GREETING = 2 };
+struct counter {
+    uint64_t total;
+};
 
-/* The greeter has no state of its own. It answers every message and stays. */
-static int greeter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+/* Called with the events that have arrived; owns `self`; never runs on two threads at once. */
+static int counter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
                         skua_step *out)
 {
-    (void)self;
-    (void)out;
+    struct counter *counter = self;
+    (void)ctx;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_empty(0));
-        } else {
-            skua_context_send(ctx, events[i].from, skua_payload_empty(GREETING));
+            skua_step_done(out, skua_payload_u64(0, counter->total));
+            return 0;
         }
+        counter->total += skua_payload_to_u64(&events[i].payload);
     }
-    return 0;
+    return 0; /* wait for more */
 }
 
-static const skua_process_type greeter = {.name = "greeter", .step = greeter_step};
-
-/* The asker starts a greeter in its first step, which has no events, and ends with the answer. */
-static int asker_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
-{
-    (void)self;
-    if (count == 0) {
-        skua_pid pid;
-        const int error = skua_context_spawn(ctx, &greeter, NULL, NULL, 0, &pid);
-        return error != 0 ? error : skua_context_send(ctx, pid, skua_payload_empty(NAME));
-    }
-    if (events[0].type == SKUA_EVENT_MESSAGE && events[0].payload.type == GREETING) {
-        skua_step_done(out, skua_payload_u64(GREETING, 42));
-    }
-    return 0;
-}
-
-static const skua_process_type asker = {.name = "asker", .step = asker_step};
+static const skua_process_type counter_type = {
+    .name = "counter",
+    .state_size = sizeof(struct counter),
+    .step = counter_step,
+};
 
 int main(void)
 {
     skua_runtime *runtime;
-    skua_exit exit = {.error = SKUA_E_NO_MEMORY};
+    skua_pid pid;
+    skua_exit exit;
     if (skua_runtime_create(&runtime, NULL) != 0 || skua_runtime_start(runtime) != 0 ||
-        skua_process_run(runtime, &asker, NULL, NULL, 0, &exit) != 0 || exit.error != 0) {
-        fprintf(stderr, "failed: %s\n", skua_error_text(exit.error));
+        skua_process_submit(runtime, &counter_type, NULL, NULL, 0, &pid) != 0) {
         return 1;
     }
-    printf("hello, world: the answer is %llu\n",
-           (unsigned long long)skua_payload_to_u64(&exit.result));
+    for (uint64_t i = 1; i <= 100; i++) {
+        skua_message_send(runtime, pid, skua_payload_u64(0, i));
+    }
+    skua_process_cancel(runtime, pid, 0);
+    if (skua_process_wait(runtime, pid, SKUA_FOREVER, &exit) == 0) {
+        printf("total %llu\n", (unsigned long long)skua_payload_to_u64(&exit.result));
+    }
     skua_runtime_stop(runtime, SKUA_FOREVER);
     return skua_runtime_destroy(runtime);
 }
