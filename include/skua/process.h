@@ -60,8 +60,11 @@ typedef struct skua_process_type {
     skua_init_fn *init; /* null: the zeroed state is ready */
     skua_step_fn *step;
     skua_close_fn *close;   /* null: nothing to release */
-    uint32_t mailbox_limit; /* messages waiting at once; 0: the runtime's */
+    uint32_t mailbox_limit; /* messages waiting at once, to SKUA_MAILBOX_MAX; 0: the runtime's */
 } skua_process_type;
+
+/* The largest mailbox limit. */
+#define SKUA_MAILBOX_MAX ((uint32_t)1 << 30)
 
 /* No step gets more events than this; the rest come with the next one. */
 #define SKUA_EVENTS_PER_STEP 100

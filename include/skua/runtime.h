@@ -21,7 +21,8 @@ typedef struct skua_runtime_config {
      * places kept ready by workers (up to 1/64 of the limit) may make submit refuse a little
      * earlier. Limits below 128 for each worker and one more are exact. */
     uint32_t process_limit;
-    /* Messages waiting in one mailbox, for types that set no limit of their own; default 2^20. */
+    /* Messages waiting in one mailbox, for types that set no limit of their own; default 2^20, at
+     * most SKUA_MAILBOX_MAX. */
     uint32_t mailbox_limit;
     /* Bytes in one payload; default 2^30. */
     size_t payload_limit;

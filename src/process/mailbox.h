@@ -16,9 +16,9 @@
 
 static inline uint32_t mailbox_length(struct process *process)
 {
-    const uint32_t consumed = load_relaxed(&process->consumed); /* first, so never negative */
-    const uint32_t reserved = load_relaxed(&process->reserved);
-    return reserved - consumed;
+    const uint32_t consumed = load_relaxed(&process->consumed); /* snapshot */
+    const int32_t length = (int32_t)(load_relaxed(&process->reserved) - consumed);
+    return length > 0 ? (uint32_t)length : 0; /* the two loads are not one */
 }
 
 static inline void mailbox_unreserve_any(struct process *process)
@@ -29,8 +29,10 @@ static inline void mailbox_unreserve_any(struct process *process)
 NODISCARD static inline bool mailbox_reserve_any(struct process *process)
 {
     const uint32_t reserved = fetch_add_relaxed(&process->reserved, 1); /* counter */
-    const uint32_t consumed = load_relaxed(&process->consumed);         /* too small at worst */
-    if (UNLIKELY(reserved - consumed >= load_relaxed(&process->mailbox_limit))) {
+    const uint32_t consumed = load_relaxed(&process->consumed);         /* counter */
+    /* Signed: by the time of the second load, later messages than this one may be consumed. */
+    const int32_t ahead = (int32_t)(reserved - consumed);
+    if (UNLIKELY(ahead >= (int32_t)load_relaxed(&process->mailbox_limit))) {
         mailbox_unreserve_any(process);
         return false;
     }

@@ -4,7 +4,6 @@
 
 #define PROCESS_LIMIT_DEFAULT ((uint32_t)1 << 24)
 #define MAILBOX_LIMIT_DEFAULT ((uint32_t)1 << 20)
-#define MAILBOX_LIMIT_MAX     ((uint32_t)1 << 30) /* its counters are compared modulo 2^32 */
 #define PAYLOAD_LIMIT_DEFAULT ((size_t)1 << 30)
 #define SEED_DEFAULT          1
 
@@ -18,7 +17,7 @@ static int check(const skua_runtime_config *config)
 {
     const bool fits = config->worker_count <= SKUA_WORKERS_MAX &&
                       config->process_limit <= SKUA_PROCESSES_MAX &&
-                      config->mailbox_limit <= MAILBOX_LIMIT_MAX;
+                      config->mailbox_limit <= SKUA_MAILBOX_MAX;
     return fits ? 0 : SKUA_E_INVALID;
 }
 

@@ -46,7 +46,8 @@ static int check_request(struct scheduler *sched, const struct spawn_request *re
 {
     const skua_process_type *type = request->type;
     if (type == NULL || type->name == NULL || type->step == NULL ||
-        type->state_size > PTRDIFF_MAX || (request->input == NULL && request->input_count > 0)) {
+        type->state_size > PTRDIFF_MAX || type->mailbox_limit > SKUA_MAILBOX_MAX ||
+        (request->input == NULL && request->input_count > 0)) {
         return SKUA_E_INVALID;
     }
     for (size_t i = 0; i < request->input_count; i++) {
