@@ -135,6 +135,15 @@ static int fail(const char *what, int error)
     return 1;
 }
 
+/* A node that fails would leave its parent waiting for ever, so the program ends with it. */
+static void check_exit(void *arg, skua_exit *exit)
+{
+    (void)arg;
+    if (exit->error != 0) {
+        _Exit(fail("a node failed", exit->error));
+    }
+}
+
 /* The size of the tree; 0 if there is no such tree. */
 static uint64_t count_processes(uint64_t leaves)
 {
@@ -191,6 +200,7 @@ int main(int argc, char **argv)
     const uint64_t total = count_processes(leaves);
     const skua_runtime_config config = {
         .worker_count = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0,
+        .on_exit = check_exit,
     };
     if (argc > 3 || leaves == 0 || total == 0) {
         fprintf(stderr, "usage: 02_skynet [LEAVES, a power of %d] [WORKERS]\n", DEGREE);
@@ -210,7 +220,7 @@ int main(int argc, char **argv)
     error = run_tree(runtime, leaves, total, &exit);
     const uint64_t elapsed = now_ns() - start;
     if (error != 0) {
-        return fail("the tree failed", error);
+        return fail("cannot run the tree", error);
     }
     const uint64_t sum = skua_payload_to_u64(&exit.result);
     if (sum != leaves * (leaves - 1) / 2) {
