@@ -5,7 +5,7 @@
  *
  *   Free --state_prepare--> Init --state_publish--> Ready <----------------------------+
  *    ^                       |                        | state_begin                    |
- *    |   state_abandon       |                        v            state_requeue       |
+ *    |     state_free        |                        v            state_requeue       |
  *    +-----------------------+      +------------- Running ----------------------------+
  *    |                              | state_finish    | state_rest                     |
  *    |     state_free               v                 v       state_push,              |
@@ -14,8 +14,8 @@
  *  Ready     exactly one token of the process is in a next slot, a deque, the global queue or a
  *            thief's hands (INV-3); whoever holds it may move the process to Running
  *  Running   one worker has it and is the only one to touch its fields (INV-4)
- *  Idle,     in no queue; the event list is empty and no request bit is set (INV-5): any event
- *  Blocked   and any request makes it Ready, and the thread that did so must enqueue it
+ *  Idle,     in no queue; the event list is empty and neither kill nor cancel is set (INV-5): any
+ *  Blocked   event, kill or cancel makes it Ready, and the thread that did so must enqueue it
  *  Complete  its worker takes it apart; nothing is admitted any more
  *  Init      its spawner prepares it; nobody else knows it
  *

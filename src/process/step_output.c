@@ -3,7 +3,7 @@
 
 #include <stdalign.h>
 
-/* A burst of yields may leave a large array behind; this much is kept for the next one. */
+/* Room for the first yields; it doubles from there and stays for later steps of the worker. */
 #define YIELDS_FIRST 16
 
 static size_t array_size(uint32_t capacity)

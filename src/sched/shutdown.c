@@ -101,7 +101,6 @@ static int start_locked(struct scheduler *sched)
     case PHASE_STOPPED:
         return SKUA_E_STOPPED;
     }
-    registry_freeze(sched->registry);
     const int error = create_threads_without_signals(sched);
     if (error != 0) {
         (void)join_workers(sched, UINT64_MAX); /* they have nothing to do, so they exit */
@@ -109,6 +108,7 @@ static int start_locked(struct scheduler *sched)
         store_seq_cst(&sched->exiting, 0); /* so that start can be tried again */
         return error;
     }
+    registry_freeze(sched->registry);
     store_seq_cst(&sched->phase, PHASE_RUNNING); /* MO-stop */
     return 0;
 }
