@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* For tests of internal assertions. */
+#ifndef SKUA_TESTS_ABORTS_H
+#define SKUA_TESTS_ABORTS_H
+
+#include <stdbool.h>
+
+/* Whether function(arg) ends in abort(). It is tried in a child process, so whatever it does to
+ * memory is not seen here. */
+bool aborts(void (*function)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* The default allocator, and what the alloc_ functions ask of any allocator. */
+#include "base/alloc.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "counting_allocator.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+/* More than there is. The sanitizers stop a program that asks for it, unless told not to. */
+#define TOO_MUCH ((size_t)1 << 60)
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+static void *take(size_t size, size_t alignment)
+{
+    return alloc_default(NULL, NULL, 0, size, alignment);
+}
+
+static void give(void *pointer, size_t size, size_t alignment)
+{
+    (void)alloc_default(NULL, pointer, size, 0, alignment);
+}
+
+static void fill(unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] = (unsigned char)(i * 7 + 1);
+    }
+}
+
+static bool is_filled(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (bytes[i] != (unsigned char)(i * 7 + 1)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- alloc_default ---- */
+
+static void default_block_has_its_alignment_and_can_be_written(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 24, 4096, HUGE_PAGE + 1};
+    for (size_t alignment = 1; alignment <= 4 * HUGE_PAGE; alignment *= 2) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            unsigned char *block = take(sizes[i], alignment);
+            assert_non_null(block);
+            assert_int_equal((uintptr_t)block % alignment, 0);
+            block[0] = block[sizes[i] - 1] = 1;
+            give(block, sizes[i], alignment);
+        }
+    }
+}
+
+static void default_large_block_begins_a_huge_page(void **state)
+{
+    (void)state;
+    void *block = take(HUGE_PAGE, 64);
+    assert_non_null(block);
+    assert_int_equal((uintptr_t)block % HUGE_PAGE, 0);
+    give(block, HUGE_PAGE, 64);
+}
+
+static void default_growing_keeps_content_and_alignment(void **state)
+{
+    (void)state;
+    unsigned char *block = take(100, 128);
+    fill(block, 100);
+    size_t size = 100;
+    while (size < 2 * HUGE_PAGE) {
+        block = alloc_default(NULL, block, size, 3 * size, 128);
+        assert_non_null(block);
+        assert_int_equal((uintptr_t)block % 128, 0);
+        assert_true(is_filled(block, size));
+        size *= 3;
+        fill(block, size);
+    }
+    give(block, size, 128);
+}
+
+static void default_shrinking_keeps_what_fits(void **state)
+{
+    (void)state;
+    unsigned char *block = take(1000, 8);
+    fill(block, 1000);
+    block = alloc_default(NULL, block, 1000, 10, 8);
+    assert_non_null(block);
+    assert_true(is_filled(block, 10));
+    give(block, 10, 8);
+}
+
+static void default_without_memory_gives_null_and_keeps_the_old_block(void **state)
+{
+    (void)state;
+    assert_null(take(TOO_MUCH, 8));
+    unsigned char *block = take(100, 8);
+    fill(block, 100);
+    assert_null(alloc_default(NULL, block, 100, TOO_MUCH, 8));
+    assert_true(is_filled(block, 100));
+    give(block, 100, 8);
+}
+
+/* ---- alloc_take and its relatives; the counting allocator checks their arguments ---- */
+
+static void take_and_give_pass_size_and_alignment(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    void *block = alloc_take(&memory.allocator, 300, 256);
+    assert_non_null(block);
+    assert_int_equal((uintptr_t)block % 256, 0);
+    assert_int_equal(counting_allocator_live_bytes(&memory), 300);
+    alloc_give(&memory.allocator, block, 300, 256);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void take_zeroed_clears_every_byte(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    unsigned char *block = alloc_take_zeroed(&memory.allocator, 1000, 64);
+    assert_non_null(block);
+    for (size_t i = 0; i < 1000; i++) {
+        assert_int_equal(block[i], 0);
+    }
+    alloc_give(&memory.allocator, block, 1000, 64);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void take_without_memory_is_null(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    counting_allocator_fail_from(&memory, 1);
+    assert_null(alloc_take(&memory.allocator, 10, 8));
+    assert_null(alloc_take_zeroed(&memory.allocator, 10, 8));
+    assert_null(alloc_grow(&memory.allocator, NULL, 0, 10, 8));
+    assert_int_equal(counting_allocator_attempts(&memory), 3);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void grow_from_nothing_allocates(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    void *block = alloc_grow(&memory.allocator, NULL, 0, 10, 8);
+    assert_non_null(block);
+    alloc_give(&memory.allocator, block, 10, 8);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void grow_replaces_the_block_and_keeps_its_content(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    unsigned char *block = alloc_take(&memory.allocator, 50, 32);
+    fill(block, 50);
+    block = alloc_grow(&memory.allocator, block, 50, 5000, 32);
+    assert_non_null(block);
+    assert_true(is_filled(block, 50));
+    assert_int_equal(counting_allocator_live_blocks(&memory), 1);
+    assert_int_equal(counting_allocator_live_bytes(&memory), 5000);
+    alloc_give(&memory.allocator, block, 5000, 32);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void grow_without_memory_keeps_the_old_block(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    unsigned char *block = alloc_take(&memory.allocator, 50, 32);
+    fill(block, 50);
+    counting_allocator_fail_once(&memory, 1);
+    assert_null(alloc_grow(&memory.allocator, block, 50, 5000, 32));
+    assert_true(is_filled(block, 50));
+    alloc_give(&memory.allocator, block, 50, 32);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+static void give_of_null_does_not_reach_the_allocator(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    alloc_give(&memory.allocator, NULL, 10, 8); /* would be a fault */
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(default_block_has_its_alignment_and_can_be_written),
+        cmocka_unit_test(default_large_block_begins_a_huge_page),
+        cmocka_unit_test(default_growing_keeps_content_and_alignment),
+        cmocka_unit_test(default_shrinking_keeps_what_fits),
+        cmocka_unit_test(default_without_memory_gives_null_and_keeps_the_old_block),
+        cmocka_unit_test(take_and_give_pass_size_and_alignment),
+        cmocka_unit_test(take_zeroed_clears_every_byte),
+        cmocka_unit_test(take_without_memory_is_null),
+        cmocka_unit_test(grow_from_nothing_allocates),
+        cmocka_unit_test(grow_replaces_the_block_and_keeps_its_content),
+        cmocka_unit_test(grow_without_memory_keeps_the_old_block),
+        cmocka_unit_test(give_of_null_does_not_reach_the_allocator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

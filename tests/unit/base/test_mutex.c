@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Deadlines: how they are computed and how condition_wait_until keeps them. */
+#include "base/mutex.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/monotonic.h"
+
+#define SECOND      UINT64_C(1000000000)
+#define MILLISECOND UINT64_C(1000000)
+
+struct waiting_room {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool open; /* under lock */
+};
+
+static void room_init(struct waiting_room *room)
+{
+    mutex_init(&room->lock);
+    condition_init(&room->changed);
+    room->open = false;
+}
+
+static void room_deinit(struct waiting_room *room)
+{
+    (void)pthread_cond_destroy(&room->changed);
+    mutex_deinit(&room->lock);
+}
+
+/* ---- monotonic.h ---- */
+
+static void monotonic_time_does_not_go_back(void **state)
+{
+    (void)state;
+    uint64_t last = monotonic_ns();
+    for (int i = 0; i < 1000; i++) {
+        const uint64_t now = monotonic_ns();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+static void deadline_is_the_timeout_from_now(void **state)
+{
+    (void)state;
+    static const uint64_t timeouts[] = {0, 1, 999999999, 5 * SECOND, UINT64_C(1) << 62};
+    for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
+        const uint64_t before = monotonic_ns();
+        const uint64_t deadline = monotonic_deadline(timeouts[i]);
+        const uint64_t after = monotonic_ns();
+        assert_true(deadline >= before + timeouts[i]);
+        assert_true(deadline <= after + timeouts[i]);
+    }
+}
+
+static void deadline_beyond_the_end_of_time_is_for_ever(void **state)
+{
+    (void)state;
+    assert_int_equal(monotonic_deadline(UINT64_MAX), UINT64_MAX);
+    assert_int_equal(monotonic_deadline(UINT64_MAX - 1), UINT64_MAX);
+}
+
+/* ---- condition_wait_until ---- */
+
+/* Whether a wait that nobody ends reports that its deadline has passed. It may end for no reason,
+ * but not again and again. */
+static bool times_out(struct waiting_room *room, uint64_t deadline)
+{
+    for (int i = 0; i < 100; i++) {
+        if (!condition_wait_until(&room->changed, &room->lock, deadline)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wait_until_the_past_returns_false(void **state)
+{
+    (void)state;
+    struct waiting_room room;
+    room_init(&room);
+    mutex_lock(&room.lock);
+    const uint64_t past[] = {0, 1, SECOND - 1, monotonic_ns() - 1};
+    for (size_t i = 0; i < sizeof past / sizeof past[0]; i++) {
+        assert_true(times_out(&room, past[i]));
+    }
+    mutex_unlock(&room.lock);
+    room_deinit(&room);
+}
+
+static void wait_that_timed_out_holds_the_mutex_again(void **state)
+{
+    (void)state;
+    struct waiting_room room;
+    room_init(&room);
+    mutex_lock(&room.lock);
+    assert_true(times_out(&room, 0));
+    assert_int_equal(pthread_mutex_trylock(&room.lock), EBUSY);
+    mutex_unlock(&room.lock);
+    assert_int_equal(pthread_mutex_trylock(&room.lock), 0);
+    mutex_unlock(&room.lock);
+    room_deinit(&room);
+}
+
+/* Fails if seconds and nanoseconds are mixed up, or if the deadline is put to another clock. */
+static void wait_does_not_time_out_before_its_deadline(void **state)
+{
+    (void)state;
+    struct waiting_room room;
+    room_init(&room);
+    mutex_lock(&room.lock);
+    for (uint64_t timeout = 1; timeout <= 4 * MILLISECOND; timeout *= 4) {
+        const uint64_t deadline = monotonic_deadline(timeout);
+        assert_true(times_out(&room, deadline));
+        assert_true(monotonic_ns() >= deadline);
+    }
+    mutex_unlock(&room.lock);
+    room_deinit(&room);
+}
+
+static void *open_room(void *arg)
+{
+    struct waiting_room *room = arg;
+    mutex_lock(&room->lock);
+    room->open = true;
+    (void)pthread_cond_signal(&room->changed);
+    mutex_unlock(&room->lock);
+    return NULL;
+}
+
+static void check_signal_arrives_before(uint64_t deadline)
+{
+    struct waiting_room room;
+    room_init(&room);
+    mutex_lock(&room.lock); /* so the signal cannot come before the wait */
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, open_room, &room), 0);
+    bool in_time = true;
+    while (!room.open && in_time) {
+        in_time = condition_wait_until(&room.changed, &room.lock, deadline);
+    }
+    const bool open = room.open;
+    mutex_unlock(&room.lock);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    room_deinit(&room);
+    assert_true(in_time);
+    assert_true(open);
+}
+
+static void wait_until_the_far_future_ends_with_the_signal(void **state)
+{
+    (void)state;
+    check_signal_arrives_before(UINT64_MAX - 1);
+    check_signal_arrives_before(monotonic_deadline(UINT64_C(1000000) * SECOND));
+}
+
+static void wait_without_deadline_ends_with_the_signal(void **state)
+{
+    (void)state;
+    check_signal_arrives_before(UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(monotonic_time_does_not_go_back),
+        cmocka_unit_test(deadline_is_the_timeout_from_now),
+        cmocka_unit_test(deadline_beyond_the_end_of_time_is_for_ever),
+        cmocka_unit_test(wait_until_the_past_returns_false),
+        cmocka_unit_test(wait_that_timed_out_holds_the_mutex_again),
+        cmocka_unit_test(wait_does_not_time_out_before_its_deadline),
+        cmocka_unit_test(wait_until_the_far_future_ends_with_the_signal),
+        cmocka_unit_test(wait_without_deadline_ends_with_the_signal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

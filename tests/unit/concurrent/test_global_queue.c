@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The queue that all workers share, on one thread. */
+#include "concurrent/global_queue.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define LINKS 64
+
+struct fixture {
+    struct global_queue queue;
+    struct queue_link links[LINKS];
+};
+
+static void fixture_init(struct fixture *fixture)
+{
+    global_queue_init(&fixture->queue);
+    /* The link of an item that is in no queue means nothing: let it lead astray. */
+    for (uint32_t i = 0; i < LINKS; i++) {
+        fixture->links[i].next = &fixture->links[0];
+    }
+}
+
+/* Pushes links[first] to links[first + count - 1] as one batch. */
+static void push_batch(struct fixture *fixture, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i + 1 < first + count; i++) {
+        fixture->links[i].next = &fixture->links[i + 1];
+    }
+    global_queue_push_any(&fixture->queue, &fixture->links[first],
+                          &fixture->links[first + count - 1], count);
+}
+
+static void assert_pops(struct fixture *fixture, uint32_t most, uint32_t first, uint32_t count)
+{
+    struct queue_link *items[LINKS];
+    assert_int_equal(global_queue_pop_any(&fixture->queue, items, most), count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_ptr_equal(items[i], &fixture->links[first + i]);
+    }
+}
+
+static void assert_length(struct fixture *fixture, uint32_t length)
+{
+    assert_int_equal(global_queue_length(&fixture->queue), length);
+    assert_int_equal(global_queue_length_recheck(&fixture->queue), length);
+}
+
+static void global_queue_new_is_empty(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    assert_length(&fixture, 0);
+    assert_pops(&fixture, LINKS, 0, 0);
+    assert_length(&fixture, 0);
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_single_items_come_out_in_order(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    for (uint32_t i = 0; i < 10; i++) {
+        push_batch(&fixture, i, 1);
+        assert_length(&fixture, i + 1);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        assert_pops(&fixture, 1, i, 1);
+        assert_length(&fixture, 9 - i);
+    }
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_batches_come_out_in_order(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    push_batch(&fixture, 0, 5);
+    push_batch(&fixture, 5, 1);
+    push_batch(&fixture, 6, 20);
+    assert_length(&fixture, 26);
+    assert_pops(&fixture, LINKS, 0, 26);
+    assert_length(&fixture, 0);
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_pop_takes_no_more_than_asked(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    push_batch(&fixture, 0, 10);
+    assert_pops(&fixture, 0, 0, 0);
+    assert_length(&fixture, 10);
+    assert_pops(&fixture, 3, 0, 3);
+    assert_length(&fixture, 7);
+    assert_pops(&fixture, 7, 3, 7);
+    assert_length(&fixture, 0);
+    assert_pops(&fixture, 1, 0, 0);
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_pushes_between_pops_go_to_the_end(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    push_batch(&fixture, 0, 4);
+    assert_pops(&fixture, 2, 0, 2);
+    push_batch(&fixture, 4, 4);
+    assert_pops(&fixture, LINKS, 2, 6);
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_can_be_used_again_after_it_ran_empty(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    for (uint32_t round = 0; round < 3; round++) {
+        push_batch(&fixture, 0, 3);
+        assert_pops(&fixture, 3, 0, 3);
+        assert_pops(&fixture, 3, 0, 0);
+    }
+    assert_length(&fixture, 0);
+    global_queue_deinit(&fixture.queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(global_queue_new_is_empty),
+        cmocka_unit_test(global_queue_single_items_come_out_in_order),
+        cmocka_unit_test(global_queue_batches_come_out_in_order),
+        cmocka_unit_test(global_queue_pop_takes_no_more_than_asked),
+        cmocka_unit_test(global_queue_pushes_between_pops_go_to_the_end),
+        cmocka_unit_test(global_queue_can_be_used_again_after_it_ran_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* The limit on waiting messages, and its counters. */
+#include "process/mailbox.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* A process whose counters stand at `counted`, as if so many messages had gone through its slot. */
+static struct process process_with(uint32_t limit, uint32_t counted)
+{
+    return (struct process){.reserved = counted, .consumed = counted, .mailbox_limit = limit};
+}
+
+static void reserve_count(struct process *process, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_true(mailbox_reserve_any(process));
+    }
+}
+
+static void check_limit(uint32_t limit, uint32_t counted)
+{
+    struct process process = process_with(limit, counted);
+    assert_int_equal(mailbox_length(&process), 0);
+    reserve_count(&process, limit);
+    assert_int_equal(mailbox_length(&process), limit);
+    assert_false(mailbox_reserve_any(&process));
+    assert_int_equal(mailbox_length(&process), limit);
+    mailbox_consume_owner(&process, limit);
+    assert_int_equal(mailbox_length(&process), 0);
+    reserve_count(&process, limit);
+    assert_false(mailbox_reserve_any(&process));
+}
+
+static void mailbox_admits_exactly_its_limit(void **state)
+{
+    (void)state;
+    check_limit(1, 0);
+    check_limit(2, 0);
+    check_limit(1000, 0);
+    check_limit(1000, 123456);
+}
+
+static void mailbox_of_limit_zero_admits_nothing(void **state)
+{
+    (void)state;
+    struct process process = process_with(0, 0);
+    assert_false(mailbox_reserve_any(&process));
+    assert_int_equal(mailbox_length(&process), 0);
+}
+
+static void mailbox_refused_senders_leave_no_trace(void **state)
+{
+    (void)state;
+    struct process process = process_with(3, 0);
+    reserve_count(&process, 3);
+    for (int i = 0; i < 1000; i++) {
+        assert_false(mailbox_reserve_any(&process));
+    }
+    assert_int_equal(mailbox_length(&process), 3);
+    mailbox_consume_owner(&process, 1);
+    assert_true(mailbox_reserve_any(&process));
+    assert_false(mailbox_reserve_any(&process));
+}
+
+static void mailbox_unreserved_place_can_be_used_again(void **state)
+{
+    (void)state;
+    struct process process = process_with(2, 0);
+    reserve_count(&process, 2);
+    mailbox_unreserve_any(&process);
+    assert_int_equal(mailbox_length(&process), 1);
+    assert_true(mailbox_reserve_any(&process));
+    assert_false(mailbox_reserve_any(&process));
+}
+
+static void mailbox_consumed_places_can_be_used_again(void **state)
+{
+    (void)state;
+    struct process process = process_with(10, 0);
+    reserve_count(&process, 10);
+    mailbox_consume_owner(&process, 0);
+    assert_int_equal(mailbox_length(&process), 10);
+    mailbox_consume_owner(&process, 4);
+    assert_int_equal(mailbox_length(&process), 6);
+    reserve_count(&process, 4);
+    assert_false(mailbox_reserve_any(&process));
+}
+
+static void mailbox_counters_may_wrap_at_every_point(void **state)
+{
+    (void)state;
+    for (uint32_t before = 0; before <= 8; before++) {
+        check_limit(4, UINT32_MAX - before);
+    }
+}
+
+static void mailbox_refusal_and_unreserve_work_across_the_wrap(void **state)
+{
+    (void)state;
+    struct process process = process_with(1, UINT32_MAX);
+    assert_true(mailbox_reserve_any(&process)); /* reserved is 0 now */
+    assert_false(mailbox_reserve_any(&process));
+    assert_int_equal(mailbox_length(&process), 1);
+    mailbox_unreserve_any(&process); /* and UINT32_MAX again */
+    assert_int_equal(mailbox_length(&process), 0);
+    assert_true(mailbox_reserve_any(&process));
+}
+
+/* A sender that stalls between its two loads sees later messages than its own consumed. */
+static void mailbox_overtaken_sender_is_admitted(void **state)
+{
+    (void)state;
+    static const uint32_t reserved[] = {5, UINT32_MAX - 1, UINT32_MAX};
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
+        struct process process = process_with(1, reserved[i]);
+        mailbox_consume_owner(&process, 3);
+        assert_true(mailbox_reserve_any(&process));
+        assert_int_equal(load_relaxed(&process.reserved), reserved[i] + 1);
+    }
+}
+
+static void mailbox_length_is_never_negative(void **state)
+{
+    (void)state;
+    struct process process = process_with(10, UINT32_MAX);
+    mailbox_consume_owner(&process, 2);
+    assert_int_equal(mailbox_length(&process), 0);
+}
+
+static void mailbox_of_the_largest_limit_admits_exactly_that(void **state)
+{
+    (void)state;
+    struct process process = process_with(SKUA_MAILBOX_MAX, UINT32_MAX - 10);
+    store_relaxed(&process.reserved, UINT32_MAX - 10 + SKUA_MAILBOX_MAX - 1);
+    assert_true(mailbox_reserve_any(&process));
+    assert_int_equal(mailbox_length(&process), SKUA_MAILBOX_MAX);
+    assert_false(mailbox_reserve_any(&process));
+    assert_int_equal(mailbox_length(&process), SKUA_MAILBOX_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mailbox_admits_exactly_its_limit),
+        cmocka_unit_test(mailbox_of_limit_zero_admits_nothing),
+        cmocka_unit_test(mailbox_refused_senders_leave_no_trace),
+        cmocka_unit_test(mailbox_unreserved_place_can_be_used_again),
+        cmocka_unit_test(mailbox_consumed_places_can_be_used_again),
+        cmocka_unit_test(mailbox_counters_may_wrap_at_every_point),
+        cmocka_unit_test(mailbox_refusal_and_unreserve_work_across_the_wrap),
+        cmocka_unit_test(mailbox_overtaken_sender_is_admitted),
+        cmocka_unit_test(mailbox_length_is_never_negative),
+        cmocka_unit_test(mailbox_of_the_largest_limit_admits_exactly_that),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

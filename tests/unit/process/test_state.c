@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT */
+/* Every transition of the diagram in state.h, from every state: the allowed ones do what they say,
+ * the others are refused and change nothing, or abort where only a wrong scheduler could ask. */
+#include "process/state.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "aborts.h"
+
+#define GENERATION UINT32_C(0x2345678) /* uses all bytes of its field */
+#define LIST       UINT32_C(0x89abcdef)
+
+static const enum process_state all_states[] = {
+    STATE_READY, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STATE_INIT, STATE_COMPLETE, STATE_FREE,
+};
+#define STATE_COUNT (sizeof all_states / sizeof all_states[0])
+
+static const uint32_t all_requests[] = {
+    STATE_KILL,
+    STATE_CANCEL,
+    STATE_WATCHED,
+    STATE_KILL | STATE_CANCEL,
+    STATE_KILL | STATE_WATCHED,
+    STATE_CANCEL | STATE_WATCHED,
+    STATE_REQUESTS,
+};
+#define REQUEST_COUNT (sizeof all_requests / sizeof all_requests[0])
+
+/* The process under test; a word is written out as its parts. */
+static struct process process;
+
+static uint64_t word_of(uint32_t list, enum process_state state, uint32_t requests)
+{
+    return event_list_word(list, state_tag(GENERATION, state) | requests);
+}
+
+static void set(uint32_t list, enum process_state state, uint32_t requests)
+{
+    store_relaxed(&process.word, word_of(list, state, requests));
+}
+
+static void assert_word(uint32_t list, enum process_state state, uint32_t requests)
+{
+    assert_int_equal(load_relaxed(&process.word), word_of(list, state, requests));
+}
+
+static bool is_live(enum process_state state)
+{
+    return state == STATE_READY || state == STATE_RUNNING || state == STATE_BLOCKED ||
+           state == STATE_IDLE;
+}
+
+static bool is_waiting(enum process_state state)
+{
+    return state == STATE_BLOCKED || state == STATE_IDLE;
+}
+
+/* Runs `transition` from each state other than the allowed ones and expects it to abort. */
+static void assert_aborts_except(void (*transition)(void *arg), enum process_state allowed,
+                                 enum process_state also_allowed)
+{
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (all_states[i] != allowed && all_states[i] != also_allowed) {
+            set(OBJECT_NONE, all_states[i], 0);
+            assert_true(aborts(transition, NULL));
+        }
+    }
+}
+
+/* ---- the word ---- */
+
+static void tag_keeps_its_parts_apart(void **state)
+{
+    (void)state;
+    static const uint32_t generations[] = {0, 1, GENERATION, GENERATION_MAX};
+    for (size_t g = 0; g < sizeof generations / sizeof generations[0]; g++) {
+        for (size_t i = 0; i < STATE_COUNT; i++) {
+            const uint32_t tag = state_tag(generations[g], all_states[i]);
+            assert_int_equal(tag & STATE_REQUESTS, 0);
+            assert_int_equal(state_of(tag | STATE_REQUESTS), all_states[i]);
+            assert_int_equal(state_generation(tag | STATE_REQUESTS), generations[g]);
+        }
+    }
+}
+
+static void tag_tells_live_and_waiting_states(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        const uint32_t tag = state_tag(GENERATION_MAX, all_states[i]) | STATE_REQUESTS;
+        assert_int_equal(state_is_live(tag), is_live(all_states[i]));
+        assert_int_equal(state_is_waiting(tag), is_waiting(all_states[i]));
+    }
+}
+
+static void peek_sees_the_tag_without_the_list(void **state)
+{
+    (void)state;
+    set(LIST, STATE_BLOCKED, STATE_WATCHED);
+    assert_int_equal(state_peek(&process), state_tag(GENERATION, STATE_BLOCKED) | STATE_WATCHED);
+}
+
+/* ---- state_push: Idle, Blocked -> Ready ---- */
+
+static void push_to_a_waiting_process_makes_it_ready(void **state)
+{
+    (void)state;
+    static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t next = 99;
+        set(OBJECT_NONE, waiting[i], 0);
+        assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+        assert_int_equal(next, OBJECT_NONE);
+        assert_word(LIST, STATE_READY, 0);
+    }
+}
+
+static void push_to_a_ready_or_running_process_adds_to_its_list(void **state)
+{
+    (void)state;
+    static const enum process_state states[] = {STATE_READY, STATE_RUNNING};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t next = 99;
+        set(7, states[i], STATE_CANCEL);
+        assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_DONE);
+        assert_int_equal(next, 7);
+        assert_word(LIST, states[i], STATE_CANCEL);
+    }
+}
+
+static void push_to_a_watched_waiting_process_keeps_the_watch(void **state)
+{
+    (void)state;
+    uint32_t next;
+    set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
+    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+    assert_word(LIST, STATE_READY, STATE_WATCHED);
+}
+
+static void push_to_a_process_that_is_not_live_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (!is_live(all_states[i])) {
+            uint32_t next;
+            set(OBJECT_NONE, all_states[i], 0);
+            assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
+            assert_word(OBJECT_NONE, all_states[i], 0);
+        }
+    }
+}
+
+static void push_to_another_generation_is_refused_in_every_state(void **state)
+{
+    (void)state;
+    static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
+            uint32_t next;
+            set(7, all_states[i], 0);
+            assert_int_equal(state_push(&process, others[g], LIST, &next), STATE_CLOSED);
+            assert_word(7, all_states[i], 0);
+        }
+    }
+}
+
+/* ---- state_request ---- */
+
+static void request_with_kill_or_cancel_wakes_a_waiting_process(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        if (all_requests[r] == STATE_WATCHED) {
+            continue;
+        }
+        set(OBJECT_NONE, STATE_IDLE, 0);
+        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
+        assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+        set(OBJECT_NONE, STATE_BLOCKED, 0);
+        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
+        assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+    }
+}
+
+static void request_to_watch_wakes_nobody(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (is_live(all_states[i])) {
+            set(OBJECT_NONE, all_states[i], 0);
+            assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_DONE);
+            assert_word(OBJECT_NONE, all_states[i], STATE_WATCHED);
+        }
+    }
+}
+
+static void request_to_a_ready_or_running_process_is_noted(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        set(LIST, STATE_READY, 0);
+        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
+        assert_word(LIST, STATE_READY, all_requests[r]);
+        set(LIST, STATE_RUNNING, 0);
+        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
+        assert_word(LIST, STATE_RUNNING, all_requests[r]);
+    }
+}
+
+static void request_keeps_earlier_requests(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < REQUEST_COUNT; a++) {
+        for (size_t b = 0; b < REQUEST_COUNT; b++) {
+            set(LIST, STATE_RUNNING, all_requests[a]);
+            assert_int_equal(state_request(&process, GENERATION, all_requests[b]), STATE_DONE);
+            assert_word(LIST, STATE_RUNNING, all_requests[a] | all_requests[b]);
+        }
+    }
+    set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
+    assert_int_equal(state_request(&process, GENERATION, STATE_KILL), STATE_ENQUEUE);
+    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED | STATE_KILL);
+}
+
+static void request_to_a_process_that_is_not_live_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        for (size_t r = 0; r < REQUEST_COUNT; r++) {
+            if (!is_live(all_states[i])) {
+                set(OBJECT_NONE, all_states[i], 0);
+                assert_int_equal(state_request(&process, GENERATION, all_requests[r]),
+                                 STATE_CLOSED);
+                assert_word(OBJECT_NONE, all_states[i], 0);
+            }
+        }
+    }
+}
+
+static void request_to_another_generation_is_refused_in_every_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        for (size_t r = 0; r < REQUEST_COUNT; r++) {
+            set(LIST, all_states[i], 0);
+            assert_int_equal(state_request(&process, GENERATION + 1, all_requests[r]),
+                             STATE_CLOSED);
+            assert_int_equal(state_request(&process, GENERATION - 1, all_requests[r]),
+                             STATE_CLOSED);
+            assert_word(LIST, all_states[i], 0);
+        }
+    }
+}
+
+/* ---- state_begin, state_begin_keep: Ready -> Running ---- */
+
+static void begin_takes_list_and_requests(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        set(LIST, STATE_READY, all_requests[r]);
+        assert_int_equal(state_begin(&process), word_of(LIST, STATE_READY, all_requests[r]));
+        assert_word(OBJECT_NONE, STATE_RUNNING, 0);
+    }
+}
+
+static void begin_without_news_just_runs(void **state)
+{
+    (void)state;
+    set(OBJECT_NONE, STATE_READY, 0);
+    assert_int_equal(state_begin(&process), word_of(OBJECT_NONE, STATE_READY, 0));
+    assert_word(OBJECT_NONE, STATE_RUNNING, 0);
+}
+
+static void begin_keep_leaves_the_list_and_takes_requests(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        set(LIST, STATE_READY, all_requests[r]);
+        const uint64_t news = state_begin_keep(&process);
+        assert_int_equal(event_list_first(news), OBJECT_NONE);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r]);
+        assert_int_equal(state_generation(event_list_tag(news)), GENERATION);
+        assert_word(LIST, STATE_RUNNING, 0);
+    }
+}
+
+static void begin_keep_without_requests_just_runs(void **state)
+{
+    (void)state;
+    set(LIST, STATE_READY, 0);
+    const uint64_t news = state_begin_keep(&process);
+    assert_int_equal(event_list_first(news), OBJECT_NONE);
+    assert_int_equal(event_list_tag(news) & STATE_REQUESTS, 0);
+    assert_int_equal(state_generation(event_list_tag(news)), GENERATION);
+    assert_word(LIST, STATE_RUNNING, 0);
+}
+
+static void do_begin(void *arg)
+{
+    (void)arg;
+    (void)!state_begin(&process);
+}
+
+static void do_begin_keep(void *arg)
+{
+    (void)arg;
+    (void)!state_begin_keep(&process);
+}
+
+static void begin_from_any_state_but_ready_aborts(void **state)
+{
+    (void)state;
+    assert_aborts_except(do_begin, STATE_READY, STATE_READY);
+    assert_aborts_except(do_begin_keep, STATE_READY, STATE_READY);
+}
+
+/* ---- while Running ---- */
+
+static void take_brings_list_and_requests_and_keeps_running(void **state)
+{
+    (void)state;
+    set(LIST, STATE_RUNNING, STATE_CANCEL);
+    assert_int_equal(state_take(&process), word_of(LIST, STATE_RUNNING, STATE_CANCEL));
+    assert_word(OBJECT_NONE, STATE_RUNNING, 0);
+}
+
+static void has_news_sees_list_and_each_request(void **state)
+{
+    (void)state;
+    set(OBJECT_NONE, STATE_RUNNING, 0);
+    assert_false(state_has_news(&process));
+    set(LIST, STATE_RUNNING, 0);
+    assert_true(state_has_news(&process));
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        set(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+        assert_true(state_has_news(&process));
+    }
+}
+
+static void rest_without_news_waits(void **state)
+{
+    (void)state;
+    set(OBJECT_NONE, STATE_RUNNING, 0);
+    assert_true(state_rest(&process, STATE_IDLE));
+    assert_word(OBJECT_NONE, STATE_IDLE, 0);
+    set(OBJECT_NONE, STATE_RUNNING, 0);
+    assert_true(state_rest(&process, STATE_BLOCKED));
+    assert_word(OBJECT_NONE, STATE_BLOCKED, 0);
+}
+
+/* INV-5 */
+static void rest_with_an_event_or_a_request_is_refused(void **state)
+{
+    (void)state;
+    static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
+    for (size_t t = 0; t < 2; t++) {
+        set(LIST, STATE_RUNNING, 0);
+        assert_false(state_rest(&process, targets[t]));
+        assert_word(LIST, STATE_RUNNING, 0);
+        for (size_t r = 0; r < REQUEST_COUNT; r++) {
+            set(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+            assert_false(state_rest(&process, targets[t]));
+            assert_word(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+        }
+    }
+}
+
+static void requeue_makes_ready_and_keeps_all_else(void **state)
+{
+    (void)state;
+    set(LIST, STATE_RUNNING, STATE_REQUESTS);
+    state_requeue(&process);
+    assert_word(LIST, STATE_READY, STATE_REQUESTS);
+}
+
+/* ---- state_finish: Running -> Complete ---- */
+
+static void finish_takes_list_and_requests_and_closes(void **state)
+{
+    (void)state;
+    uint32_t next;
+    set(LIST, STATE_RUNNING, STATE_WATCHED);
+    assert_int_equal(state_finish(&process), word_of(LIST, STATE_RUNNING, STATE_WATCHED));
+    assert_word(OBJECT_NONE, STATE_COMPLETE, 0);
+    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
+    assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_CLOSED);
+}
+
+static void do_finish(void *arg)
+{
+    (void)arg;
+    (void)!state_finish(&process);
+}
+
+static void finish_from_any_state_but_running_aborts(void **state)
+{
+    (void)state;
+    assert_aborts_except(do_finish, STATE_RUNNING, STATE_RUNNING);
+}
+
+/* ---- state_prepare, state_publish, state_free ---- */
+
+static void prepare_returns_the_generation_and_admits_nothing_yet(void **state)
+{
+    (void)state;
+    uint32_t next;
+    set(OBJECT_NONE, STATE_FREE, 0);
+    assert_int_equal(state_prepare(&process), GENERATION);
+    assert_word(OBJECT_NONE, STATE_INIT, 0);
+    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
+}
+
+static void do_prepare(void *arg)
+{
+    (void)arg;
+    (void)state_prepare(&process);
+}
+
+static void prepare_from_any_state_but_free_aborts(void **state)
+{
+    (void)state;
+    assert_aborts_except(do_prepare, STATE_FREE, STATE_FREE);
+}
+
+static void publish_makes_ready(void **state)
+{
+    (void)state;
+    set(OBJECT_NONE, STATE_INIT, 0);
+    state_publish(&process, GENERATION);
+    assert_word(OBJECT_NONE, STATE_READY, 0);
+}
+
+static void free_begins_the_next_generation(void **state)
+{
+    (void)state;
+    static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
+    for (size_t i = 0; i < 2; i++) {
+        set(OBJECT_NONE, ended[i], 0);
+        assert_true(state_free(&process));
+        assert_int_equal(load_relaxed(&process.word),
+                         event_list_word(OBJECT_NONE, state_tag(GENERATION + 1, STATE_FREE)));
+        assert_int_equal(state_prepare(&process), GENERATION + 1);
+    }
+}
+
+static void do_free(void *arg)
+{
+    (void)arg;
+    (void)!state_free(&process);
+}
+
+static void free_of_a_live_or_free_process_aborts(void **state)
+{
+    (void)state;
+    assert_aborts_except(do_free, STATE_COMPLETE, STATE_INIT);
+}
+
+static void free_of_the_last_generation_but_one_is_reusable(void **state)
+{
+    (void)state;
+    store_relaxed(&process.word,
+                  event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX - 1, STATE_COMPLETE)));
+    assert_true(state_free(&process));
+    assert_int_equal(state_prepare(&process), GENERATION_MAX);
+}
+
+static void free_of_the_last_generation_retires_the_slot(void **state)
+{
+    (void)state;
+    static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t next;
+        store_relaxed(&process.word,
+                      event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX, ended[i])));
+        assert_false(state_free(&process));
+        /* Neither the last process nor a first one, again, can be reached. */
+        assert_int_equal(state_push(&process, GENERATION_MAX, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_push(&process, 0, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_push(&process, 1, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_request(&process, GENERATION_MAX, STATE_KILL), STATE_CLOSED);
+        assert_true(aborts(do_prepare, NULL));
+    }
+}
+
+/* ---- all together ---- */
+
+static void life_from_free_to_free_passes_every_state(void **state)
+{
+    (void)state;
+    uint32_t next;
+    set(OBJECT_NONE, STATE_FREE, 0);
+    const uint32_t generation = state_prepare(&process);
+    state_publish(&process, generation);
+    assert_int_equal(event_list_first(state_begin(&process)), OBJECT_NONE);
+    assert_true(state_rest(&process, STATE_IDLE));
+    assert_int_equal(state_push(&process, generation, 1, &next), STATE_ENQUEUE);
+    assert_int_equal(event_list_first(state_begin(&process)), 1);
+    assert_int_equal(state_push(&process, generation, 2, &next), STATE_DONE);
+    assert_false(state_rest(&process, STATE_BLOCKED));
+    state_requeue(&process);
+    assert_int_equal(event_list_first(state_begin_keep(&process)), OBJECT_NONE);
+    assert_int_equal(event_list_first(state_take(&process)), 2);
+    assert_true(state_rest(&process, STATE_BLOCKED));
+    assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_ENQUEUE);
+    assert_int_equal(event_list_tag(state_begin(&process)) & STATE_REQUESTS, STATE_KILL);
+    assert_int_equal(event_list_first(state_finish(&process)), OBJECT_NONE);
+    assert_true(state_free(&process));
+    assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_CLOSED);
+    assert_int_equal(state_prepare(&process), generation + 1);
+    state_publish(&process, generation + 1);
+    assert_int_equal(state_push(&process, generation, 3, &next), STATE_CLOSED);
+    assert_int_equal(state_push(&process, generation + 1, 3, &next), STATE_DONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tag_keeps_its_parts_apart),
+        cmocka_unit_test(tag_tells_live_and_waiting_states),
+        cmocka_unit_test(peek_sees_the_tag_without_the_list),
+        cmocka_unit_test(push_to_a_waiting_process_makes_it_ready),
+        cmocka_unit_test(push_to_a_ready_or_running_process_adds_to_its_list),
+        cmocka_unit_test(push_to_a_watched_waiting_process_keeps_the_watch),
+        cmocka_unit_test(push_to_a_process_that_is_not_live_is_refused),
+        cmocka_unit_test(push_to_another_generation_is_refused_in_every_state),
+        cmocka_unit_test(request_with_kill_or_cancel_wakes_a_waiting_process),
+        cmocka_unit_test(request_to_watch_wakes_nobody),
+        cmocka_unit_test(request_to_a_ready_or_running_process_is_noted),
+        cmocka_unit_test(request_keeps_earlier_requests),
+        cmocka_unit_test(request_to_a_process_that_is_not_live_is_refused),
+        cmocka_unit_test(request_to_another_generation_is_refused_in_every_state),
+        cmocka_unit_test(begin_takes_list_and_requests),
+        cmocka_unit_test(begin_without_news_just_runs),
+        cmocka_unit_test(begin_keep_leaves_the_list_and_takes_requests),
+        cmocka_unit_test(begin_keep_without_requests_just_runs),
+        cmocka_unit_test(begin_from_any_state_but_ready_aborts),
+        cmocka_unit_test(take_brings_list_and_requests_and_keeps_running),
+        cmocka_unit_test(has_news_sees_list_and_each_request),
+        cmocka_unit_test(rest_without_news_waits),
+        cmocka_unit_test(rest_with_an_event_or_a_request_is_refused),
+        cmocka_unit_test(requeue_makes_ready_and_keeps_all_else),
+        cmocka_unit_test(finish_takes_list_and_requests_and_closes),
+        cmocka_unit_test(finish_from_any_state_but_running_aborts),
+        cmocka_unit_test(prepare_returns_the_generation_and_admits_nothing_yet),
+        cmocka_unit_test(prepare_from_any_state_but_free_aborts),
+        cmocka_unit_test(publish_makes_ready),
+        cmocka_unit_test(free_begins_the_next_generation),
+        cmocka_unit_test(free_of_a_live_or_free_process_aborts),
+        cmocka_unit_test(free_of_the_last_generation_but_one_is_reusable),
+        cmocka_unit_test(free_of_the_last_generation_retires_the_slot),
+        cmocka_unit_test(life_from_free_to_free_passes_every_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
