@@ -39,9 +39,9 @@ typedef struct skua_event {
 typedef int skua_init_fn(void *self, skua_context *ctx, const char *method, skua_payload *input,
                          size_t input_count);
 
-/* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival (none on its
- * first step, or when it asked to continue and nothing came). May take payloads out of them; what
- * is left is dropped after it. Writes what it wants into `out`; by default the process then waits
+/* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival. The first step
+ * comes without waiting for any, as does one after skua_step_continue: there may be none then. May
+ * take payloads out of them; what is left is dropped after it. Writes what it wants into `out`; by default the process then waits
  * for the next event. Returns 0, or a negative error with which the process ends at once (its
  * yields of this step are dropped). */
 typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count,
@@ -115,7 +115,8 @@ SKUA_API uint64_t skua_context_random(skua_context *ctx);
  * Returns: as skua_message_send. */
 SKUA_API int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload);
 
-/* Starts a process, as skua_process_submit does. It runs after this step at the earliest.
+/* Starts a process, as skua_process_submit does. It may run on another
+ * worker before this step ends.
  * Threads: worker (inside init or step). */
 SKUA_API int skua_context_spawn(skua_context *ctx, const skua_process_type *type,
                                 const char *method, skua_payload *input, size_t input_count,

@@ -21,16 +21,21 @@ enum state_duty state_request(struct process *process, uint32_t generation, uint
     }
 }
 
+uint64_t state_take_requests(struct process *process)
+{
+    if ((state_peek(process) & STATE_REQUESTS) == 0) { /* only this thread clears them */
+        return 0;
+    }
+    const uint64_t before = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_REQUESTS);
+    return event_list_word(OBJECT_NONE, event_list_tag(before));
+}
+
 uint64_t state_begin_keep(struct process *process)
 {
     const uint64_t before =
         fetch_add_acq_rel(&process->word, STATE_RUNNING - STATE_READY); /* acquire MO-state */
     SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY);       /* INV-3, INV-4 */
-    if ((event_list_tag(before) & STATE_REQUESTS) == 0) {
-        return event_list_word(OBJECT_NONE, event_list_tag(before));
-    }
-    const uint64_t later = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_REQUESTS);
-    return event_list_word(OBJECT_NONE, event_list_tag(later));
+    return state_take_requests(process);
 }
 
 uint32_t state_prepare(struct process *process)

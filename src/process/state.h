@@ -135,8 +135,9 @@ NODISCARD static inline uint64_t state_begin(struct process *process)
     return before;
 }
 
-/* Ready -> Running, leaving the list where it is, because older events are still undelivered. */
+/* The same two, leaving the list where it is, because older events are still undelivered. */
 NODISCARD uint64_t state_begin_keep(struct process *process);
+NODISCARD uint64_t state_take_requests(struct process *process);
 
 /* Running: takes what has arrived since. */
 NODISCARD static inline uint64_t state_take(struct process *process)

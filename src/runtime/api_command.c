@@ -5,12 +5,16 @@
 #include "base/mutex.h"
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
+#include "sched/shutdown.h"
 #include "sched/worker.h"
 
 int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler *handler)
 {
     if (runtime == NULL || handler == NULL || handler->run == NULL) {
         return SKUA_E_INVALID;
+    }
+    if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {
+        return SKUA_E_FROZEN; /* without waiting for a stop that is under way */
     }
     mutex_lock(&runtime->sched.control); /* start freezes the registry */
     const int error = registry_add(&runtime->registry, id, handler);

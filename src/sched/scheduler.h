@@ -60,7 +60,13 @@ struct worker {
     CACHE_ALIGNED struct stats stats;
 };
 
-enum sched_phase { PHASE_CREATED, PHASE_RUNNING, PHASE_STOPPING, PHASE_STOPPED };
+enum sched_phase {
+    PHASE_CREATED,
+    PHASE_RUNNING,
+    PHASE_STOPPING, /* every process has been or is being asked to cancel */
+    PHASE_ENDING,   /* every process has been or is being ended */
+    PHASE_STOPPED,
+};
 
 /* A thread that waits for the exit of a process; lies on its stack. */
 struct watcher {
@@ -101,11 +107,11 @@ struct scheduler {
     /* Start and stop. seq_cst MO-stop: `phase` against state_publish, `exiting` against parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
     atomic_u32 exiting;
+    atomic_u32 gate;         /* threads between shutdown_gate_enter and leave */
     pthread_mutex_t control; /* one start or stop at a time */
     struct {
         pthread_mutex_t lock;
-        pthread_cond_t changed; /* a worker found nothing to do, or exited */
-        uint32_t exited;        /* under lock */
+        pthread_cond_t changed; /* a worker found nothing to do */
     } quiet;
     uint32_t started; /* threads created and not joined; under control */
 };

@@ -3,21 +3,19 @@
 #include "dispatch/call.h"
 #include "sched/worker.h"
 
-/* Completions that came at once, in the order of their yields. */
+/* Completions that came at once, linked like an event list: newest first. */
 struct finished_calls {
-    uint32_t first;
-    struct event_node *last;
+    uint32_t newest;
+    struct event_node *oldest;
 };
 
-static void append(struct finished_calls *finished, struct event_node *node, uint32_t index)
+static void add(struct finished_calls *finished, struct event_node *node, uint32_t index)
 {
-    node->next = OBJECT_NONE;
-    if (finished->last == NULL) {
-        finished->first = index;
-    } else {
-        finished->last->next = index;
+    node->next = finished->newest;
+    finished->newest = index;
+    if (finished->oldest == NULL) {
+        finished->oldest = node;
     }
-    finished->last = node;
 }
 
 /* Lets the handler of a command carry it out. Returns what it returned; the result is in *result.
@@ -51,7 +49,7 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     const int outcome = call_handler(worker, yield, completion, &result);
     if (outcome <= 0 && call_claim(node, call_guard(completion))) {
         call_complete(node, outcome, &result);
-        append(finished, node, yield->node);
+        add(finished, node, yield->node);
         return;
     }
     /* Pending; or the handler had completed it by a call before it returned a result, and that
@@ -60,17 +58,31 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     call_link(events, process, yield->node);
 }
 
+/* Completions take their place behind all that has arrived, or a process that always yields would
+ * never see a message. If nothing has, they need no atomic operation. */
+static void deliver_finished(struct worker *worker, struct process *process,
+                             struct finished_calls *finished)
+{
+    if (LIKELY(process->backlog == OBJECT_NONE && !state_has_news(process))) {
+        process->backlog = event_list_reverse(&worker->sched->events, finished->newest,
+                                              offsetof(struct event_node, next));
+        return;
+    }
+    const enum state_duty duty = state_push(process, pid_generation(worker->context.self),
+                                            finished->newest, &finished->oldest->next);
+    SKUA_ASSERT(duty == STATE_DONE); /* it is Running, here */
+}
+
 /* Yields may not be added while they are dispatched: the step that could do so has returned. */
 static void dispatch_yields(struct worker *worker, struct process *process)
 {
     skua_step *out = &worker->out;
-    struct finished_calls finished = {.first = OBJECT_NONE};
+    struct finished_calls finished = {.newest = OBJECT_NONE};
     for (uint32_t i = 0; i < out->yield_count; i++) {
         dispatch_one(worker, process, &out->yields[i], &finished);
     }
-    if (finished.last != NULL) {
-        finished.last->next = process->backlog;
-        process->backlog = finished.first;
+    if (finished.oldest != NULL) {
+        deliver_finished(worker, process, &finished);
     }
 }
 

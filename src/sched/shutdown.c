@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping, in order:
- *  1. the phase becomes STOPPING: nothing new is admitted (spawn.c checks after publishing, so
- *     that a process which slips in is asked to cancel by its own spawner);
+ *  1. the phase becomes STOPPING: nothing new is admitted. A thread that is no worker publishes a
+ *     process only inside the gate, which stays shut from now on; stop waits until it is empty. A
+ *     worker that publishes one at this moment sees the phase afterwards and makes the request of
+ *     step 2 or 4 itself; its own process is still alive, and it runs what it has started;
  *  2. every process gets the request to cancel;
  *  3. wait until none is alive: a worker that runs out of work says so, and then the count is read;
  *  4. at the timeout the survivors are named and get the request to end; those that are not in a
  *     step are ended by the workers at once;
- *  5. `exiting` is set: workers exit as soon as they find nothing to do; they are joined.
- * A step that never returns keeps its thread. Steps 4 and 5 give such threads STUCK_GRACE each,
- * then stop returns SKUA_E_STUCK; a later stop goes on with step 5. */
+ *  5. with no process left, `exiting` is set and the workers, which have nothing to do, are joined.
+ * A step that does not return cannot be ended. When nothing has ended for STUCK_GRACE in step 4,
+ * stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes on waiting. */
 #include "sched/shutdown.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -23,6 +26,28 @@
 
 #define STUCK_GRACE_NS UINT64_C(50000000)
 
+bool shutdown_gate_enter(struct scheduler *sched)
+{
+    (void)fetch_add_seq_cst(&sched->gate, 1);                   /* MO-stop */
+    if (LIKELY(load_seq_cst(&sched->phase) == PHASE_RUNNING)) { /* MO-stop */
+        return true;
+    }
+    shutdown_gate_leave(sched);
+    return false;
+}
+
+void shutdown_gate_leave(struct scheduler *sched)
+{
+    (void)fetch_sub_seq_cst(&sched->gate, 1); /* MO-stop */
+}
+
+static void wait_for_gate(struct scheduler *sched)
+{
+    while (load_seq_cst(&sched->gate) > 0) { /* MO-stop */
+        (void)sched_yield();                 /* a few instructions, none of them the user's */
+    }
+}
+
 void shutdown_worker_is_quiet(struct scheduler *sched)
 {
     if (LIKELY(load_seq_cst(&sched->phase) == PHASE_RUNNING)) { /* MO-stop */
@@ -33,34 +58,15 @@ void shutdown_worker_is_quiet(struct scheduler *sched)
     mutex_unlock(&sched->quiet.lock);
 }
 
-void shutdown_worker_exits(struct scheduler *sched)
-{
-    mutex_lock(&sched->quiet.lock);
-    sched->quiet.exited++;
-    (void)pthread_cond_broadcast(&sched->quiet.changed);
-    mutex_unlock(&sched->quiet.lock);
-}
-
-/* Lets the workers exit and joins those that do so by the deadline; true if all did. */
-static bool join_workers(struct scheduler *sched, uint64_t deadline_ns)
+/* With no process left the workers run no user code, so they exit however slow the machine is. */
+static void join_workers(struct scheduler *sched)
 {
     store_seq_cst(&sched->exiting, 1); /* MO-stop: pairs with the check before sleeping */
     idle_wake_all(sched);
-    mutex_lock(&sched->quiet.lock);
-    bool in_time = true;
-    while (sched->quiet.exited < sched->started && in_time) {
-        in_time = condition_wait_until(&sched->quiet.changed, &sched->quiet.lock, deadline_ns);
-    }
-    const bool all = sched->quiet.exited == sched->started;
-    mutex_unlock(&sched->quiet.lock);
-    if (!all) {
-        return false;
-    }
     for (uint32_t i = 0; i < sched->started; i++) {
         (void)pthread_join(sched->workers[i].thread, NULL);
     }
     sched->started = 0;
-    return true;
 }
 
 static int create_threads(struct scheduler *sched)
@@ -92,19 +98,19 @@ static int create_threads_without_signals(struct scheduler *sched)
 
 static int start_locked(struct scheduler *sched)
 {
-    switch ((enum sched_phase)load_acquire(&sched->phase)) { /* written under control */
+    switch (shutdown_phase(sched)) {
     case PHASE_CREATED:
         break;
     case PHASE_RUNNING:
         return SKUA_E_STARTED;
     case PHASE_STOPPING:
+    case PHASE_ENDING:
     case PHASE_STOPPED:
         return SKUA_E_STOPPED;
     }
     const int error = create_threads_without_signals(sched);
     if (error != 0) {
-        (void)join_workers(sched, UINT64_MAX); /* they have nothing to do, so they exit */
-        sched->quiet.exited = 0;
+        join_workers(sched);
         store_seq_cst(&sched->exiting, 0); /* so that start can be tried again */
         return error;
     }
@@ -115,6 +121,9 @@ static int start_locked(struct scheduler *sched)
 
 int shutdown_start(struct scheduler *sched)
 {
+    if (shutdown_phase(sched) >= PHASE_STOPPING) {
+        return SKUA_E_STOPPED; /* without waiting for a stop that is under way */
+    }
     mutex_lock(&sched->control);
     const int error = start_locked(sched);
     mutex_unlock(&sched->control);
@@ -168,50 +177,61 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Waits for the end of processes that have been told to end, as long as some do. */
-static void wait_while_ending(struct scheduler *sched)
+/* Waits for the end of processes that have been told to end, as long as some do; true if all did. */
+static bool wait_while_ending(struct scheduler *sched)
 {
-    uint64_t before;
-    do {
-        before = stats_live(sched);
-    } while (!wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS)) &&
-             stats_live(sched) < before);
+    for (;;) {
+        const uint64_t before = stats_live(sched);
+        if (wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS))) {
+            return true;
+        }
+        if (stats_live(sched) >= before) {
+            return false;
+        }
+    }
 }
 
 static int stop_running(struct scheduler *sched, uint64_t timeout_ns)
 {
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
+    wait_for_gate(sched);
     cancel_all(sched);
     idle_wake_all(sched); /* so that every worker, finding nothing, says so */
     if (wait_until_empty(sched, deadline)) {
         return 0;
     }
+    store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
     end_survivors(sched);
-    wait_while_ending(sched);
-    return SKUA_E_TIMEOUT;
+    return wait_while_ending(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
+}
+
+/* After an earlier stop found a step stuck. */
+static int stop_again(struct scheduler *sched, uint64_t timeout_ns)
+{
+    return wait_until_empty(sched, monotonic_deadline(timeout_ns)) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
 }
 
 static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
 {
     int result = 0;
-    uint64_t grace = STUCK_GRACE_NS;
-    switch ((enum sched_phase)load_acquire(&sched->phase)) { /* written under control */
+    switch (shutdown_phase(sched)) {
     case PHASE_CREATED:
         return SKUA_E_NOT_STARTED;
     case PHASE_RUNNING:
         result = stop_running(sched, timeout_ns);
         break;
-    case PHASE_STOPPING: /* an earlier stop found a thread stuck */
-        result = SKUA_E_TIMEOUT;
-        grace = timeout_ns;
+    case PHASE_STOPPING:
+    case PHASE_ENDING:
+        result = stop_again(sched, timeout_ns);
         break;
     case PHASE_STOPPED:
         return 0;
     }
-    if (!join_workers(sched, monotonic_deadline(grace))) {
-        return SKUA_E_STUCK;
+    if (result == SKUA_E_STUCK) {
+        return result;
     }
+    join_workers(sched);
     store_seq_cst(&sched->phase, PHASE_STOPPED);
     return result;
 }
@@ -226,8 +246,6 @@ int shutdown_stop(struct scheduler *sched, uint64_t timeout_ns)
 
 bool shutdown_is_complete(struct scheduler *sched)
 {
-    mutex_lock(&sched->control);
-    const bool complete = sched->started == 0;
-    mutex_unlock(&sched->control);
-    return complete;
+    const enum sched_phase phase = shutdown_phase(sched);
+    return phase == PHASE_CREATED || phase == PHASE_STOPPED;
 }

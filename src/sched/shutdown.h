@@ -9,13 +9,20 @@
 NODISCARD int shutdown_start(struct scheduler *sched);
 NODISCARD int shutdown_stop(struct scheduler *sched, uint64_t timeout_ns);
 
+/* A thread that is no worker holds the gate while it makes a process visible. False, and nothing
+ * is held, if the runtime is not running. */
+NODISCARD bool shutdown_gate_enter(struct scheduler *sched);
+void shutdown_gate_leave(struct scheduler *sched);
+
+static inline enum sched_phase shutdown_phase(struct scheduler *sched)
+{
+    return (enum sched_phase)load_seq_cst(&sched->phase); /* MO-stop */
+}
+
 /* Whether nothing runs: never started, or all threads joined. */
 bool shutdown_is_complete(struct scheduler *sched);
 
 /* Called by a worker that has found nothing to do and is about to sleep. */
 void shutdown_worker_is_quiet(struct scheduler *sched);
-
-/* Called by a worker as its last act. */
-void shutdown_worker_exits(struct scheduler *sched);
 
 #endif

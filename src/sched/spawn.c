@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
+#include "sched/shutdown.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
 
@@ -30,12 +31,13 @@ static const char *find_method(const skua_process_type *type, const char *method
 
 static int check_phase(struct scheduler *sched)
 {
-    switch ((enum sched_phase)load_acquire(&sched->phase)) { /* MO-stop: a hint, see publish */
+    switch (shutdown_phase(sched)) {
     case PHASE_CREATED:
         return SKUA_E_NOT_STARTED;
     case PHASE_RUNNING:
         return 0;
     case PHASE_STOPPING:
+    case PHASE_ENDING:
     case PHASE_STOPPED:
         break;
     }
@@ -150,7 +152,7 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
     return error < 0 ? error : 0;
 }
 
-/* Makes the process visible and ready. Nothing can fail any more. */
+/* Makes the process visible and ready. */
 static void publish(struct scheduler *sched, struct worker *worker, struct process *process,
                     uint32_t generation, skua_pid pid, const struct spawn_request *request)
 {
@@ -164,13 +166,38 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
     }
     STATS_COUNT(sched, worker, spawned);
     state_publish(process, generation);
-    /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; the
-     * process drops the cancel event that may be one too many. */
-    if (UNLIKELY(load_seq_cst(&sched->phase) != PHASE_RUNNING)) {
-        const enum state_duty duty = state_request(process, generation, STATE_CANCEL);
+    /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
+     * cancel event that is one too many is dropped in step.c. */
+    const enum sched_phase phase = shutdown_phase(sched);
+    if (UNLIKELY(phase != PHASE_RUNNING)) {
+        const uint32_t wish = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
+        const enum state_duty duty = state_request(process, generation, wish);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     submit_ready(sched, worker, process);
+}
+
+/* Init may have taken long: the runtime may not be running any more. */
+static int publish_unless_stopped(struct scheduler *sched, struct worker *worker,
+                                  struct process *process, uint32_t generation, skua_pid pid,
+                                  const struct spawn_request *request)
+{
+    const bool gated = worker == NULL;
+    if (gated ? !shutdown_gate_enter(sched) : shutdown_phase(sched) != PHASE_RUNNING) {
+        return SKUA_E_STOPPED;
+    }
+    publish(sched, worker, process, generation, pid, request);
+    if (gated) {
+        shutdown_gate_leave(sched);
+    }
+    return 0;
+}
+
+/* Takes back a process that was prepared and that nobody has seen. */
+static void give_up(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    spawn_release_state(sched, process);
+    give_slot(sched, worker, process);
 }
 
 static int spawn(struct scheduler *sched, struct worker *worker,
@@ -198,12 +225,14 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     }
     const int error = run_init(sched, worker, process, pid, request, method);
     if (UNLIKELY(error != 0)) {
-        spawn_release_state(sched, process);
-        give_slot(sched, worker, process);
+        give_up(sched, worker, process);
         return error;
     }
-    publish(sched, worker, process, generation, pid, request);
-    return 0;
+    const int stopped = publish_unless_stopped(sched, worker, process, generation, pid, request);
+    if (UNLIKELY(stopped != 0)) {
+        give_up(sched, worker, process);
+    }
+    return stopped;
 }
 
 int spawn_process(struct scheduler *sched, struct worker *worker,

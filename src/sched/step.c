@@ -17,8 +17,9 @@ struct delivery {
     uint32_t node;
 };
 
-static void enter(struct worker *worker, struct process *process, uint32_t generation)
+static void enter(struct worker *worker, struct process *process)
 {
+    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     worker->context.process = process;
     worker->context.self = process_table_pid(&worker->sched->table, process, generation);
 }
@@ -144,18 +145,26 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     return settle_output(worker, process, error);
 }
 
+/* What has arrived for a process that goes on. Events only if none are left from before (INV-6). */
+static uint64_t take_news(struct process *process)
+{
+    if (!state_has_news(process)) {
+        return 0;
+    }
+    return process->backlog == OBJECT_NONE ? state_take(process) : state_take_requests(process);
+}
+
 void step_run(struct worker *worker, struct process *process)
 {
-    uint64_t news =
-        LIKELY(process->backlog == OBJECT_NONE) ? state_begin(process) : state_begin_keep(process);
-    enter(worker, process, state_generation(event_list_tag(news)));
+    enter(worker, process);
+    const bool has_backlog = process->backlog != OBJECT_NONE;
+    uint64_t news = UNLIKELY(has_backlog) ? state_begin_keep(process) : state_begin(process);
     for (uint32_t turns = 1; turn(worker, process, news) == AGAIN; turns++) {
         if (turns == TURNS_MAX) {
             state_requeue(process);
             submit_behind(worker, process);
             return;
         }
-        const bool take = process->backlog == OBJECT_NONE && state_has_news(process);
-        news = take ? state_take(process) : 0;
+        news = take_news(process);
     }
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/worker.h"
 
-#include "sched/shutdown.h"
-
 static _Thread_local struct worker *current;
 
 struct worker *worker_here(const struct scheduler *sched)
@@ -24,6 +22,5 @@ void *worker_main(void *arg)
         }
         step_run(worker, process);
     }
-    shutdown_worker_exits(worker->sched);
     return NULL;
 }
