@@ -12,25 +12,39 @@
  * after at most (n + 1) * FAIRNESS_PERIOD picks of any one worker that looks at the queue: the
  * owner of its deque, or every worker for the global queue. A pick runs at most TURNS_MAX steps.
  * It leaves the queue to run; or, while a worker was without work of its own, to that worker's
- * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot it
- * waits for the end of the current step, and then for one pick in four at most. */
+ * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot
+ * it waits for the end of the current step and no longer: then it runs, or goes to the deque. */
 #include "sched/worker.h"
 
 #define FAIRNESS_PERIOD 61
 #define NEXT_STREAK_MAX 3
 #define GLOBAL_BATCH    16
 
-static struct process *take_next(struct worker *worker)
+static struct process *empty_next(struct worker *worker)
 {
     if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
         return NULL;
     }
-    /* acq_rel MO-next: a thief may be taking it at the same moment. */
-    struct process *process = exchange_acq_rel(&worker->next, NULL);
+    return exchange_acq_rel(&worker->next, NULL); /* MO-next: a thief may be taking it */
+}
+
+static struct process *take_next(struct worker *worker)
+{
+    struct process *process = empty_next(worker);
     if (process != NULL) {
         stats_add_owner(&worker->stats.next_pops, 1);
     }
     return process;
+}
+
+/* Another process runs first. What waited for the end of a step must not wait for a second one
+ * where nobody can see it: it goes to the deque, and a worker that sleeps is woken for it. */
+static void pass_over_next(struct worker *worker)
+{
+    struct process *process = empty_next(worker);
+    if (process != NULL) {
+        submit_to_deque(worker, process);
+    }
 }
 
 static struct process *take_newest(struct worker *worker)
@@ -105,6 +119,7 @@ struct process *find_work(struct worker *worker)
 {
     struct process *process = take_fair(worker);
     if (process != NULL) {
+        pass_over_next(worker);
         return process;
     }
     process = take_next(worker);
