@@ -285,7 +285,6 @@ static void begin_keep_leaves_the_list_and_takes_requests(void **state)
         const uint64_t news = state_begin_keep(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
         assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r]);
-        assert_int_equal(state_generation(event_list_tag(news)), GENERATION);
         assert_word(LIST, STATE_RUNNING, 0);
     }
 }
@@ -297,8 +296,19 @@ static void begin_keep_without_requests_just_runs(void **state)
     const uint64_t news = state_begin_keep(&process);
     assert_int_equal(event_list_first(news), OBJECT_NONE);
     assert_int_equal(event_list_tag(news) & STATE_REQUESTS, 0);
-    assert_int_equal(state_generation(event_list_tag(news)), GENERATION);
     assert_word(LIST, STATE_RUNNING, 0);
+}
+
+static void take_requests_leaves_the_list(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        set(LIST, STATE_RUNNING, all_requests[r]);
+        const uint64_t news = state_take_requests(&process);
+        assert_int_equal(event_list_first(news), OBJECT_NONE);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r]);
+        assert_word(LIST, STATE_RUNNING, 0);
+    }
 }
 
 static void do_begin(void *arg)
@@ -539,6 +549,7 @@ int main(void)
         cmocka_unit_test(begin_without_news_just_runs),
         cmocka_unit_test(begin_keep_leaves_the_list_and_takes_requests),
         cmocka_unit_test(begin_keep_without_requests_just_runs),
+        cmocka_unit_test(take_requests_leaves_the_list),
         cmocka_unit_test(begin_from_any_state_but_ready_aborts),
         cmocka_unit_test(take_brings_list_and_requests_and_keeps_running),
         cmocka_unit_test(has_news_sees_list_and_each_request),
