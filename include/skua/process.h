@@ -41,9 +41,9 @@ typedef int skua_init_fn(void *self, skua_context *ctx, const char *method, skua
 
 /* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival. The first step
  * comes without waiting for any, as does one after skua_step_continue: there may be none then. May
- * take payloads out of them; what is left is dropped after it. Writes what it wants into `out`; by default the process then waits
- * for the next event. Returns 0, or a negative error with which the process ends at once (its
- * yields of this step are dropped). */
+ * take payloads out of them; what is left is dropped after it. Writes what it wants into `out`; by
+ * default the process then waits for the next event. Returns 0, or a negative error with which the
+ * process ends at once (its yields of this step are dropped). */
 typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count,
                          skua_step *out);
 

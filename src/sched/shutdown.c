@@ -177,7 +177,8 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Waits for the end of processes that have been told to end, as long as some do; true if all did. */
+/* Waits for the end of processes that have been told to end, as long as some do; true if all did.
+ * */
 static bool wait_while_ending(struct scheduler *sched)
 {
     for (;;) {

@@ -1006,7 +1006,8 @@ static void completion_after_the_end_does_not_reach_a_later_call(void **state)
     assert_one_answer(&clients[1], 90, 0, 3);
 }
 
-/* What a process that ends takes back are the calls it still has, not the places of those it had. */
+/* What a process that ends takes back are the calls it still has, not the places of those it had.
+ * */
 static void end_of_a_process_leaves_the_calls_of_others_open(void **state)
 {
     (void)state;

@@ -58,7 +58,8 @@ static void search_of_a_single_worker_gives_way_to_nobody(void **state)
     assert_int_equal(atomic_load(&yields), before);
 }
 
-/* A process that starts a child, writes to it, hears back, and yields a command, again and again. */
+/* A process that starts a child, writes to it, hears back, and yields a command, again and again.
+ * */
 struct talker {
     struct counting_allocator *memory;
     uint64_t attempts; /* allocations when everything had been used once */

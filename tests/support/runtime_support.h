@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of whole runtimes need beyond api_support.h: a process that notes what happens to it,
- * the operating system's view of the program, seeds, and a watchdog. */
+/* What the tests of whole runtimes need beyond api_support.h: a process that notes what happens to
+ * it, the operating system's view of the program, seeds, and a watchdog. */
 #ifndef SKUA_TESTS_RUNTIME_SUPPORT_H
 #define SKUA_TESTS_RUNTIME_SUPPORT_H
 
@@ -39,8 +39,8 @@ void assert_probe_stopped_once(struct probe *probe);
 
 /* ---- waiting ---- */
 
-/* Looks again and again until holds(arg). Aborts the program, naming `what`, if it takes minutes. Any
- * thread. */
+/* Looks again and again until holds(arg). Aborts the program, naming `what`, if it takes minutes.
+ * Any thread. */
 void wait_until(bool (*holds)(void *arg), void *arg, const char *what);
 
 /* To be called first in main. Aborts the program if it hangs in a place that has no limit of its

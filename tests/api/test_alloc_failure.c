@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory and threads that the system refuses. The same program runs again and again; in run n the
+ * n-th allocation fails, or that one and all later ones, until n is larger than the number of
+ * allocations. Whatever fails returns SKUA_E_NO_MEMORY, nothing leaks, and the runtime still
+ * stops. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime_support.h"
+
+/* ---- the program ---- */
+
+#define HANDLERS      40 /* with ids that are kept in allocated memory */
+#define FIRST_HANDLER 1000
+#define COMMAND_NOW   1
+#define YIELDS        1000
+#define COPIES        10
+#define COPY_SIZE     100
+#define CHILDREN      5
+#define ALLOCATIONS   5
+
+/* What the calls of one run returned. */
+struct run {
+    struct counting_allocator memory;
+    skua_runtime *runtime;
+    atomic_uint refused; /* SKUA_E_NO_MEMORY */
+    atomic_uint wrong;   /* any other error */
+    struct probe resident;
+    struct probe children[CHILDREN];
+    atomic_bool child_accepted[CHILDREN];
+    struct tracked inputs[YIELDS]; /* of the yields */
+    atomic_uint yields_accepted;
+    atomic_uint messages_accepted; /* by the worker process, from itself */
+    atomic_uint completions;
+    atomic_uint messages;
+    atomic_uint garbage; /* messages with another content than was sent */
+};
+
+/* Notes an outcome; true if the call worked. */
+static bool note(struct run *run, int error)
+{
+    (void)atomic_fetch_add(&run->refused, error == SKUA_E_NO_MEMORY);
+    (void)atomic_fetch_add(&run->wrong, error != 0 && error != SKUA_E_NO_MEMORY);
+    return error == 0;
+}
+
+static int complete_at_once(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return 0;
+}
+
+static void yield_much(struct run *run, skua_step *out)
+{
+    for (size_t i = 0; i < YIELDS; i++) {
+        const int error = skua_step_yield(out, COMMAND_NOW, i, tracked_payload(0, &run->inputs[i]));
+        (void)atomic_fetch_add(&run->yields_accepted, note(run, error));
+    }
+}
+
+static void spawn_children(struct run *run, skua_context *ctx)
+{
+    for (size_t i = 0; i < CHILDREN; i++) {
+        skua_payload input = api_world_payload(&run->children[i]);
+        const int error = skua_context_spawn(ctx, &probe_large_type, NULL, &input, 1, NULL);
+        atomic_store(&run->child_accepted[i], note(run, error));
+    }
+}
+
+/* Sends copies of some bytes to a process; returns how many were accepted. */
+static unsigned send_copies(struct run *run, skua_pid to)
+{
+    char bytes[COPY_SIZE];
+    unsigned accepted = 0;
+    memset(bytes, 'c', sizeof bytes);
+    for (int i = 0; i < COPIES; i++) {
+        skua_payload copy;
+        if (note(run, skua_payload_copy(run->runtime, 1, bytes, sizeof bytes, &copy))) {
+            accepted += note(run, skua_message_send(run->runtime, to, copy));
+        }
+    }
+    return accepted;
+}
+
+static void allocate_some(struct run *run, skua_context *ctx)
+{
+    void *blocks[ALLOCATIONS];
+    for (size_t i = 0; i < ALLOCATIONS; i++) {
+        blocks[i] = skua_context_alloc(ctx, 100 * (i + 1));
+        (void)note(run, blocks[i] != NULL ? 0 : SKUA_E_NO_MEMORY);
+    }
+    for (size_t i = 0; i < ALLOCATIONS; i++) {
+        skua_context_free(ctx, blocks[i], 100 * (i + 1));
+    }
+}
+
+static void count_events(struct run *run, const skua_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *bytes = skua_payload_data(&events[i].payload);
+        if (events[i].type == SKUA_EVENT_COMPLETION) {
+            (void)atomic_fetch_add(&run->completions, 1);
+        } else if (events[i].type == SKUA_EVENT_MESSAGE) {
+            (void)atomic_fetch_add(&run->messages, 1);
+            (void)atomic_fetch_add(&run->garbage, bytes == NULL || bytes[COPY_SIZE - 1] != 'c');
+        }
+    }
+}
+
+/* Does everything that allocates in its first step, then finishes when all that it was promised has
+ * come. */
+static int worker_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    struct run *run = api_world(self);
+    if (count == 0) {
+        spawn_children(run, ctx);
+        yield_much(run, out);
+        atomic_store(&run->messages_accepted, send_copies(run, skua_context_self(ctx)));
+        allocate_some(run, ctx);
+    }
+    count_events(run, events, count);
+    if (atomic_load(&run->completions) == atomic_load(&run->yields_accepted) &&
+        atomic_load(&run->messages) == atomic_load(&run->messages_accepted)) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type worker_type = {
+    .name = "worker", .state_size = 500, .init = api_init_world, .step = worker_step};
+
+static void register_many(struct run *run)
+{
+    const skua_handler handler = {.name = "now", .run = complete_at_once};
+    (void)note(run, skua_command_register(run->runtime, COMMAND_NOW, &handler));
+    for (uint32_t i = 0; i < HANDLERS; i++) {
+        (void)note(run, skua_command_register(run->runtime, FIRST_HANDLER + i, &handler));
+    }
+}
+
+/* The part between start and stop. */
+static void work(struct run *run)
+{
+    skua_pid resident;
+    skua_payload input = api_world_payload(&run->resident);
+    const bool has_resident =
+        note(run, skua_process_submit(run->runtime, &probe_large_type, NULL, &input, 1, &resident));
+    input = api_world_payload(run);
+    (void)note(run, skua_process_run(run->runtime, &worker_type, NULL, &input, 1, NULL));
+    if (has_resident) {
+        (void)send_copies(run, resident);
+        (void)note(run, skua_process_cancel(run->runtime, resident, SKUA_E_USER));
+    }
+}
+
+/* Once with the allocator as it is; asserts all but the number of failures. */
+static void run_once(struct run *run, uint32_t workers)
+{
+    const skua_runtime_config config = {
+        .worker_count = workers, .alloc = counting_allocate, .alloc_arg = &run->memory};
+    if (!note(run, skua_runtime_create(&run->runtime, &config))) {
+        assert_int_equal(atomic_load(&run->wrong), 0);
+        assert_true(counting_allocator_is_clean(&run->memory));
+        return;
+    }
+    register_many(run);
+    assert_int_equal(skua_runtime_start(run->runtime), 0);
+    work(run);
+    assert_int_equal(skua_runtime_stop(run->runtime, SKUA_FOREVER), 0);
+    assert_int_equal(skua_runtime_destroy(run->runtime), 0);
+
+    assert_int_equal(atomic_load(&run->wrong), 0);
+    assert_int_equal(atomic_load(&run->completions), atomic_load(&run->yields_accepted));
+    assert_int_equal(atomic_load(&run->messages), atomic_load(&run->messages_accepted));
+    assert_int_equal(atomic_load(&run->garbage), 0);
+    assert_int_equal(atomic_load(&run->resident.closes), atomic_load(&run->resident.inits));
+    for (size_t i = 0; i < CHILDREN; i++) {
+        const unsigned accepted = atomic_load(&run->child_accepted[i]);
+        assert_int_equal(atomic_load(&run->children[i].inits), accepted);
+        assert_int_equal(atomic_load(&run->children[i].closes), accepted);
+    }
+    assert_true(counting_allocator_is_clean(&run->memory));
+}
+
+static void run_reset(struct run *run)
+{
+    memset(run, 0, sizeof *run);
+    counting_allocator_init(&run->memory);
+}
+
+/* If the worker process began, each of its yields got its payload dropped. */
+static void assert_inputs_dropped(struct run *run)
+{
+    const unsigned expected = atomic_load(&run->inputs[0].drops);
+    assert_in_range(expected, 0, 1);
+    assert_drops(run->inputs, YIELDS, expected);
+}
+
+typedef void fail_fn(struct counting_allocator *memory, uint64_t n);
+
+static void fail_everywhere(fail_fn *make_fail, uint32_t workers)
+{
+    static struct run run;
+    run_reset(&run);
+    run_once(&run, workers);
+    assert_int_equal(atomic_load(&run.refused), 0);
+    assert_int_equal(atomic_load(&run.yields_accepted), YIELDS);
+    assert_int_equal(atomic_load(&run.messages_accepted), COPIES);
+
+    uint64_t n = 0;
+    do {
+        run_reset(&run);
+        make_fail(&run.memory, ++n);
+        run_once(&run, workers);
+        assert_inputs_dropped(&run);
+        /* Each failure is somebody's error. */
+        const bool happened = counting_allocator_attempts(&run.memory) >= n;
+        assert_int_equal(atomic_load(&run.refused) > 0, happened);
+    } while (atomic_load(&run.refused) > 0);
+    print_message("%u workers: %u allocations failed\n", workers, (unsigned)n - 1);
+    assert_true(n > 30); /* the program has at least so many */
+}
+
+static void alloc_failure_of_any_one_allocation_is_reported_and_harmless(void **state)
+{
+    (void)state;
+    FOR_WORKER_COUNTS(workers)
+    {
+        fail_everywhere(counting_allocator_fail_once, workers);
+    }
+}
+
+static void alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmless(void **state)
+{
+    (void)state;
+    FOR_WORKER_COUNTS(workers)
+    {
+        fail_everywhere(counting_allocator_fail_from, workers);
+    }
+}
+
+/* ---- single calls ---- */
+
+static void alloc_failure_of_a_step_takes_back_nothing_that_was_accepted(void **state)
+{
+    (void)state;
+    static struct run run;
+    run_reset(&run);
+    run_once(&run, 1);
+    const uint64_t attempts = counting_allocator_attempts(&run.memory);
+    bool partly = false;
+    for (uint64_t n = 1; n <= attempts; n++) {
+        run_reset(&run);
+        counting_allocator_fail_from(&run.memory, n);
+        run_once(&run, 1);
+        const unsigned accepted = atomic_load(&run.yields_accepted);
+        partly = partly || (accepted > 0 && accepted < YIELDS);
+    }
+    /* There was a run in which the memory ended in the middle of the yields. */
+    assert_true(partly);
+}
+
+static void alloc_failure_does_not_keep_processes_from_being_stopped(void **state)
+{
+    (void)state;
+    struct probe crowd[100] = {{0}};
+    struct api api;
+    api_run(&api, 2);
+    for (size_t i = 0; i < COUNT_OF(crowd); i++) {
+        crowd[i].habit = i < 50 ? PROBE_OBEYS : PROBE_IGNORES;
+        (void)api_submit(&api, &probe_type, &crowd[i]);
+    }
+
+    counting_allocator_fail_from(&api.memory, 1);
+    const uint64_t attempts = counting_allocator_attempts(&api.memory);
+    const int stopped = skua_runtime_stop(api.runtime, 50000000);
+    if (stopped == SKUA_E_STUCK) { /* a busy machine may give a worker no CPU for so long */
+        assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), SKUA_E_TIMEOUT);
+    } else {
+        assert_int_equal(stopped, SKUA_E_TIMEOUT);
+    }
+
+    /* Neither the cancel events nor the ends needed any. */
+    assert_int_equal(counting_allocator_attempts(&api.memory), attempts);
+    for (size_t i = 0; i < COUNT_OF(crowd); i++) {
+        assert_int_equal(atomic_load(&crowd[i].closes), 1);
+    }
+    api_stop(&api);
+}
+
+static void alloc_failure_leaves_the_process_limit_as_it_was(void **state)
+{
+    (void)state;
+    struct probe probes[5] = {{0}};
+    struct probe first = {.habit = PROBE_ENDS};
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = 1, .process_limit = 4});
+    api_start(&api);
+    (void)api_run_process(&api, &probe_type, &first); /* now there is memory for places */
+    api_wait_live(&api, 0);
+
+    /* Places that were taken for processes without memory for their state are free again. */
+    for (int i = 0; i < 100; i++) {
+        skua_payload input = api_world_payload(&probes[0]);
+        counting_allocator_fail_from(&api.memory, 1);
+        assert_int_equal(skua_process_submit(api.runtime, &probe_large_type, NULL, &input, 1, NULL),
+                         SKUA_E_NO_MEMORY);
+        counting_allocator_fail_never(&api.memory);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        (void)api_submit(&api, &probe_large_type, &probes[i]);
+    }
+    assert_int_equal(probe_submit(api.runtime, &probes[4], NULL), SKUA_E_PROCESS_LIMIT);
+
+    api_stop(&api);
+}
+
+/* ---- threads ---- */
+
+/* In a child process whose threads are limited. It must not touch the test framework, so it says
+ * what is wrong on stderr and exits with CHILD_FAILED. */
+#define CHILD_OK      0
+#define CHILD_FAILED  1
+#define CHILD_SKIPPED 2
+
+#define THREAD_WORKERS 4
+/* A user of whom no other thread should exist. */
+#define SPARE_USER 54321
+
+#define EXPECT(condition) expect((condition), #condition, __LINE__)
+
+static void expect(bool holds, const char *what, int line)
+{
+    if (!holds) {
+        (void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, line, what);
+        _exit(CHILD_FAILED);
+    }
+}
+
+/* The limit does not count for the superuser. Only this thread changes, and those it creates. */
+static bool become_somebody(void)
+{
+    return geteuid() != 0 || syscall(SYS_setresuid, SPARE_USER, SPARE_USER, SPARE_USER) == 0;
+}
+
+static bool limit_threads(rlim_t count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0) {
+        return false;
+    }
+    limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+    return setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+/* It is as if start had not been called; `id` is a command that has no handler yet. */
+static void expect_not_started(skua_runtime *runtime, uint32_t id)
+{
+    struct probe probe = {.habit = PROBE_ENDS};
+    const skua_handler handler = {.name = "now", .run = complete_at_once};
+    EXPECT(skua_command_register(runtime, id, &handler) == 0);
+    EXPECT(probe_submit(runtime, &probe, NULL) == SKUA_E_NOT_STARTED);
+    EXPECT(skua_runtime_stop(runtime, 0) == SKUA_E_NOT_STARTED);
+}
+
+static void expect_usable(skua_runtime *runtime)
+{
+    struct probe probe = {.habit = PROBE_ENDS};
+    const struct timespec gap = {.tv_nsec = 1000000}; /* long enough to fall asleep, or to exit */
+    const uint64_t hang_ns = UINT64_C(20000000000);
+    for (int i = 0; i < 20; i++) {
+        skua_pid pid;
+        (void)nanosleep(&gap, NULL);
+        EXPECT(probe_submit(runtime, &probe, &pid) == 0);
+        EXPECT(skua_process_wait(runtime, pid, hang_ns, NULL) != SKUA_E_TIMEOUT);
+    }
+    EXPECT(atomic_load(&probe.closes) == 20);
+}
+
+static int start_with_few_threads(void)
+{
+    struct counting_allocator memory;
+    counting_allocator_init(&memory);
+    const skua_runtime_config config = {
+        .worker_count = THREAD_WORKERS, .alloc = counting_allocate, .alloc_arg = &memory};
+    const uint32_t threads = os_wait_alone();
+    skua_runtime *runtime;
+    skua_runtime *abandoned;
+    EXPECT(skua_runtime_create(&runtime, &config) == 0);
+    EXPECT(skua_runtime_create(&abandoned, &config) == 0);
+    if (!become_somebody() || !limit_threads(0)) {
+        return CHILD_SKIPPED;
+    }
+    if (skua_runtime_start(abandoned) == 0) { /* the limit is not in force here */
+        return CHILD_SKIPPED;
+    }
+    EXPECT(skua_runtime_destroy(abandoned) == 0);
+
+    /* One thread more each time, until there are enough. */
+    unsigned failures = 0;
+    int error = SKUA_E_THREAD;
+    for (rlim_t allowed = 0; error != 0 && allowed < 100000; allowed++) {
+        EXPECT(limit_threads(allowed));
+        error = skua_runtime_start(runtime);
+        if (error != 0) {
+            EXPECT(error == SKUA_E_THREAD);
+            os_wait_threads(threads);
+            expect_not_started(runtime, FIRST_HANDLER + failures++);
+        }
+    }
+    EXPECT(error == 0);
+    EXPECT(failures >= THREAD_WORKERS); /* at least once at each of the workers */
+    expect_usable(runtime);
+    EXPECT(os_thread_count() == threads + THREAD_WORKERS);
+    EXPECT(skua_runtime_stop(runtime, SKUA_FOREVER) == 0);
+    EXPECT(skua_runtime_destroy(runtime) == 0);
+    EXPECT(counting_allocator_is_clean(&memory));
+    return CHILD_OK;
+}
+
+static void alloc_failure_of_any_worker_thread_can_be_tried_again(void **state)
+{
+    (void)state;
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        watchdog_start();
+        _exit(start_with_few_threads());
+    }
+    int status;
+    pid_t reaped;
+    do {
+        reaped = waitpid(child, &status, 0);
+    } while (reaped < 0 && errno == EINTR);
+    assert_int_equal(reaped, child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == CHILD_SKIPPED) {
+        print_message("skipped: the number of threads cannot be limited here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), CHILD_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alloc_failure_of_any_one_allocation_is_reported_and_harmless),
+        cmocka_unit_test(alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmless),
+        cmocka_unit_test(alloc_failure_of_a_step_takes_back_nothing_that_was_accepted),
+        cmocka_unit_test(alloc_failure_does_not_keep_processes_from_being_stopped),
+        cmocka_unit_test(alloc_failure_leaves_the_process_limit_as_it_was),
+        cmocka_unit_test(alloc_failure_of_any_worker_thread_can_be_tried_again),
+    };
+    watchdog_start();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

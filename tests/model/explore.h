@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The interleaving explorer: runs a small program of two to five threads under every schedule, or
+ * under many, and checks each.
+ *
+ * The threads are coroutines on one real thread. Before every atomic operation (instrument.h) the
+ * running one may be left for any other; what lies between two atomic operations is never
+ * interrupted. A schedule is the list of threads that made the steps, so it can be repeated. The
+ * search is depth first: run a schedule, change its last choice that has another option, run again.
+ *
+ * What it can see, and what not:
+ *  - Sequentially consistent interleavings only. Every step sees all earlier ones, whatever memory
+ *    orders the source names. That the named orders are strong enough is argued in the headers of
+ *    src/, and is not tested here.
+ *  - Atomic operations only. Plain accesses must be ordered by atomic ones (no data races), those
+ *    of the model itself too, or must not mind their order, as counting does not.
+ *  - A mutex with all that is done while it is held is one step. That loses nothing as long as at
+ *    most one word that is changed in it is also used without the mutex.
+ *  - Sleeping on a futex is real: a sleeper runs again only when woken. If all threads sleep, no
+ *    wake-up is under way, and the model says whether that may be.
+ *
+ * A failed check, a failed SKUA_ASSERT and threads that all sleep print the schedule as a trace,
+ * and the arguments with which the program repeats it. */
+#ifndef SKUA_MODEL_EXPLORE_H
+#define SKUA_MODEL_EXPLORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+#include "base/compiler.h"
+
+#define EXPLORE_THREADS_MAX 5
+
+enum explore_mode {
+    /* All schedules, but of those that differ only in the order of neighbouring steps which do not
+     * touch the same word, or only read it, just one (sleep sets, Godefroid 1996). */
+    EXPLORE_ALL,
+    /* All schedules, literally. */
+    EXPLORE_EACH,
+    /* All schedules in which at most `bound` times a thread is left that could have gone on. */
+    EXPLORE_PREEMPTIONS,
+    /* `bound` schedules chosen at random. */
+    EXPLORE_RANDOM,
+};
+
+struct explore_thread {
+    const char *name;
+    void (*run)(const void *arg);
+    const void *arg;
+};
+
+#define EXPLORE_THREAD(name_, run_, arg_)                                                          \
+    {                                                                                              \
+        .name = name_, .run = run_, .arg = arg_                                                    \
+    }
+
+struct explore_model {
+    const char *name; /* distinct within a program */
+    enum explore_mode mode;
+    uint32_t bound;
+    uint64_t seed; /* of random schedules; explore_main sets it */
+    /* How often each thread may wake from a futex for no reason, in one schedule. */
+    uint32_t spurious_wakes;
+    /* Makes the same initial state before every schedule. */
+    void (*setup)(void);
+    struct explore_thread threads[EXPLORE_THREADS_MAX]; /* unused ones are zero */
+    /* All threads that have not ended are asleep: whether that is a good end. Null: it never is. */
+    bool (*may_rest)(void);
+    /* Checks the final state; may be null. */
+    void (*finish)(void);
+};
+
+struct explore_result {
+    uint64_t schedules; /* run to their end */
+    uint64_t cut;       /* given up because others cover them */
+    uint32_t steps;     /* of the longest */
+    bool complete;      /* false: stopped before the end (slow builds) */
+    bool failed;
+};
+
+/* What a program that consists of models does in main. Arguments: none (all models), a model's name
+ * (that one), a name and a schedule (repeats it and prints its trace). Before them, instead of what
+ * the model says: -r COUNT for so many random schedules, with -s SEED; -p BOUND for all schedules
+ * with so many preemptions. */
+int explore_main(int argc, char **argv, const struct explore_model *models, size_t count);
+
+/* Explores one model. Prints nothing but, unless `quiet`, the trace of a failure. */
+struct explore_result explore(const struct explore_model *model, bool quiet);
+
+/* Runs one schedule and prints its trace; false if it fails. */
+bool explore_repeat(const struct explore_model *model, const char *schedule);
+
+/* ---- for setup ---- */
+
+/* Operations on this memory are no steps: it is not written while the threads run, or only counts
+ * things. */
+void explore_ignore(const volatile void *start, size_t size);
+
+/* ---- for threads ---- */
+
+/* Waits until *counter is not zero and takes one off, in one step. */
+#define explore_take(counter)                                                                      \
+    explore_take_at((counter), #counter, __FILE__ ":" MODEL_LINE(__LINE__))
+void explore_take_at(atomic_u32 *counter, const char *name, const char *where);
+
+/* A line in the trace. */
+__attribute__((format(printf, 1, 2))) void explore_note(const char *format, ...);
+
+/* ---- for threads, may_rest and finish ---- */
+
+/* Ends the schedule as failed. `what` says what should have held, with the invariant's name. */
+#define EXPLORE_CHECK(expression, what)                                                            \
+    (LIKELY(expression) ? (void)0 : explore_fail(#expression, what, __FILE__, __LINE__))
+
+_Noreturn void explore_fail(const char *expression, const char *what, const char *file, int line);
+
+#endif

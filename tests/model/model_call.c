@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/call.h: one process yields commands; completers on other threads complete them, twice,
+ * late, or while the process ends. The code is the real one, from sched/step.c down; the run queue
+ * is a counter.
+ *
+ * INV-7:  of all completions of a call one is accepted; it is delivered once or dropped with its
+ *         process; none reaches another call that uses the same node.
+ * INV-20: each node is given back exactly once.
+ * And every result that was handed in is dropped exactly once. */
+#include <string.h>
+
+#include "dispatch/call.h"
+#include "explore.h"
+#include "rig.h"
+#include "sched/deliver.h"
+#include "sched/spawn.h"
+#include "sched/worker.h"
+
+#define CALLS_MAX      3
+#define COMPLETERS_MAX 2
+#define TRIES_MAX      2
+#define COMMAND        7
+
+/* What the process does. */
+static struct {
+    uint32_t yields;    /* in its first step */
+    int handler_result; /* SKUA_PENDING, or 0: the handler is done at once */
+    bool ends_at_once;  /* done in the step that yields */
+    bool yields_again;  /* one more call in the step after the first completion */
+    uint32_t messages;  /* that somebody sends it */
+} plan;
+
+struct call {
+    skua_completion completion;
+    uint32_t accepted; /* completions that were */
+    uint32_t delivered;
+};
+
+static struct process *process;
+static skua_pid pid;
+static struct registry registry;
+static atomic_u32 queue;
+static atomic_u32 issued[COMPLETERS_MAX]; /* calls that each completer may complete */
+static uint32_t tokens;
+static uint32_t ended;
+static uint32_t call_count;
+static uint32_t messages;
+static struct call calls[CALLS_MAX];
+/* A completer that had to take a node back uses it again at once, for a call of its own. */
+static struct {
+    bool open;
+    uint32_t node;
+    skua_completion completion;
+} reused[COMPLETERS_MAX];
+static uint32_t dropped[CALLS_MAX][COMPLETERS_MAX + 1][TRIES_MAX]; /* results */
+
+/* ---- in place of submit.c and spawn.c ---- */
+
+static void enqueue(void)
+{
+    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
+    (void)fetch_add_seq_cst(&queue, 1);
+}
+
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
+{
+    (void)sched;
+    (void)worker;
+    EXPLORE_CHECK(ready == process, "INV-7: only the one process is woken");
+    enqueue();
+}
+
+void submit_behind(struct worker *worker, struct process *ready)
+{
+    submit_ready(&rig, worker, ready);
+}
+
+void spawn_release_state(struct scheduler *sched, struct process *ending)
+{
+    (void)sched;
+    EXPLORE_CHECK(ending == process, "only the one process ends");
+    ended++;
+}
+
+/* ---- results ---- */
+
+static void drop_result(void *data, size_t size)
+{
+    (void)size;
+    EXPLORE_CHECK(++*(uint32_t *)data == 1, "a result is dropped once");
+}
+
+static skua_payload make_result(uint32_t call, uint32_t who, uint32_t try)
+{
+    return skua_payload_pointer(0, &dropped[call][who][try], drop_result);
+}
+
+/* ---- the process ---- */
+
+static int handle(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    const uint32_t number = call_count++;
+    calls[number].completion = command->completion;
+    explore_note("opens call %u", (unsigned)number);
+    for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
+        (void)fetch_add_seq_cst(&issued[i], 1);
+    }
+    if (plan.handler_result == 0) {
+        *result = make_result(number, COMPLETERS_MAX, 0);
+    }
+    return plan.handler_result;
+}
+
+static void yield_next(skua_step *out, uint64_t tag)
+{
+    const int error = skua_step_yield(out, COMMAND, tag, skua_payload_empty(0));
+    EXPLORE_CHECK(error == 0, "the rig has memory");
+}
+
+static int step(void *self, skua_context *context, skua_event *events, size_t count, skua_step *out)
+{
+    (void)context;
+    bool *const has_begun = self;
+    bool has_more = false;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            explore_note("gets a message");
+            messages++;
+            continue;
+        }
+        EXPLORE_CHECK(events[i].tag < call_count, "INV-7: of a call that was opened");
+        explore_note("gets completion %u", (unsigned)events[i].tag);
+        EXPLORE_CHECK(++calls[events[i].tag].delivered == 1, "INV-7: one completion to a call");
+        has_more = plan.yields_again;
+    }
+    for (uint32_t i = 0; i < plan.yields && !*has_begun; i++) {
+        yield_next(out, i);
+    }
+    if (*has_begun && plan.yields_again && count == 0) {
+        yield_next(out, call_count);
+    }
+    *has_begun = true;
+    if (has_more) {
+        skua_step_continue(out); /* the node of this completion is free by then */
+    }
+    if (plan.ends_at_once) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type type = {.name = "caller", .state_size = 1, .step = step};
+
+/* ---- threads ---- */
+
+static void run_worker(const void *arg)
+{
+    (void)arg;
+    for (;;) {
+        explore_take(&queue);
+        tokens--;
+        step_run(&rig.workers[0], process);
+    }
+}
+
+static void run_killer(const void *arg)
+{
+    (void)arg;
+    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
+}
+
+static const uint32_t numbers[] = {0, 1};
+
+static void run_sender(const void *arg)
+{
+    (void)arg;
+    struct worker *worker = &rig.workers[COMPLETERS_MAX]; /* no completer uses it then */
+    for (uint32_t i = 0; i < plan.messages; i++) {
+        skua_payload payload = skua_payload_empty(0);
+        const int error = deliver_message(&rig, worker, (skua_pid){0}, pid, &payload);
+        EXPLORE_CHECK(error == 0, "the process is alive");
+    }
+}
+
+/* Opens a call of its own on the node that the worker gets next. */
+static void reuse_node(uint32_t who, struct worker *worker)
+{
+    uint32_t index;
+    EXPLORE_CHECK(deliver_take_node(&rig, worker, &index), "the rig has memory");
+    struct event_node *node = event_at(&rig.events, index);
+    memset(&node->as, 0xff, sizeof node->as);
+    reused[who].completion = call_open(node, index, (skua_pid){UINT64_MAX});
+    reused[who].node = index;
+    reused[who].open = true;
+}
+
+static void complete(uint32_t who, uint32_t call, uint32_t try)
+{
+    struct worker *worker = &rig.workers[1 + who];
+    skua_payload result = make_result(call, who, try);
+    const uint32_t free_before = worker->caches.events.active.count;
+    explore_note("completes call %u", (unsigned)call);
+    const int outcome = deliver_completion(&rig, worker, calls[call].completion, 0, &result);
+    explore_note("%s", outcome == 0 ? "was accepted" : "came too late");
+    if (outcome == 0) {
+        EXPLORE_CHECK(++calls[call].accepted == 1, "INV-7: one completion is accepted");
+    } else if (worker->caches.events.active.count != free_before && !reused[who].open) {
+        reuse_node(who, worker);
+    }
+}
+
+/* Completes every call, as soon as it is open. */
+static void run_completer(const void *number)
+{
+    const uint32_t who = *(const uint32_t *)number;
+    const uint32_t count = plan.yields;
+    for (uint32_t i = 0; i < count; i++) {
+        explore_take(&issued[who]);
+        complete(who, i, 0);
+    }
+}
+
+/* Completes the first call once more than it should. */
+static void run_double_completer(const void *number)
+{
+    const uint32_t who = *(const uint32_t *)number;
+    explore_take(&issued[who]);
+    complete(who, 0, 0);
+    complete(who, 0, 1);
+}
+
+/* ---- the beginning and the end ---- */
+
+static void setup(void)
+{
+    rig_reset(1 + COMPLETERS_MAX); /* the last two complete */
+    rig.registry = &registry;
+    registry.direct[COMMAND] = (skua_handler){.name = "command", .run = handle};
+    memset(calls, 0, sizeof calls);
+    memset(reused, 0, sizeof reused);
+    memset(dropped, 0, sizeof dropped);
+    memset(&plan, 0, sizeof plan);
+    tokens = ended = call_count = messages = 0;
+    store_relaxed(&queue, 0);
+    for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
+        store_relaxed(&issued[i], 0);
+    }
+    process = rig_spawn(&rig.outside.caches.processes, &type, &pid);
+    explore_ignore(&process->type, sizeof process->type);
+    explore_ignore(&process->progress, sizeof process->progress);
+    explore_ignore(&process->consumed, sizeof process->consumed);
+    enqueue();
+    plan.handler_result = SKUA_PENDING;
+    plan.yields = 1;
+}
+
+static void setup_two_calls(void)
+{
+    setup();
+    plan.yields = 2;
+}
+
+static void setup_ending(void)
+{
+    setup();
+    plan.ends_at_once = true;
+}
+
+static void setup_ending_two_calls(void)
+{
+    setup_two_calls();
+    plan.ends_at_once = true;
+}
+
+static void setup_done_at_once(void)
+{
+    setup();
+    plan.handler_result = 0;
+}
+
+/* What came at once goes behind the messages, if there are any. */
+static void setup_done_at_once_busy(void)
+{
+    setup_two_calls();
+    plan.handler_result = 0;
+    plan.messages = 2;
+}
+
+static void setup_again(void)
+{
+    setup();
+    plan.yields_again = true;
+}
+
+static bool all_is_done(void)
+{
+    return load_relaxed(&queue) == 0;
+}
+
+static uint32_t count_drops(uint32_t call)
+{
+    uint32_t count = 0;
+    for (uint32_t who = 0; who <= COMPLETERS_MAX; who++) {
+        for (uint32_t try = 0; try < TRIES_MAX; try++) {
+            count += dropped[call][who][try];
+        }
+    }
+    return count;
+}
+
+/* The node that a completer used again is still its own. */
+static uint32_t close_reused(void)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
+        if (reused[i].open) {
+            struct event_node *node = event_at(&rig.events, reused[i].node);
+            EXPLORE_CHECK(call_claim(node, call_guard(reused[i].completion)),
+                          "INV-7: a later call on the same node is not touched");
+            open++;
+        }
+    }
+    return open;
+}
+
+/* `results` were handed in for each of the first calls, none for the one that came later. */
+static void check(uint32_t results)
+{
+    const uint32_t later = call_count > plan.yields ? call_count - plan.yields : 0;
+    const uint32_t live = close_reused() + (ended == 0 ? later : 0);
+    EXPLORE_CHECK(rig_free_nodes() + live == rig_all_nodes(), "INV-20: every node is given back");
+    for (uint32_t i = 0; i < call_count - later; i++) {
+        EXPLORE_CHECK(count_drops(i) == results, "every result is dropped");
+        EXPLORE_CHECK(ended > 0 || calls[i].delivered == 1, "INV-7: a completion is delivered");
+        EXPLORE_CHECK(calls[i].delivered <= calls[i].accepted || plan.handler_result == 0,
+                      "INV-7: only what was accepted is delivered");
+    }
+}
+
+static void check_one_completer(void)
+{
+    check(1);
+    EXPLORE_CHECK(messages == plan.messages, "INV-5: every message is delivered");
+}
+
+/* Or one completer, and the handler itself. */
+static void check_two_completers(void)
+{
+    check(2);
+}
+
+static void check_again(void)
+{
+    check(3);
+    if (ended == 0) {
+        const skua_completion later = calls[1].completion;
+        EXPLORE_CHECK(call_count == 2 && call_index(later) == call_index(calls[0].completion),
+                      "the later call has the same node");
+        EXPLORE_CHECK(call_claim(event_at(&rig.events, call_index(later)), call_guard(later)),
+                      "INV-7: the later call stays open");
+    }
+    EXPLORE_CHECK(calls[1].delivered == 0 && calls[1].accepted == 0, "INV-7: nobody completed it");
+}
+
+#define WORKER            EXPLORE_THREAD("worker", run_worker, NULL)
+#define KILLER            EXPLORE_THREAD("killer", run_killer, NULL)
+#define SENDER            EXPLORE_THREAD("sender", run_sender, NULL)
+#define COMPLETER         EXPLORE_THREAD("completer", run_completer, &numbers[0])
+#define COMPLETER2        EXPLORE_THREAD("completer2", run_completer, &numbers[1])
+#define DOUBLE_COMPLETER2 EXPLORE_THREAD("completer2", run_double_completer, &numbers[1])
+
+#define MODEL(name_, setup_, finish_, ...)                                                         \
+    {                                                                                              \
+        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
+        .may_rest = all_is_done, .finish = finish_,                                                \
+    }
+
+static const struct explore_model models[] = {
+    MODEL("one_completer", setup, check_one_completer, WORKER, COMPLETER),
+    MODEL("two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2),
+    MODEL("two_calls", setup_two_calls, check_one_completer, WORKER, COMPLETER),
+    MODEL("two_calls_two_completers", setup_two_calls, check_two_completers, WORKER, COMPLETER,
+          COMPLETER2),
+    MODEL("done_at_once", setup_done_at_once, check_two_completers, WORKER, COMPLETER),
+    MODEL("done_at_once_busy", setup_done_at_once_busy, check_one_completer, WORKER, SENDER),
+    MODEL("ending", setup_ending, check_one_completer, WORKER, COMPLETER),
+    MODEL("ending_two_completers", setup_ending, check_two_completers, WORKER, COMPLETER,
+          COMPLETER2),
+    MODEL("ending_two_calls", setup_ending_two_calls, check_two_completers, WORKER, COMPLETER,
+          COMPLETER2),
+    MODEL("killed", setup, check_one_completer, WORKER, COMPLETER, KILLER),
+    {
+        .name = "killed_two_calls",
+        .mode = EXPLORE_PREEMPTIONS,
+        .bound = 4,
+        .setup = setup_two_calls,
+        .threads = {WORKER, COMPLETER, KILLER},
+        .may_rest = all_is_done,
+        .finish = check_one_completer,
+    },
+    MODEL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,
+          KILLER),
+    MODEL("again", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2),
+    MODEL("again_killed", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2, KILLER),
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* sched/deliver.c, step.c, settle.c and exit.c: messages and requests on their way to a process,
+ * with the real code from the send to the step and to the end of the process. The run queue is a
+ * counter.
+ *
+ * INV-3:  at most one token.
+ * INV-4:  one worker at a time runs the process.
+ * INV-5:  an accepted message is handed to a step once, or dropped when the process ends.
+ * INV-6:  the messages of one sender arrive in order.
+ * INV-7:  a message for a process that has ended reaches no later one in its slot.
+ * INV-20: each node is given back exactly once.
+ * And: a mailbox never holds more messages than its limit, and its counters agree in the end; each
+ * payload is dropped once; the cancel event of the shutdown comes once; a watcher that was admitted
+ * is told. */
+#include <string.h>
+
+#include "explore.h"
+#include "rig.h"
+#include "sched/deliver.h"
+#include "sched/spawn.h"
+#include "sched/watch.h"
+#include "sched/worker.h"
+
+#define RUNNERS      2
+#define SENDERS      2
+#define MESSAGES_MAX 4    /* of a sender */
+#define OLD_MAX      1000 /* sent before the threads begin */
+#define MESSAGES     (SENDERS * MESSAGES_MAX + OLD_MAX)
+#define NEXT_IN_SLOT 1
+
+struct message {
+    uint32_t sender;
+    uint32_t number;
+    uint32_t incarnation; /* of the slot, from 0 */
+    int error;            /* what the send returned */
+    uint32_t delivered;
+    uint32_t dropped;
+};
+
+/* What the process does. */
+static struct {
+    uint32_t continues;  /* steps that ask for another */
+    uint32_t ends_after; /* messages; 0: never */
+    bool next_in_slot;   /* when it has ended, another is made in its place */
+} plan;
+
+static struct process *process;
+static skua_pid pid;
+static skua_pid next_pid; /* of the later process in the slot */
+static bool is_small;     /* its mailbox: one message */
+static uint32_t incarnation;
+static atomic_u32 queue;
+static uint32_t tokens;
+static uint32_t holders;
+static uint32_t ended;
+static uint32_t cancels;
+static uint32_t last_number[SENDERS];
+static struct message messages[MESSAGES];
+static uint32_t old_count;
+static struct watcher watcher;
+static int watch_error;
+
+/* ---- in place of submit.c and spawn.c ---- */
+
+static void enqueue(void)
+{
+    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
+    (void)fetch_add_seq_cst(&queue, 1);
+}
+
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
+{
+    (void)sched;
+    (void)worker;
+    EXPLORE_CHECK(ready == process, "only the one process is woken");
+    enqueue();
+}
+
+void submit_behind(struct worker *worker, struct process *ready)
+{
+    explore_note("goes behind");
+    submit_ready(&rig, worker, ready);
+}
+
+void spawn_release_state(struct scheduler *sched, struct process *ending)
+{
+    (void)sched;
+    EXPLORE_CHECK(ending == process, "only the one process ends");
+    explore_note("ends the process");
+    ended++;
+}
+
+/* ---- the process ---- */
+
+static void drop_message(void *data, size_t size)
+{
+    (void)size;
+    struct message *message = data;
+    EXPLORE_CHECK(++message->dropped == 1, "a payload is dropped once");
+}
+
+static void receive(skua_event *event)
+{
+    struct message *message = event->payload.as.owned.data;
+    explore_note("gets %u of %u", (unsigned)message->number, (unsigned)message->sender);
+    EXPLORE_CHECK(++message->delivered == 1, "INV-5: handed to a step once");
+    EXPLORE_CHECK(message->incarnation == incarnation, "INV-7: of the process it was sent to");
+    if (message->sender < SENDERS) {
+        EXPLORE_CHECK(message->number > last_number[message->sender], "INV-6: in order");
+        last_number[message->sender] = message->number;
+    }
+}
+
+static int step(void *self, skua_context *context, skua_event *events, size_t count, skua_step *out)
+{
+    uint32_t *const received = self;
+    EXPLORE_CHECK(skua_pid_equal(context->self, incarnation == 0 ? pid : next_pid),
+                  "the process knows its name");
+    EXPLORE_CHECK(holders++ == 0, "INV-4: one worker runs it");
+    (void)load_relaxed(&queue); /* so that somebody else may come in between */
+    uint32_t taken = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CANCEL) {
+            EXPLORE_CHECK(++cancels == 1, "the cancel event of the shutdown comes once");
+        } else {
+            receive(&events[i]);
+            taken++;
+        }
+    }
+    EXPLORE_CHECK(taken <= load_relaxed(&process->mailbox_limit), "the limit is kept");
+    *received += taken;
+    holders--;
+    if (plan.ends_after != 0 && *received >= plan.ends_after) {
+        skua_step_done(out, skua_payload_empty(0));
+    } else if (plan.continues > 0) {
+        plan.continues--;
+        skua_step_continue(out);
+    }
+    return 0;
+}
+
+static const skua_process_type type = {.name = "receiver", .state_size = 4, .step = step};
+static const skua_process_type small_type = {
+    .name = "small", .state_size = 4, .step = step, .mailbox_limit = 1};
+
+/* ---- threads ---- */
+
+/* Another process in the slot that the worker has just freed. */
+static void make_next(struct worker *worker)
+{
+    plan.next_in_slot = false;
+    plan.ends_after = 0;
+    incarnation = NEXT_IN_SLOT;
+    const struct process *const before = process;
+    process = rig_spawn(&worker->caches.processes, process_type(process), &next_pid);
+    EXPLORE_CHECK(process == before, "the slot is used again");
+    enqueue();
+}
+
+static const uint32_t numbers[] = {0, 1};
+
+static void run_worker(const void *number)
+{
+    struct worker *worker = &rig.workers[*(const uint32_t *)number];
+    for (;;) {
+        explore_take(&queue);
+        tokens--;
+        step_run(worker, process);
+        if (ended == 1 && plan.next_in_slot) {
+            make_next(worker);
+        }
+    }
+}
+
+struct letters {
+    uint32_t sender;
+    uint32_t count;
+    uint32_t incarnation; /* that they are for */
+};
+
+static void send(struct message *message, struct worker *worker, skua_pid to)
+{
+    explore_note("sends %u", (unsigned)message->number);
+    skua_payload payload = skua_payload_pointer(0, message, drop_message);
+    message->error = deliver_message(&rig, worker, (skua_pid){0}, to, &payload);
+    explore_note("%s", skua_error_name(message->error));
+    EXPLORE_CHECK(message->error != SKUA_E_MAILBOX_FULL || is_small,
+                  "a mailbox with room refuses nothing");
+}
+
+static void run_sender(const void *arg)
+{
+    const struct letters *letters = arg;
+    for (uint32_t i = 0; i < letters->count; i++) {
+        struct message *message = &messages[letters->sender * MESSAGES_MAX + i];
+        *message = (struct message){
+            .sender = letters->sender, .number = i + 1, .incarnation = letters->incarnation};
+        /* Generations are counted from 1. A PID may be known before its process is visible. */
+        const skua_pid to = letters->incarnation == 0
+                                ? pid
+                                : process_table_pid(&rig.table, process, 1 + letters->incarnation);
+        send(message, &rig.workers[RUNNERS + letters->sender], to);
+    }
+}
+
+static void run_killer(const void *arg)
+{
+    (void)arg;
+    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
+}
+
+static void run_canceller(const void *arg)
+{
+    (void)arg;
+    (void)deliver_request(&rig, NULL, pid, STATE_CANCEL);
+}
+
+/* As skua_process_wait, up to the waiting. */
+static void run_watcher(const void *arg)
+{
+    (void)arg;
+    watch_add(&rig, &watcher);
+    watch_error = deliver_request(&rig, NULL, pid, STATE_WATCHED);
+    if (watch_error != 0) {
+        watch_remove(&rig, &watcher);
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+static void setup_with(const skua_process_type *its_type)
+{
+    rig_reset(RUNNERS + SENDERS); /* the first run the process, the others send */
+    memset(messages, 0, sizeof messages[0] * SENDERS * MESSAGES_MAX);
+    memset(last_number, 0, sizeof last_number);
+    memset(&plan, 0, sizeof plan);
+    tokens = holders = ended = cancels = incarnation = old_count = 0;
+    is_small = its_type == &small_type;
+    store_relaxed(&queue, 0);
+    process = rig_spawn(&rig.outside.caches.processes, its_type, &pid);
+    watcher = (struct watcher){.pid = pid};
+    watch_error = 0;
+    explore_ignore(&process->type, sizeof process->type);
+    explore_ignore(&process->progress, sizeof process->progress);
+    explore_ignore(&process->mailbox_limit, sizeof process->mailbox_limit);
+    enqueue();
+}
+
+static void setup(void)
+{
+    setup_with(&type);
+}
+
+static void setup_small(void)
+{
+    setup_with(&small_type);
+}
+
+static void setup_busy(void)
+{
+    setup_with(&type);
+    plan.continues = 6; /* more than it gets in one go */
+}
+
+static void setup_ending(void)
+{
+    setup_with(&type);
+    plan.ends_after = 1;
+}
+
+static void setup_next_in_slot(void)
+{
+    setup_with(&small_type);
+    plan.ends_after = 1;
+    plan.next_in_slot = true;
+}
+
+/* So many messages wait that the process must go behind before it has seen them all. */
+static void setup_overflowing(void)
+{
+    setup_with(&type);
+    while (old_count < 4 * SKUA_EVENTS_PER_STEP + 1) {
+        struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
+        *message = (struct message){.sender = SENDERS};
+        send(message, NULL, pid);
+        EXPLORE_CHECK(message->error == 0, "the rig has memory");
+    }
+}
+
+static bool all_is_done(void)
+{
+    return load_relaxed(&queue) == 0;
+}
+
+static void check_message(const struct message *message)
+{
+    if (message->error == 0) {
+        EXPLORE_CHECK(message->delivered == 1 || ended > 0, "INV-5: a live process gets it all");
+    } else {
+        EXPLORE_CHECK(message->delivered == 0, "INV-5: what was refused is not delivered");
+    }
+    EXPLORE_CHECK(message->dropped == 1, "each payload is dropped");
+}
+
+static void check(void)
+{
+    for (uint32_t i = 0; i < SENDERS * MESSAGES_MAX + old_count; i++) {
+        if (messages[i].number != 0 || messages[i].sender == SENDERS) {
+            check_message(&messages[i]);
+        }
+    }
+    EXPLORE_CHECK(tokens == 0, "INV-3: all tokens were used");
+    EXPLORE_CHECK(load_relaxed(&process->reserved) == load_relaxed(&process->consumed),
+                  "the counters of the mailbox agree");
+    EXPLORE_CHECK(rig_free_nodes() == rig_all_nodes(), "INV-20: every node is given back");
+    const uint32_t tag = state_peek(process);
+    EXPLORE_CHECK(state_is_waiting(tag) || state_of(tag) == STATE_FREE, "it rests or has ended");
+}
+
+static void check_cancelled(void)
+{
+    check();
+    EXPLORE_CHECK(cancels == 1, "the cancel event of the shutdown comes once");
+}
+
+static void check_ended(void)
+{
+    check();
+    EXPLORE_CHECK(ended == 1, "it ended");
+}
+
+static void check_watched(void)
+{
+    check_ended();
+    EXPLORE_CHECK(watcher.done == (watch_error == 0), "a watcher that was admitted is told");
+}
+
+static const struct letters two_a = {0, 2, 0};
+static const struct letters three_a = {0, 3, 0};
+static const struct letters four_a = {0, 4, 0};
+static const struct letters one_b = {1, 1, 0};
+static const struct letters two_b = {1, 2, 0};
+static const struct letters four_b = {1, 4, 0};
+static const struct letters later_two = {1, 2, NEXT_IN_SLOT};
+static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
+
+#define WORKER           EXPLORE_THREAD("worker", run_worker, &numbers[0])
+#define WORKER2          EXPLORE_THREAD("worker2", run_worker, &numbers[1])
+#define SENDER(letters)  EXPLORE_THREAD("sender", run_sender, &(letters))
+#define SENDER2(letters) EXPLORE_THREAD("sender2", run_sender, &(letters))
+#define KILLER           EXPLORE_THREAD("killer", run_killer, NULL)
+#define CANCELLER        EXPLORE_THREAD("canceller", run_canceller, NULL)
+#define WATCHER          EXPLORE_THREAD("watcher", run_watcher, NULL)
+
+#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
+    {                                                                                              \
+        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
+        .may_rest = all_is_done, .finish = finish_,                                                \
+    }
+#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
+#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
+    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
+#define RANDOM(name_, setup_, finish_, ...)                                                        \
+    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+
+static const struct explore_model models[] = {
+    ALL("one_sender", setup, check, WORKER, SENDER(three_a)),
+    BOUNDED("two_senders", 4, setup, check, WORKER, SENDER(two_a), SENDER2(one_b)),
+    BOUNDED("busy", 3, setup_busy, check, WORKER, SENDER(three_a)),
+    BOUNDED("busy_two_workers", 3, setup_busy, check, WORKER, WORKER2, SENDER(two_a)),
+    BOUNDED("full", 3, setup_small, check, WORKER, SENDER(two_a), SENDER2(two_b)),
+    BOUNDED("overflowing", 2, setup_overflowing, check, WORKER, SENDER(two_a)),
+    BOUNDED("killed", 4, setup, check_ended, WORKER, SENDER(two_a), KILLER),
+    BOUNDED("killed_full", 3, setup_small, check_ended, WORKER, SENDER(two_a), SENDER2(one_b),
+            KILLER),
+    BOUNDED("cancelled_twice", 3, setup, check_cancelled, WORKER, SENDER(two_a), CANCELLER,
+            CANCELLER),
+    BOUNDED("watched", 4, setup_ending, check_watched, WORKER, SENDER(two_a), WATCHER),
+    BOUNDED("watched_killed", 4, setup, check_watched, WORKER, KILLER, WATCHER),
+    BOUNDED("next_in_slot", 3, setup_next_in_slot, check_ended, WORKER, SENDER(three_a),
+            SENDER2(later_two)),
+    RANDOM("many", setup_small, check, WORKER, SENDER(four_a), SENDER2(four_b)),
+    RANDOM("many_requests", setup, check_watched, WORKER, SENDER(four_a), CANCELLER, KILLER,
+           WATCHER),
+    RANDOM("many_next_in_slot", setup_next_in_slot, check_ended, WORKER, SENDER(four_a),
+           SENDER2(later_four)),
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
+}

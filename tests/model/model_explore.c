@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* The explorer itself: it runs as many schedules as there are, finds what is wrong in programs that
+ * are wrong, and finds nothing in programs that are right. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/futex.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "explore.h"
+
+static atomic_u32 x;
+static atomic_u32 y;
+static uint32_t seen[2];
+static pthread_mutex_t mutex;
+static uint32_t inside;
+
+static void reset(void)
+{
+    store_relaxed(&x, 0);
+    store_relaxed(&y, 0);
+    seen[0] = seen[1] = 0;
+    inside = 0;
+}
+
+static void add_twice(const void *word)
+{
+    atomic_u32 *const to = word == NULL ? &x : &y;
+    (void)fetch_add_relaxed(to, 1);
+    (void)fetch_add_relaxed(to, 1);
+}
+
+static void read_twice(const void *word)
+{
+    (void)word;
+    (void)load_relaxed(&x);
+    (void)load_relaxed(&x);
+}
+
+/* Not atomic as a whole: an update can be lost. */
+static void increment_by_parts(const void *arg)
+{
+    (void)arg;
+    const uint32_t before = load_relaxed(&x);
+    store_relaxed(&x, before + 1);
+}
+
+static void check_two(void)
+{
+    EXPLORE_CHECK(load_relaxed(&x) == 2, "both increments count");
+}
+
+/* Raises its flag, then reads the neighbour's: in one order of all steps one sees the other. */
+static void raise_and_look(const void *second)
+{
+    store_seq_cst(second == NULL ? &x : &y, 1);
+    seen[second != NULL] = load_seq_cst(second == NULL ? &y : &x);
+}
+
+static void check_one_saw(void)
+{
+    EXPLORE_CHECK(seen[0] + seen[1] >= 1, "one of them saw the other");
+}
+
+static void increment_locked(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    EXPLORE_CHECK(inside++ == 0, "one thread inside");
+    increment_by_parts(NULL);
+    inside--;
+    mutex_unlock(&mutex);
+}
+
+/* Sleeps while x is 0; the check and the falling asleep are one step. */
+static void sleep_rightly(const void *arg)
+{
+    (void)arg;
+    while (load_seq_cst(&x) == 0) {
+        futex_wait(&x, 0);
+    }
+}
+
+/* Sleeps if x was 0 a step ago. */
+static void sleep_wrongly(const void *arg)
+{
+    (void)arg;
+    if (load_seq_cst(&x) == 0) {
+        futex_wait(&y, 0);
+    }
+}
+
+static void sleep_once(const void *arg)
+{
+    (void)arg;
+    futex_wait(&x, 0);
+    EXPLORE_CHECK(load_seq_cst(&x) == 1, "a futex wakes only when woken");
+}
+
+static void wake(const void *word)
+{
+    store_seq_cst(&x, 1);
+    futex_wake_one(word == NULL ? &x : &y);
+}
+
+static void take(const void *arg)
+{
+    (void)arg;
+    explore_take(&x);
+}
+
+static void spin(const void *arg)
+{
+    (void)arg;
+    while (load_relaxed(&x) == 0) {
+    }
+}
+
+static void assert_two(const void *arg)
+{
+    add_twice(arg);
+    SKUA_ASSERT(load_relaxed(&x) == 2);
+}
+
+/* ---- random programs ---- */
+
+#define PROGRAM_THREADS 3
+#define PROGRAM_STEPS   3
+#define OUTCOMES_MAX    2000
+
+enum instruction { LOAD, STORE, ADD, COMPARE_EXCHANGE, TAKE, INSTRUCTIONS };
+
+static struct {
+    enum instruction instruction;
+    atomic_u32 *word;
+    uint32_t value;
+} code[PROGRAM_THREADS][PROGRAM_STEPS];
+
+static uint32_t memory[PROGRAM_THREADS]; /* what each thread has seen, mixed together */
+static uint32_t outcomes[OUTCOMES_MAX];  /* in order, each once */
+static size_t outcome_count;
+
+static void write_program(uint64_t *random)
+{
+    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
+        for (uint32_t j = 0; j < PROGRAM_STEPS; j++) {
+            code[i][j].instruction = (enum instruction)random_below(random, INSTRUCTIONS);
+            code[i][j].word = random_below(random, 2) == 0 ? &x : &y;
+            code[i][j].value = random_below(random, 3);
+        }
+    }
+}
+
+static void run_program(const void *thread)
+{
+    const ptrdiff_t number = (const uint32_t *)thread - memory;
+    for (uint32_t j = 0; j < PROGRAM_STEPS; j++) {
+        atomic_u32 *word = code[number][j].word;
+        uint32_t value = code[number][j].value;
+        switch (code[number][j].instruction) {
+        case LOAD:
+            value = load_relaxed(word);
+            break;
+        case STORE:
+            store_relaxed(word, value);
+            break;
+        case ADD:
+            value = fetch_add_relaxed(word, value);
+            break;
+        case COMPARE_EXCHANGE:
+            (void)cas_seq_cst(word, &value, value + 1);
+            break;
+        case TAKE:
+        case INSTRUCTIONS:
+            explore_take(word);
+            break;
+        }
+        memory[number] = memory[number] * 7 + value + 1;
+    }
+}
+
+static void reset_program(void)
+{
+    reset();
+    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
+        memory[i] = 0;
+    }
+}
+
+static bool may_always_rest(void)
+{
+    return true;
+}
+
+static void note_outcome(void)
+{
+    uint32_t outcome = load_relaxed(&x) * 31 + load_relaxed(&y);
+    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
+        outcome = outcome * 4099 + memory[i];
+    }
+    size_t at = 0;
+    while (at < outcome_count && outcomes[at] < outcome) {
+        at++;
+    }
+    if (at == outcome_count || outcomes[at] != outcome) {
+        EXPLORE_CHECK(outcome_count < OUTCOMES_MAX, "there is room");
+        memmove(&outcomes[at + 1], &outcomes[at], (outcome_count - at) * sizeof outcomes[0]);
+        outcomes[at] = outcome;
+        outcome_count++;
+    }
+}
+
+/* ---- what is expected ---- */
+
+static int failures;
+
+static void expect(const struct explore_model *model, bool failed, uint64_t schedules)
+{
+    const struct explore_result result = explore(model, failed);
+    const bool good = result.failed == failed && (schedules == 0 || result.schedules == schedules);
+    printf("%-24s %4d schedules%s%s\n", model->name, (int)result.schedules,
+           result.failed ? ", the fault was found" : "", good ? "" : ": NOT AS EXPECTED");
+    failures += !good;
+}
+
+#define ANY 0
+
+static const struct explore_model program = {.name = "add", .setup = reset};
+
+/* The number of schedules, where it can be counted on paper. */
+static void count_schedules(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"a", add_twice, NULL};
+    model.threads[1] = (struct explore_thread){"b", add_twice, NULL};
+    model.finish = NULL;
+    model.name = "same_word_each";
+    model.mode = EXPLORE_EACH;
+    expect(&model, false, 6); /* 4! / (2! 2!) */
+    model.name = "same_word_all";
+    model.mode = EXPLORE_ALL;
+    expect(&model, false, 6);
+    model.name = "no_preemption";
+    model.mode = EXPLORE_PREEMPTIONS;
+    expect(&model, false, 2);
+    model.name = "one_preemption";
+    model.bound = 1;
+    expect(&model, false, 4); /* aabb, abba, baab, bbaa */
+    model.name = "random";
+    model.mode = EXPLORE_RANDOM;
+    model.bound = 50;
+    expect(&model, false, 50);
+
+    model.threads[1] = (struct explore_thread){"b", add_twice, &y};
+    model.name = "other_word_each";
+    model.mode = EXPLORE_EACH;
+    expect(&model, false, 6);
+    model.name = "other_word_all";
+    model.mode = EXPLORE_ALL;
+    expect(&model, false, 1);
+
+    model.threads[0] = model.threads[1] = (struct explore_thread){"r", read_twice, NULL};
+    model.name = "readers_all";
+    expect(&model, false, 1);
+    model.threads[2] = (struct explore_thread){"b", add_twice, &y};
+    model.name = "readers_each";
+    model.mode = EXPLORE_EACH;
+    expect(&model, false, 90); /* 6! / (2! 2! 2!) */
+}
+
+static void find_lost_update(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"a", increment_by_parts, NULL};
+    model.threads[1] = (struct explore_thread){"b", increment_by_parts, NULL};
+    model.finish = check_two;
+    model.name = "lost_update_all";
+    expect(&model, true, ANY);
+    model.name = "lost_update_each";
+    model.mode = EXPLORE_EACH;
+    expect(&model, true, ANY);
+    model.name = "lost_update_random";
+    model.mode = EXPLORE_RANDOM;
+    model.bound = 100;
+    expect(&model, true, ANY);
+    model.name = "lost_update_hidden";
+    model.mode = EXPLORE_PREEMPTIONS;
+    model.bound = 0;
+    expect(&model, false, 2);
+    model.name = "lost_update_bounded";
+    model.bound = 1;
+    expect(&model, true, ANY);
+
+    model.threads[0].run = model.threads[1].run = increment_locked;
+    model.name = "update_with_mutex";
+    model.mode = EXPLORE_EACH;
+    expect(&model, false, 2);
+}
+
+static void see_one_order_of_all(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"a", raise_and_look, NULL};
+    model.threads[1] = (struct explore_thread){"b", raise_and_look, &y};
+    model.finish = check_one_saw;
+    model.name = "store_then_load";
+    expect(&model, false, 3); /* a before b, b before a, or both see both */
+}
+
+static void find_lost_wake(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"sleeper", sleep_rightly, NULL};
+    model.threads[1] = (struct explore_thread){"waker", wake, NULL};
+    model.name = "wake_right";
+    expect(&model, false, ANY);
+    model.name = "wake_lost";
+    model.threads[0].run = sleep_wrongly;
+    model.threads[1].arg = &y;
+    expect(&model, true, ANY);
+
+    model.threads[0].run = sleep_once;
+    model.threads[1].arg = NULL;
+    model.name = "wake_with_reason";
+    expect(&model, false, ANY);
+    model.name = "wake_without_reason";
+    model.spurious_wakes = 1;
+    expect(&model, true, ANY);
+}
+
+static void find_no_end(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"taker", take, NULL};
+    model.threads[1] = (struct explore_thread){"giver", increment_by_parts, NULL};
+    model.name = "take_one";
+    expect(&model, false, ANY);
+    model.threads[2] = (struct explore_thread){"taker2", take, NULL};
+    model.name = "take_too_many";
+    expect(&model, true, ANY);
+
+    model = program;
+    model.threads[0] = (struct explore_thread){"spinner", spin, NULL};
+    model.name = "endless";
+    expect(&model, true, ANY);
+}
+
+static void find_failed_assertion(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"a", assert_two, NULL};
+    model.name = "assertion_holds";
+    expect(&model, false, 1);
+    model.threads[1] = (struct explore_thread){"b", add_twice, NULL};
+    model.name = "assertion_fails";
+    expect(&model, true, ANY);
+}
+
+/* Leaving out equivalent schedules must not leave out a way for a program to end. */
+static void keep_all_outcomes(void)
+{
+    static uint32_t all[OUTCOMES_MAX];
+    uint64_t seed = 1;
+    uint64_t run = 0;
+    uint64_t saved = 0;
+    struct explore_model model = {
+        .setup = reset_program, .may_rest = may_always_rest, .finish = note_outcome};
+    printf("random programs, seed %d\n", (int)seed);
+    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
+        model.threads[i] = (struct explore_thread){"t", run_program, &memory[i]};
+    }
+    for (int i = 0; i < 100; i++) {
+        write_program(&seed);
+        outcome_count = 0;
+        model.name = "program_each";
+        model.mode = EXPLORE_EACH;
+        const struct explore_result each = explore(&model, false);
+        const size_t all_count = outcome_count;
+        memcpy(all, outcomes, sizeof all);
+        outcome_count = 0;
+        model.name = "program_all";
+        model.mode = EXPLORE_ALL;
+        const struct explore_result fewer = explore(&model, false);
+        const bool good = !each.failed && !fewer.failed && outcome_count == all_count &&
+                          memcmp(all, outcomes, all_count * sizeof all[0]) == 0;
+        printf("%s", good ? "" : "NOT AS EXPECTED: outcomes are missing\n");
+        failures += !good;
+        run += fewer.schedules;
+        saved += each.schedules - fewer.schedules;
+    }
+    printf("%d schedules gave all outcomes, %d others gave no more\n", (int)run, (int)saved);
+}
+
+int main(void)
+{
+    mutex_init(&mutex);
+    count_schedules();
+    find_lost_update();
+    see_one_order_of_all();
+    find_lost_wake();
+    find_no_end();
+    find_failed_assertion();
+    keep_all_outcomes();
+    mutex_deinit(&mutex);
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

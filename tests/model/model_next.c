@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* sched/submit.c, find_work.c and steal.c: the next slot of a worker, which its owner fills and
+ * empties while thieves empty it too, and the ways from there to the deque and the global queue.
+ * The functions are the real ones; only waking is left out.
+ *
+ * INV-3: the token of a process is in exactly one next slot, deque or queue, or in one worker's
+ *        hands: nothing that was submitted is lost or found twice. */
+#include <stdlib.h>
+
+#include "explore.h"
+#include "sched/worker.h"
+
+#define WORKERS_MAX   3
+#define PROCESSES_MAX 8
+
+static struct scheduler sched;
+static struct worker workers[WORKERS_MAX];
+static struct process processes[PROCESSES_MAX];
+static bool submitted[PROCESSES_MAX]; /* its token is somewhere */
+static uint32_t outside_first;        /* processes from here on come from outside */
+
+/* In place of idle.c. */
+void idle_wake_one(struct scheduler *all, struct worker *worker)
+{
+    (void)all;
+    (void)worker;
+}
+
+static struct process *hand_out(uint32_t number)
+{
+    EXPLORE_CHECK(!submitted[number], "INV-3: only who has a token submits it");
+    submitted[number] = true;
+    explore_note("submits %u", (unsigned)number);
+    return &processes[number];
+}
+
+static void account(const struct process *process)
+{
+    const size_t number = (size_t)(process - processes);
+    EXPLORE_CHECK(number < PROCESSES_MAX, "INV-3: what is found was submitted");
+    EXPLORE_CHECK(submitted[number], "INV-3: found once");
+    submitted[number] = false;
+    explore_note("has %u", (unsigned)number);
+}
+
+/* n fills the next slot, d the deque; f looks for work, b does too and puts what it finds behind
+ * all that waits. */
+static void run_owner(const void *program)
+{
+    struct worker *worker = &workers[0];
+    uint32_t number = 0;
+    for (const char *at = program; *at != '\0'; at++) {
+        if (*at == 'n') {
+            submit_local(worker, hand_out(number++));
+        } else if (*at == 'd') {
+            submit_to_deque(worker, hand_out(number++));
+        } else {
+            struct process *process = find_work(worker);
+            if (process != NULL) {
+                account(process);
+            }
+            if (process != NULL && *at == 'b') {
+                submit_behind(worker, hand_out((uint32_t)(process - processes)));
+            }
+        }
+    }
+}
+
+/* Steals as at the end of a search, then looks into its own deque; both twice. */
+static void run_thief(const void *number)
+{
+    struct worker *worker = &workers[atoi(number)];
+    for (int round = 0; round < 2; round++) {
+        steal_begin(worker);
+        struct process *process = steal(worker, true);
+        if (process != NULL) {
+            account(process);
+        }
+        process = find_work(worker);
+        if (process != NULL) {
+            account(process);
+        }
+    }
+}
+
+static void run_outside(const void *count)
+{
+    for (int i = 0; i < atoi(count); i++) {
+        submit_outside(&sched, hand_out(outside_first + (uint32_t)i));
+    }
+}
+
+static void setup(uint32_t worker_count)
+{
+    sched.workers = workers;
+    sched.worker_count = worker_count;
+    global_queue_init(&sched.global);
+    outside_first = PROCESSES_MAX - 2;
+    static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];
+    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
+        struct worker *worker = &workers[i];
+        worker->sched = &sched;
+        worker->index = i;
+        worker->tick = 1;
+        worker->next_streak = 0;
+        worker->random = i;
+        worker->victim_steps = victim_steps[i];
+        deque_init(&worker->deque);
+        store_relaxed(&worker->next, NULL);
+        explore_ignore(&worker->stats, sizeof worker->stats); /* nobody's step ends */
+    }
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+        submitted[i] = false;
+    }
+}
+
+static void setup_two(void)
+{
+    setup(2);
+}
+
+static void setup_three(void)
+{
+    setup(3);
+}
+
+/* The owner's first look is for the oldest in its deque. */
+static void setup_two_fair(void)
+{
+    setup(2);
+    workers[0].next_streak = UINT32_MAX;
+}
+
+static void setup_three_fair(void)
+{
+    setup(3);
+    workers[0].next_streak = UINT32_MAX;
+}
+
+static void drain(struct worker *worker)
+{
+    struct process *process = exchange_acq_rel(&worker->next, NULL);
+    while (process != NULL) {
+        account(process);
+        process = deque_pop_owner(&worker->deque);
+    }
+    while ((process = find_work(worker)) != NULL) {
+        account(process);
+    }
+}
+
+static void finish(void)
+{
+    for (uint32_t i = 0; i < sched.worker_count; i++) {
+        drain(&workers[i]);
+    }
+    for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
+        EXPLORE_CHECK(!submitted[i], "INV-3: nothing is lost");
+    }
+    EXPLORE_CHECK(global_queue_length(&sched.global) == 0, "INV-3: the length is right");
+}
+
+#define OWNER(program) EXPLORE_THREAD("owner", run_owner, program)
+#define THIEF          EXPLORE_THREAD("thief", run_thief, "1")
+#define OTHER_THIEF    EXPLORE_THREAD("other", run_thief, "2")
+#define OUTSIDE(count) EXPLORE_THREAD("outside", run_outside, count)
+
+#define MODEL(name_, setup_, ...)                                                                  \
+    {                                                                                              \
+        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
+        .finish = finish,                                                                          \
+    }
+#define RANDOM_MODEL(name_, setup_, ...)                                                           \
+    {                                                                                              \
+        .name = name_, .mode = EXPLORE_RANDOM, .bound = 200000, .setup = setup_,                   \
+        .threads = {__VA_ARGS__}, .finish = finish,                                                \
+    }
+
+static const struct explore_model models[] = {
+    MODEL("put_take", setup_two, OWNER("nf"), THIEF),
+    MODEL("put_take_put", setup_two, OWNER("nfnf"), THIEF),
+    MODEL("put_put", setup_two, OWNER("nnf"), THIEF),
+    MODEL("put_two_thieves", setup_three, OWNER("nfnf"), THIEF, OTHER_THIEF),
+    MODEL("displace_two_thieves", setup_three, OWNER("nnff"), THIEF, OTHER_THIEF),
+    MODEL("fair", setup_two_fair, OWNER("nnnff"), THIEF),
+    MODEL("fair_two_thieves", setup_three_fair, OWNER("nnf"), THIEF, OTHER_THIEF),
+    MODEL("behind", setup_two, OWNER("nbf"), THIEF),
+    MODEL("behind_outside", setup_two, OWNER("nbb"), THIEF, OUTSIDE("1")),
+    MODEL("spill", setup_two, OWNER("ddddnnf"), THIEF),
+    RANDOM_MODEL("many", setup_three, OWNER("nnfbnnfbffnfnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
+}

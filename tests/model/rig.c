@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+#include "rig.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "explore.h"
+
+#define SEGMENTS   2 /* one of processes, one of events */
+#define CACHES     (RIG_WORKERS_MAX + 1)
+#define BATCH      8
+#define SMALL_SIZE 4096
+#define NODES_MAX  1024
+
+struct scheduler rig;
+
+static struct {
+    CACHE_ALIGNED unsigned char segments[SEGMENTS][OBJECT_POOL_SEGMENT_SIZE];
+    CACHE_ALIGNED unsigned char small[SMALL_SIZE];
+    uint32_t segments_used;
+    size_t small_used;
+} memory;
+
+static struct worker workers[RIG_WORKERS_MAX];
+static uint64_t victim_steps[RIG_WORKERS_MAX][RIG_WORKERS_MAX];
+
+/* Never gives anything back: rig_reset does. */
+static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
+{
+    (void)arg;
+    (void)pointer;
+    (void)old_size;
+    (void)alignment;
+    if (new_size == 0) {
+        return NULL;
+    }
+    if (new_size == OBJECT_POOL_SEGMENT_SIZE && memory.segments_used < SEGMENTS) {
+        return memory.segments[memory.segments_used++];
+    }
+    const size_t size = (new_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    if (memory.small_used + size > SMALL_SIZE) {
+        abort();
+    }
+    void *block = &memory.small[memory.small_used];
+    memory.small_used += size;
+    return block;
+}
+
+static void construct_event(void *object, uint32_t index)
+{
+    (void)index;
+    struct event_node *node = object;
+    store_relaxed(&node->guard, 0);
+}
+
+/* A limit that makes caches of BATCH objects. */
+static uint32_t limit(void)
+{
+    return 128 * CACHES * BATCH;
+}
+
+static void fill(struct object_pool *pool, struct pool_cache *cache)
+{
+    const enum object_pool_result result = object_pool_refill(pool, cache);
+    EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
+}
+
+static void init_pools(void)
+{
+    const bool processes =
+        process_table_init(&rig.table, &rig.allocator, RIG_RUNTIME, limit(), CACHES);
+    const bool events = object_pool_init(&rig.events, &rig.allocator,
+                                         &(struct object_pool_shape){
+                                             .object_size = sizeof(struct event_node),
+                                             .link_offset = offsetof(struct event_node, as.link),
+                                             .limit = limit(),
+                                             .cache_count = CACHES,
+                                             .construct = construct_event,
+                                         });
+    EXPLORE_CHECK(processes && events, "the rig has memory");
+    fill(&rig.table.pool, &rig.outside.caches.processes);
+    fill(&rig.events, &rig.outside.caches.events);
+}
+
+static void init_worker(struct worker *worker, uint32_t index)
+{
+    worker->sched = &rig;
+    worker->index = index;
+    worker->tick = 1; /* 0 would begin with the global queue */
+    worker->random = index;
+    worker->victim_steps = victim_steps[index];
+    worker->context = (skua_context){.sched = &rig, .worker = worker};
+    worker->out = (skua_step){
+        .allocator = &rig.allocator,
+        .events = &rig.events,
+        .event_cache = &worker->caches.events,
+        .payload_limit = SIZE_MAX,
+    };
+    fill(&rig.events, &worker->caches.events);
+    explore_ignore(&worker->stats, sizeof worker->stats);
+}
+
+void rig_reset(uint32_t worker_count)
+{
+    memory.segments_used = 0;
+    memory.small_used = 0;
+    memset(&rig, 0, sizeof rig);
+    rig.config.mailbox_limit = RIG_MAILBOX_LIMIT;
+    rig.config.payload_limit = SIZE_MAX;
+    rig.allocator = (struct allocator){allocate, NULL};
+    rig.workers = workers;
+    rig.worker_count = worker_count;
+    store_relaxed(&rig.phase, PHASE_RUNNING);
+    parking_init(&rig.parking, worker_count);
+    global_queue_init(&rig.global);
+    init_pools();
+    for (uint32_t i = 0; i < worker_count; i++) {
+        memset(&workers[i], 0, offsetof(struct worker, batch));
+        memset(&workers[i].stats, 0, sizeof workers[i].stats);
+        init_worker(&workers[i], i);
+    }
+    explore_ignore(&rig.outside.stats, sizeof rig.outside.stats);
+    explore_ignore(memory.small, sizeof memory.small); /* the directories of the pools */
+    explore_ignore(&rig.events.ready, sizeof rig.events.ready);
+    explore_ignore(&rig.table.pool.ready, sizeof rig.table.pool.ready);
+}
+
+struct process *rig_spawn(struct pool_cache *processes, const skua_process_type *type,
+                          skua_pid *pid)
+{
+    uint32_t slot;
+    const enum object_pool_result result = object_pool_take(&rig.table.pool, processes, &slot);
+    EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
+    struct process *process = object_pool_at(&rig.table.pool, slot);
+    const uint32_t generation = state_prepare(process);
+    store_relaxed(&process->type, type);
+    store_relaxed(&process->mailbox_limit,
+                  type->mailbox_limit != 0 ? type->mailbox_limit : rig.config.mailbox_limit);
+    process_set_progress(process, PROCESS_CONTINUES);
+    memset(process->inline_state, 0, sizeof process->inline_state);
+    process->state = process->inline_state;
+    process->backlog = OBJECT_NONE;
+    process->calls = OBJECT_NONE;
+    *pid = process_table_pid(&rig.table, process, generation);
+    state_publish(process, generation);
+    return process;
+}
+
+uint32_t rig_all_nodes(void)
+{
+    return load_relaxed(&rig.events.ready) - 1;
+}
+
+static uint32_t count_chain(uint32_t first, uint32_t count, bool *seen)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        EXPLORE_CHECK(first != OBJECT_NONE && first <= rig_all_nodes(), "INV-20: a chain of nodes");
+        EXPLORE_CHECK(!seen[first], "INV-20: no node is free twice");
+        seen[first] = true;
+        first = object_pool_link(&rig.events, object_pool_at(&rig.events, first))->next;
+    }
+    return count;
+}
+
+static uint32_t count_cache(const struct pool_cache *cache, bool *seen)
+{
+    return count_chain(cache->active.first, cache->active.count, seen) +
+           count_chain(cache->spare.first, cache->spare.count, seen);
+}
+
+uint32_t rig_free_nodes(void)
+{
+    static bool seen[NODES_MAX + 1];
+    EXPLORE_CHECK(rig_all_nodes() <= NODES_MAX, "the model needs few nodes");
+    memset(seen, 0, rig_all_nodes() + 1);
+    uint32_t count = count_cache(&rig.outside.caches.events, seen);
+    for (uint32_t i = 0; i < rig.worker_count; i++) {
+        count += count_cache(&workers[i].caches.events, seen);
+    }
+    for (uint32_t chain = rig.events.chains; chain != OBJECT_NONE;) {
+        count += count_chain(chain, BATCH, seen);
+        chain = object_pool_link(&rig.events, object_pool_at(&rig.events, chain))->next_chain;
+    }
+    return count;
+}

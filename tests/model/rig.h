@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* A scheduler without threads, made anew before every schedule, for models that run the real code
+ * of src/sched, src/process and src/dispatch on it. Its memory is static, so that this is quick. */
+#ifndef SKUA_MODEL_RIG_H
+#define SKUA_MODEL_RIG_H
+
+#include "process/state.h"
+#include "sched/scheduler.h"
+
+#define RIG_WORKERS_MAX   4
+#define RIG_RUNTIME       1
+#define RIG_MAILBOX_LIMIT 1000
+
+extern struct scheduler rig;
+
+/* Begins anew with so many workers. Each has a few free event nodes at hand, so that taking one is
+ * no step. Statistics and what is never written are ignored by the explorer. */
+void rig_reset(uint32_t worker_count);
+
+/* A process of the given type that has never run, Ready; its token is the caller's. */
+struct process *rig_spawn(struct pool_cache *processes, const skua_process_type *type,
+                          skua_pid *pid);
+
+/* Counts the free event nodes, checking that none is free twice (INV-20). */
+uint32_t rig_free_nodes(void);
+
+/* Event nodes that have been made so far. */
+uint32_t rig_all_nodes(void);
+
+#endif
