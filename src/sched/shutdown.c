@@ -9,8 +9,9 @@
  *  4. at the timeout the survivors are named and get the request to end; those that are not in a
  *     step are ended by the workers at once;
  *  5. with no process left, `exiting` is set and the workers, which have nothing to do, are joined.
- * A step that does not return cannot be ended. When nothing has ended for STUCK_GRACE in step 4,
- * stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes on waiting. */
+ * A step that does not return cannot be ended. When one runs and nothing has ended for STUCK_GRACE
+ * in step 4, stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes on
+ * waiting. */
 #include "sched/shutdown.h"
 
 #include <sched.h>
@@ -177,8 +178,19 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Waits for the end of processes that have been told to end, as long as some do; true if all did.
- * */
+static bool a_step_is_running(struct scheduler *sched)
+{
+    for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
+        struct process *process = object_pool_at(&sched->table.pool, slot);
+        if (state_of(state_peek(process)) == STATE_RUNNING) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Waits for the end of processes that have been told to end; true if all did. Gives up when none
+ * has ended for a while and a step is running: without one, only the machine is slow. */
 static bool wait_while_ending(struct scheduler *sched)
 {
     for (;;) {
@@ -186,7 +198,7 @@ static bool wait_while_ending(struct scheduler *sched)
         if (wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS))) {
             return true;
         }
-        if (stats_live(sched) >= before) {
+        if (stats_live(sched) >= before && a_step_is_running(sched)) {
             return false;
         }
     }

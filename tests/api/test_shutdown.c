@@ -1200,7 +1200,9 @@ static void release_waiters(enum probe_habit habit, int stop_result, int exit_er
         waiter->api = &api;
         waiter->waiting = &waiting;
         waiter->probe.habit = habit;
-        waiter->pid = api_submit(&api, &probe_type, &waiter->probe);
+        /* Two for each process: the end of one must wake both. */
+        waiter->pid =
+            i % 2 == 0 ? api_submit(&api, &probe_type, &waiter->probe) : waiters[i - 1].pid;
         assert_int_equal(pthread_create(&waiter->thread, NULL, wait_for_end, waiter), 0);
     }
     tally_wait(&waiting, COUNT_OF(waiters));
