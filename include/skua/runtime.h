@@ -63,13 +63,13 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
 /* Stops the runtime. New processes are refused from now on; every process gets one cancel event
  * (with SKUA_E_STOPPED as reason) and up to `timeout_ns` to finish; the others are reported to
- * on_survivor and ended. A step that does not return cannot be ended: when one is
- * running and nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the workers as
- * they are; call stop again to go on waiting. A runtime that has stopped cannot be started again;
- * stopping it again returns 0. Threads: any but a worker's.      Blocks: yes, up to the timeout
- * and what closing takes. Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some
- *          had to be ended); SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP.
- *          */
+ * on_survivor and ended. A step that does not return cannot be ended: when one is running and
+ * nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the workers as they are;
+ * call stop again to go on waiting. A runtime that has stopped cannot be started again; stopping it
+ * again returns 0.
+ * Threads: any but a worker's.      Blocks: yes, up to the timeout and what closing takes.
+ * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
+ *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
 /* Releases a runtime that was never started or has stopped. No other thread may use it any more.
