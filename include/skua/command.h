@@ -30,7 +30,7 @@ typedef struct skua_command {
 
 /* Carries out a command. Returns 0 and the result in *result (empty at the call) if it is done; a
  * negative error if it failed; SKUA_PENDING if skua_command_complete will be, or already was,
- * called for it.
+ * called for it. (Any other positive number completes it with SKUA_E_INVALID.)
  * Threads: the worker of the yielding process, after its step.      Blocks: must not.
  * May call every skua_ function that does not wait. */
 typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);

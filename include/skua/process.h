@@ -40,10 +40,10 @@ typedef int skua_init_fn(void *self, skua_context *ctx, const char *method, skua
                          size_t input_count);
 
 /* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival. The first step
- * comes without waiting for any, as does one after skua_step_continue: there may be none then. May
- * take payloads out of them; what is left is dropped after it. Writes what it wants into `out`; by
- * default the process then waits for the next event. Returns 0, or a negative error with which the
- * process ends at once (its yields of this step are dropped). */
+ * comes without waiting for any, as does one after skua_step_continue: it may have none, or what
+ * has arrived already. May take payloads out of them; what is left is dropped after it. Writes what
+ * it wants into `out`; by default the process then waits for the next event. Returns 0, or a
+ * negative error with which the process ends at once (its yields of this step are dropped). */
 typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count,
                          skua_step *out);
 
@@ -195,7 +195,8 @@ typedef struct skua_process_info {
     skua_pid pid;
     enum skua_process_state state;
     uint64_t steps;
-    uint32_t mailbox_length; /* messages accepted and not yet handed to a step */
+    uint32_t mailbox_length; /* messages not yet handed to a step; for a moment also those
+                                being refused */
     const char *type_name;
 } skua_process_info;
 

@@ -55,7 +55,9 @@ SKUA_API SKUA_NODISCARD int skua_runtime_create(skua_runtime **runtime,
  * Returns: 0; SKUA_E_INVALID. */
 SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config);
 
-/* Starts the workers. From now on commands cannot be registered, processes can be submitted.
+/* Starts the workers. From now on commands cannot be registered, processes can be submitted. The
+ * workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
+ * SIGPROF; threads that a handler starts inherit that.
  * Threads: any.      Blocks: briefly.
  * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD (nothing started, may
  *          be tried again). */
@@ -66,7 +68,7 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  * on_survivor and ended. A step that does not return cannot be ended: when one is running and
  * nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the workers as they are;
  * call stop again to go on waiting. A runtime that has stopped cannot be started again; stopping it
- * again returns 0.
+ * again returns 0. A second stop at the same time first waits for the other to return.
  * Threads: any but a worker's.      Blocks: yes, up to the timeout and what closing takes.
  * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
  *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */

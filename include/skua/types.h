@@ -38,7 +38,8 @@ static inline bool skua_pid_is_none(skua_pid pid)
 /* The memory hook of a runtime: allocates (`pointer` null, `old_size` 0), frees (`new_size` 0,
  * result ignored) or resizes. `alignment` is a power of two, the same for one block throughout.
  * Returns null when there is no memory; then `pointer` is still valid.
- * Threads: any, several at once.      Blocks: should not. */
+ * Threads: any, several at once; locks of the runtime may be held, so it must not call skua_
+ *          functions.      Blocks: should not. */
 typedef void *skua_alloc_fn(void *arg, void *pointer, size_t old_size, size_t new_size,
                             size_t alignment);
 

@@ -49,6 +49,9 @@ void model_point(void);
 #define cas_acq_rel_relaxed(p, expected, v)                                                        \
     ATOMIC_OP(atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel,  \
                                                       memory_order_relaxed))
+#define cas_acq_rel_acquire(p, expected, v)                                                        \
+    ATOMIC_OP(atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel,  \
+                                                      memory_order_acquire))
 #define cas_seq_cst(p, expected, v)                                                                \
     ATOMIC_OP(atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst,  \
                                                       memory_order_seq_cst))

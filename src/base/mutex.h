@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mutexes and condition variables, for the paths that are not hot. No user function is ever called
- * with one of them held. */
+/* Mutexes and condition variables, for the paths that are not hot. No user function but the
+ * allocator (and on_survivor, see docs/architecture.md) is called with one of them held. */
 #ifndef SKUA_BASE_MUTEX_H
 #define SKUA_BASE_MUTEX_H
 

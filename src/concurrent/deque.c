@@ -31,7 +31,8 @@ int deque_steal_any(struct deque *deque, void **items, uint32_t most)
     for (uint32_t i = 0; i < count; i++) {
         items[i] = load_relaxed(deque_slot(deque, top + i)); /* valid only if the CAS succeeds */
     }
-    const uint64_t taken = (head & ~DEQUE_TOP_MASK) | ((top + count) & DEQUE_TOP_MASK);
+    const uint64_t version = (head & ~DEQUE_TOP_MASK) + DEQUE_VERSION_ONE;
+    const uint64_t taken = version | ((top + count) & DEQUE_TOP_MASK);
     /* acq_rel MO-deque-item, MO-deque-pop: pairs with push's and pop's operation on head. */
     if (!cas_acq_rel_relaxed(&deque->head, &head, taken)) {
         return DEQUE_LOST;

@@ -34,7 +34,8 @@
  *
  * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of
  * a pop of an empty deque, bottom is one less than top; thieves see that as empty. The version
- * comes around after 2^40 pops: a thief would have to stall over exactly a multiple of that. */
+ * grows with every pop and steal and comes around after 2^40 of them: a thief would have to stall
+ * over exactly a multiple of that. */
 #ifndef SKUA_CONCURRENT_DEQUE_H
 #define SKUA_CONCURRENT_DEQUE_H
 

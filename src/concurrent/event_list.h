@@ -10,7 +10,10 @@
  *
  * MO-event: a node's content is written before the compare-exchange of the push (release); the
  * exchange of the take acquires it. The acquire half of the push matters when the gate made the
- * pusher responsible for the owner: it then sees all that the owner did before it let go. */
+ * pusher responsible for the owner: it then sees all that the owner did before it let go.
+ *
+ * MO-refused: a pusher that is refused keeps its node and may give it to somebody else, so it must
+ * come after all that the owner did with the node before it closed the word. */
 #ifndef SKUA_CONCURRENT_EVENT_LIST_H
 #define SKUA_CONCURRENT_EVENT_LIST_H
 
@@ -45,7 +48,7 @@ typedef bool event_list_gate(uint32_t *tag, uint32_t arg);
 static inline bool event_list_push_any(atomic_u64 *word, uint32_t index, uint32_t *next,
                                        event_list_gate *gate, uint32_t arg, uint32_t *old_tag)
 {
-    uint64_t seen = load_relaxed(word); /* re-checked by the compare-exchange */
+    uint64_t seen = load_acquire(word); /* MO-refused */
     for (;;) {
         uint32_t tag = event_list_tag(seen);
         *old_tag = tag;
@@ -53,7 +56,8 @@ static inline bool event_list_push_any(atomic_u64 *word, uint32_t index, uint32_
             return false;
         }
         *next = event_list_first(seen);
-        if (cas_acq_rel_relaxed(word, &seen, event_list_word(index, tag))) { /* MO-event */
+        /* MO-event; acquire MO-refused when it fails */
+        if (cas_acq_rel_acquire(word, &seen, event_list_word(index, tag))) {
             return true;
         }
     }

@@ -27,9 +27,12 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
     const uint32_t per_segment = (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / shape->object_size);
     SKUA_ASSERT((per_segment & (per_segment - 1)) == 0);
     pool->shape = *shape;
+    if (pool->shape.capacity == 0) {
+        pool->shape.capacity = shape->limit;
+    }
     pool->allocator = allocator;
     pool->segment_shift = (uint32_t)__builtin_ctz(per_segment);
-    pool->segment_count = (shape->limit >> pool->segment_shift) + 1;
+    pool->segment_count = (pool->shape.capacity >> pool->segment_shift) + 1;
     pool->batch = batch_for(shape);
     pool->segments = alloc_take_zeroed(allocator, directory_size(pool), CACHE_LINE);
     if (pool->segments == NULL) {
@@ -38,6 +41,7 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
     mutex_init(&pool->lock);
     store_relaxed(&pool->ready, OBJECT_NONE + 1); /* not shared yet */
     pool->chains = OBJECT_NONE;
+    pool->retired = 0;
     return true;
 }
 
@@ -49,6 +53,13 @@ void object_pool_deinit(struct object_pool *pool)
     }
     alloc_give(pool->allocator, (void *)pool->segments, directory_size(pool), CACHE_LINE);
     mutex_deinit(&pool->lock);
+}
+
+void object_pool_retire(struct object_pool *pool)
+{
+    mutex_lock(&pool->lock);
+    pool->retired++;
+    mutex_unlock(&pool->lock);
 }
 
 static void *construct_locked(struct object_pool *pool, uint32_t index)
@@ -70,7 +81,8 @@ static void *construct_locked(struct object_pool *pool, uint32_t index)
 static enum object_pool_result grow_locked(struct object_pool *pool, struct object_chain *chain)
 {
     uint32_t index = load_relaxed(&pool->ready); /* written under the lock only */
-    const uint32_t end = pool->shape.limit + 1;
+    const uint32_t room = pool->shape.capacity - pool->shape.limit;
+    const uint32_t end = pool->shape.limit + (pool->retired < room ? pool->retired : room) + 1;
     if (index == end) {
         return OBJECT_POOL_LIMIT;
     }

@@ -38,7 +38,8 @@ struct pool_link {
 struct object_pool_shape {
     uint32_t object_size; /* a power of two */
     uint32_t link_offset;
-    uint32_t limit;       /* objects at most */
+    uint32_t limit;       /* objects at most, not counting retired ones */
+    uint32_t capacity;    /* indices at most, retired ones included; 0: as many as limit */
     uint32_t cache_count; /* how many caches will share the limit */
     /* Makes the first, free state of an object, before any index to it exists. */
     void (*construct)(void *object, uint32_t index);
@@ -55,7 +56,8 @@ struct object_pool {
     /* Indices below it are constructed. Written under lock. */
     CACHE_ALIGNED atomic_u32 ready;
     CACHE_ALIGNED pthread_mutex_t lock;
-    uint32_t chains; /* under lock: first objects of full chains */
+    uint32_t chains;  /* under lock: first objects of full chains */
+    uint32_t retired; /* under lock */
 };
 
 struct object_chain {
@@ -73,6 +75,9 @@ enum object_pool_result { OBJECT_POOL_OK, OBJECT_POOL_LIMIT, OBJECT_POOL_NO_MEMO
 NODISCARD bool object_pool_init(struct object_pool *pool, const struct allocator *allocator,
                                 const struct object_pool_shape *shape);
 void object_pool_deinit(struct object_pool *pool);
+
+/* Says that an object was taken and will never be given back: a new one may take its place. */
+void object_pool_retire(struct object_pool *pool);
 
 /* Slow paths of taking and giving. */
 NODISCARD enum object_pool_result object_pool_refill(struct object_pool *pool,

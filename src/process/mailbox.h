@@ -16,8 +16,9 @@
 
 static inline uint32_t mailbox_length(struct process *process)
 {
-    const uint32_t consumed = load_relaxed(&process->consumed); /* snapshot */
-    const int32_t length = (int32_t)(load_relaxed(&process->reserved) - consumed);
+    /* acquire: inspect.c looks at the word after these. */
+    const uint32_t consumed = load_acquire(&process->consumed);
+    const int32_t length = (int32_t)(load_acquire(&process->reserved) - consumed);
     return length > 0 ? (uint32_t)length : 0; /* the two loads are not one */
 }
 

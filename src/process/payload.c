@@ -29,6 +29,9 @@ int payload_copy(const struct allocator *allocator, uint32_t type, const void *d
         }
         return 0;
     }
+    if (size > PTRDIFF_MAX - sizeof(struct copy_header)) {
+        return SKUA_E_NO_MEMORY;
+    }
     struct copy_header *header = alloc_take(allocator, sizeof *header + size, alignof(max_align_t));
     if (header == NULL) {
         return SKUA_E_NO_MEMORY;

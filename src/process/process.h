@@ -29,10 +29,11 @@
 #define PROCESS_INLINE_STATE 64
 
 /* Flags in the low bits of `progress`; the number of steps is above them. */
-#define PROCESS_CANCELLED  UINT64_C(1) /* has been given the cancel event of the shutdown */
-#define PROCESS_WATCHED    UINT64_C(2) /* some thread waits for its exit */
-#define PROCESS_CONTINUES  UINT64_C(4) /* its next step needs no event */
-#define PROCESS_WAITS      UINT64_C(8) /* it rests as Blocked, not as Idle */
+#define PROCESS_CANCELLED  UINT64_C(1)  /* has been asked to cancel by the shutdown */
+#define PROCESS_WATCHED    UINT64_C(2)  /* some thread waits for its exit */
+#define PROCESS_CONTINUES  UINT64_C(4)  /* its next step needs no event */
+#define PROCESS_WAITS      UINT64_C(8)  /* it rests as Blocked, not as Idle */
+#define PROCESS_CANCEL_DUE UINT64_C(16) /* the event for that follows what is in the backlog */
 #define PROCESS_STEP_SHIFT 8
 #define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
 

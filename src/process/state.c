@@ -56,7 +56,7 @@ bool state_free(struct process *process)
     const uint32_t generation = state_generation(tag);
     const bool reusable = generation < GENERATION_MAX;
     const uint32_t next =
-        reusable ? state_tag(generation + 1, STATE_FREE) : state_tag(generation, STATE_COMPLETE);
+        reusable ? state_tag(generation + 1, STATE_FREE) : state_tag(generation, STATE_RETIRED);
     store_release(&process->word, event_list_word(OBJECT_NONE, next)); /* MO-state */
     return reusable;
 }

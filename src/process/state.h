@@ -44,6 +44,7 @@ enum process_state {
     STATE_INIT,
     STATE_COMPLETE,
     STATE_FREE,
+    STATE_RETIRED, /* Free for ever: its generations are used up */
 };
 
 /* state_begin and state_requeue move between the two by adding and subtracting one. */

@@ -45,7 +45,8 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
 
 int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload)
 {
-    const int error = out == NULL ? SKUA_E_INVALID : append_yield(out, command, tag, &payload);
+    const bool valid = out != NULL && out->open;
+    const int error = valid ? append_yield(out, command, tag, &payload) : SKUA_E_INVALID;
     if (UNLIKELY(error != 0)) {
         skua_payload_drop(&payload);
     }
@@ -55,7 +56,7 @@ int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload
 /* A result that a later call replaces must not be forgotten. */
 static void set_status(skua_step *out, enum step_status status)
 {
-    if (out == NULL) {
+    if (out == NULL || !out->open) {
         return;
     }
     if (out->status == STEP_DONE) {
@@ -82,7 +83,7 @@ void skua_step_wait(skua_step *out)
 void skua_step_done(skua_step *out, skua_payload result)
 {
     set_status(out, STEP_DONE);
-    if (out == NULL) {
+    if (out == NULL || !out->open) {
         skua_payload_drop(&result);
     } else {
         out->result = result;
@@ -98,7 +99,8 @@ void step_output_discard(skua_step *out)
     if (out->status == STEP_DONE) {
         skua_payload_drop(&out->result);
     }
-    step_output_reset(out);
+    out->status = STEP_DEFAULT;
+    out->yield_count = 0;
 }
 
 void step_output_deinit(skua_step *out)

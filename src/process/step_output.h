@@ -19,6 +19,7 @@ struct yield {
 };
 
 struct skua_step {
+    bool open; /* only during the step: whoever has kept a pointer to this is refused */
     enum step_status status;
     uint32_t yield_count;
     uint32_t yield_capacity;
@@ -31,8 +32,10 @@ struct skua_step {
     size_t payload_limit;
 };
 
+/* Begins a step. */
 static inline void step_output_reset(skua_step *out)
 {
+    out->open = true;
     out->status = STEP_DEFAULT;
     out->yield_count = 0;
 }

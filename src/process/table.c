@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/table.h"
 
+#include <skua/runtime.h>
+
 _Static_assert(SKUA_E_NO_PROCESS < 0, "errors are negative");
 
 static void construct(void *object, uint32_t index)
@@ -25,6 +27,7 @@ bool process_table_init(struct process_table *table, const struct allocator *all
                                 .object_size = sizeof(struct process),
                                 .link_offset = offsetof(struct process, link.free),
                                 .limit = limit,
+                                .capacity = SKUA_PROCESSES_MAX,
                                 .cache_count = cache_count,
                                 .construct = construct,
                             });

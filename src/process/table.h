@@ -4,8 +4,9 @@
  *   PID = {runtime:12 | generation:26 | slot:26}
  *
  * The slot finds the record in constant time; the generation says which of the processes that lived
- * there is meant. Each use of a slot has a generation of its own and a slot whose generations are
- * used up is not used again, so a PID never names a second process (INV-7). */
+ * there is meant. Each use of a slot has a generation of its own, and a slot whose generations are
+ * used up is replaced by a new one, so a PID never names a second process (INV-7). PIDs last for
+ * 2^52 processes of one runtime. */
 #ifndef SKUA_PROCESS_TABLE_H
 #define SKUA_PROCESS_TABLE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a process, and the threads that wait for it. */
-#include "base/mutex.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/slot.h"
 #include "sched/spawn.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
@@ -23,8 +23,18 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     mailbox_consume_owner(process, messages);
 }
 
-static void report(struct worker *worker, struct process *process, bool watched, int error,
-                   skua_payload *result)
+static void report(struct scheduler *sched, skua_exit *exit, bool watched)
+{
+    if (sched->config.on_exit != NULL) {
+        sched->config.on_exit(sched->config.on_exit_arg, exit);
+    }
+    if (UNLIKELY(watched)) {
+        watch_report(sched, exit);
+    }
+    skua_payload_drop(&exit->result);
+}
+
+void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
 {
     struct scheduler *sched = worker->sched;
     skua_exit exit = {
@@ -33,18 +43,6 @@ static void report(struct worker *worker, struct process *process, bool watched,
         .error = error,
         .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
     };
-    if (sched->config.on_exit != NULL) {
-        sched->config.on_exit(sched->config.on_exit_arg, &exit);
-    }
-    if (UNLIKELY(watched)) {
-        watch_report(sched, &exit);
-    }
-    skua_payload_drop(&exit.result);
-}
-
-void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
-{
-    struct scheduler *sched = worker->sched;
     /* Before Complete: until then a completer that has won a call can push it (call.h). */
     call_revoke_all(&sched->events, &worker->caches.events, process);
     const uint64_t before = state_finish(process);
@@ -53,10 +51,9 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     spawn_release_state(sched, process);
     const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
                          (event_list_tag(before) & STATE_WATCHED) != 0;
-    report(worker, process, watched, error, result);
-    if (LIKELY(state_free(process))) {
-        object_pool_give(&sched->table.pool, &worker->caches.processes, process->slot);
-    }
-    /* After everything else: the shutdown takes it as the end of the process. */
+    /* Whoever hears of the end finds the place free. */
+    slot_give(sched, worker, process);
+    report(sched, &exit, watched);
+    /* Last of all: the shutdown takes it as the end of the process. MO-finished. */
     store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
 }

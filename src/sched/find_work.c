@@ -13,7 +13,7 @@
  * owner of its deque, or every worker for the global queue. A pick runs at most TURNS_MAX steps.
  * It leaves the queue to run; or, while a worker was without work of its own, to that worker's
  * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot
- * it waits for the end of the current step and no longer: then it runs, or goes to the deque. */
+ * it waits for the end of the current pick and no longer: then it runs, or goes to the deque. */
 #include "sched/worker.h"
 
 #define FAIRNESS_PERIOD 61

@@ -11,19 +11,20 @@ int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *in
         return error;
     }
     /* Any state of this generation, even one that is over by now, is a truth of this moment; the
-     * second look at the word makes sure that the fields between belong to it. */
-    const uint32_t before = event_list_tag(load_acquire(&process->word)); /* MO-state */
+     * second look at the word makes sure that the fields between belong to it. All acquire
+     * (MO-inspect), so that the loads stay in this order. */
+    const uint32_t before = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     if (state_generation(before) != pid_generation(pid) || !state_is_live(before)) {
         return SKUA_E_NO_PROCESS;
     }
     *info = (skua_process_info){
         .pid = pid,
         .state = (enum skua_process_state)state_of(before),
-        .steps = process_progress(process) >> PROCESS_STEP_SHIFT,
+        .steps = load_acquire(&process->progress) >> PROCESS_STEP_SHIFT,
         .mailbox_length = mailbox_length(process),
-        .type_name = process_type(process)->name,
+        .type_name = load_acquire(&process->type)->name,
     };
-    const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-state */
+    const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     if (state_generation(after) != pid_generation(pid) || !state_is_live(after)) {
         return SKUA_E_NO_PROCESS;
     }

@@ -36,7 +36,7 @@ static int call_handler(struct worker *worker, struct yield *yield, skua_complet
     };
     const int outcome = handler->run(handler->arg, &command, result);
     skua_payload_drop(&command.input);
-    return outcome;
+    return outcome <= SKUA_PENDING ? outcome : SKUA_E_INVALID;
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,

@@ -9,9 +9,9 @@
  *  4. at the timeout the survivors are named and get the request to end; those that are not in a
  *     step are ended by the workers at once;
  *  5. with no process left, `exiting` is set and the workers, which have nothing to do, are joined.
- * A step that does not return cannot be ended. When one runs and nothing has ended for STUCK_GRACE
- * in step 4, stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes on
- * waiting. */
+ * A step that does not return cannot be ended, nor a close. When one runs and nothing has ended for
+ * STUCK_GRACE in step 4, stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes
+ * on waiting. */
 #include "sched/shutdown.h"
 
 #include <sched.h>
@@ -26,6 +26,7 @@
 #include "sched/worker.h"
 
 #define STUCK_GRACE_NS UINT64_C(50000000)
+#define PATIENCE       100
 
 bool shutdown_gate_enter(struct scheduler *sched)
 {
@@ -85,29 +86,37 @@ static int create_threads(struct scheduler *sched)
     return 0;
 }
 
-/* Workers take no signals: the handlers of the program run on its own threads. */
+/* The program's handlers run on its own threads, except for signals that a thread brings upon
+ * itself, and those of profilers. */
 static int create_threads_without_signals(struct scheduler *sched)
 {
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
+        (void)sigdelset(&all, kept[i]);
+    }
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     const int error = create_threads(sched);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
+static int refuse_start(struct scheduler *sched)
+{
+    const enum sched_phase phase = shutdown_phase(sched);
+    if (phase == PHASE_CREATED) {
+        return 0;
+    }
+    return phase == PHASE_RUNNING ? SKUA_E_STARTED : SKUA_E_STOPPED;
+}
+
 static int start_locked(struct scheduler *sched)
 {
-    switch (shutdown_phase(sched)) {
-    case PHASE_CREATED:
-        break;
-    case PHASE_RUNNING:
-        return SKUA_E_STARTED;
-    case PHASE_STOPPING:
-    case PHASE_ENDING:
-    case PHASE_STOPPED:
-        return SKUA_E_STOPPED;
+    const int refused = refuse_start(sched);
+    if (refused != 0) {
+        return refused;
     }
     const int error = create_threads_without_signals(sched);
     if (error != 0) {
@@ -122,8 +131,9 @@ static int start_locked(struct scheduler *sched)
 
 int shutdown_start(struct scheduler *sched)
 {
-    if (shutdown_phase(sched) >= PHASE_STOPPING) {
-        return SKUA_E_STOPPED; /* without waiting for a stop that is under way */
+    const int refused = refuse_start(sched); /* without waiting for a stop that is under way */
+    if (refused != 0) {
+        return refused;
     }
     mutex_lock(&sched->control);
     const int error = start_locked(sched);
@@ -178,11 +188,13 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-static bool a_step_is_running(struct scheduler *sched)
+/* Whether some process is in a step, or in its close and what follows it. */
+static bool user_code_is_running(struct scheduler *sched)
 {
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         struct process *process = object_pool_at(&sched->table.pool, slot);
-        if (state_of(state_peek(process)) == STATE_RUNNING) {
+        const enum process_state state = state_of(state_peek(process)); /* a snapshot */
+        if (state == STATE_RUNNING || state == STATE_COMPLETE) {
             return true;
         }
     }
@@ -190,18 +202,22 @@ static bool a_step_is_running(struct scheduler *sched)
 }
 
 /* Waits for the end of processes that have been told to end; true if all did. Gives up when none
- * has ended for a while and a step is running: without one, only the machine is slow. */
+ * has ended for a while and user code is running: without that, only the machine is slow, and it
+ * gets PATIENCE times as long. */
 static bool wait_while_ending(struct scheduler *sched)
 {
-    for (;;) {
+    for (uint32_t quiet = 1; quiet <= PATIENCE; quiet++) {
         const uint64_t before = stats_live(sched);
         if (wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS))) {
             return true;
         }
-        if (stats_live(sched) >= before && a_step_is_running(sched)) {
+        if (stats_live(sched) < before) {
+            quiet = 0;
+        } else if (user_code_is_running(sched)) {
             return false;
         }
     }
+    return false;
 }
 
 static int stop_running(struct scheduler *sched, uint64_t timeout_ns)

@@ -4,10 +4,10 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "base/mutex.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
 #include "sched/shutdown.h"
+#include "sched/slot.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
 
@@ -58,40 +58,6 @@ static int check_request(struct scheduler *sched, const struct spawn_request *re
         }
     }
     return check_phase(sched);
-}
-
-static int take_slot(struct scheduler *sched, struct worker *worker, struct process **process)
-{
-    struct object_pool *pool = &sched->table.pool;
-    enum object_pool_result result;
-    uint32_t slot;
-    if (worker != NULL) {
-        result = object_pool_take(pool, &worker->caches.processes, &slot);
-    } else {
-        mutex_lock(&sched->outside.lock);
-        result = object_pool_take(pool, &sched->outside.caches.processes, &slot);
-        mutex_unlock(&sched->outside.lock);
-    }
-    if (UNLIKELY(result != OBJECT_POOL_OK)) {
-        return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
-    }
-    *process = object_pool_at(pool, slot);
-    return 0;
-}
-
-static void give_slot(struct scheduler *sched, struct worker *worker, struct process *process)
-{
-    if (!state_free(process)) {
-        return;
-    }
-    struct object_pool *pool = &sched->table.pool;
-    if (worker != NULL) {
-        object_pool_give(pool, &worker->caches.processes, process->slot);
-    } else {
-        mutex_lock(&sched->outside.lock);
-        object_pool_give(pool, &sched->outside.caches.processes, process->slot);
-        mutex_unlock(&sched->outside.lock);
-    }
 }
 
 static bool prepare_state(struct scheduler *sched, struct process *process,
@@ -197,7 +163,7 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
 static void give_up(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     spawn_release_state(sched, process);
-    give_slot(sched, worker, process);
+    slot_give(sched, worker, process);
 }
 
 static int spawn(struct scheduler *sched, struct worker *worker,
@@ -212,7 +178,7 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         return SKUA_E_UNKNOWN_METHOD;
     }
     struct process *process;
-    const int no_slot = take_slot(sched, worker, &process);
+    const int no_slot = slot_take(sched, worker, &process);
     if (UNLIKELY(no_slot != 0)) {
         return no_slot;
     }
@@ -220,7 +186,7 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     const skua_pid pid = process_table_pid(&sched->table, process, generation);
     fill_record(sched, process, request->type);
     if (UNLIKELY(!prepare_state(sched, process, request->type))) {
-        give_slot(sched, worker, process);
+        slot_give(sched, worker, process);
         return SKUA_E_NO_MEMORY;
     }
     const int error = run_init(sched, worker, process, pid, request, method);

@@ -36,7 +36,8 @@ uint64_t stats_live(struct scheduler *sched)
      * negative. */
     uint64_t finished = 0;
     for (uint32_t i = 0; i < sched->worker_count; i++) {
-        finished += load_acquire(&sched->workers[i].stats.finished); /* before reading spawned */
+        /* MO-finished: before reading spawned. */
+        finished += load_acquire(&sched->workers[i].stats.finished);
     }
     uint64_t spawned = load_relaxed(&sched->outside.stats.spawned); /* statistic */
     for (uint32_t i = 0; i < sched->worker_count; i++) {

@@ -48,10 +48,11 @@ static void deliver_one(struct worker *worker, struct process *process, struct d
     }
 }
 
-static void deliver_batch(struct worker *worker, struct process *process, struct delivery *delivery)
+static void deliver_batch(struct worker *worker, struct process *process, struct delivery *delivery,
+                          uint32_t most)
 {
     uint32_t messages = 0;
-    while (process->backlog != OBJECT_NONE && delivery->count < SKUA_EVENTS_PER_STEP) {
+    while (process->backlog != OBJECT_NONE && delivery->count < most) {
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
@@ -61,36 +62,37 @@ static void deliver_batch(struct worker *worker, struct process *process, struct
     mailbox_consume_owner(process, messages);
 }
 
-/* The cancel event of the shutdown: each process gets it once, however often it is asked for. */
-static void deliver_shutdown(struct process *process, struct delivery *delivery)
+/* The cancel event of the shutdown comes behind all that had arrived before it. */
+static void deliver_cancel_event(struct worker *worker, struct process *process,
+                                 struct delivery *delivery)
 {
-    const uint64_t progress = process_progress(process);
-    if ((progress & PROCESS_CANCELLED) != 0) {
+    deliver_batch(worker, process, delivery, SKUA_EVENTS_PER_STEP - 1);
+    if (process->backlog != OBJECT_NONE) {
         return;
     }
-    process_set_progress(process, progress | PROCESS_CANCELLED);
     delivery->events[delivery->count++] = (skua_event){
         .type = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED, .payload = skua_payload_empty(0)};
+    process_set_progress(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
 }
 
-static void gather(struct worker *worker, struct process *process, uint32_t requests,
-                   struct delivery *delivery)
+static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
 {
     delivery->events = worker->batch;
     delivery->count = 0;
     delivery->node = OBJECT_NONE;
-    if (UNLIKELY((requests & STATE_CANCEL) != 0)) {
-        deliver_shutdown(process, delivery);
+    if (UNLIKELY((process_progress(process) & PROCESS_CANCEL_DUE) != 0)) {
+        deliver_cancel_event(worker, process, delivery);
+        return;
     }
     const uint32_t first = process->backlog;
     if (first == OBJECT_NONE) {
         return;
     }
     const bool single = event_at(&worker->sched->events, first)->next == OBJECT_NONE;
-    if (LIKELY(single && delivery->count == 0)) {
+    if (LIKELY(single)) {
         deliver_one(worker, process, delivery);
     } else {
-        deliver_batch(worker, process, delivery);
+        deliver_batch(worker, process, delivery, SKUA_EVENTS_PER_STEP);
     }
 }
 
@@ -114,8 +116,23 @@ static int call_step(struct worker *worker, struct process *process,
     worker->context.now = 0;
     worker->context.random_calls = 0;
     step_output_reset(&worker->out);
-    return process_type(process)->step(process->state, &worker->context, delivery->events,
-                                       delivery->count, &worker->out);
+    const int error = process_type(process)->step(process->state, &worker->context,
+                                                  delivery->events, delivery->count, &worker->out);
+    worker->out.open = false;
+    return error;
+}
+
+/* Each process gets the cancel event of the shutdown once, however often it is asked for. */
+static void note_requests(struct process *process, uint32_t requests)
+{
+    uint64_t progress = process_progress(process);
+    if ((requests & STATE_WATCHED) != 0) {
+        progress |= PROCESS_WATCHED;
+    }
+    if ((requests & STATE_CANCEL) != 0 && (progress & PROCESS_CANCELLED) == 0) {
+        progress |= PROCESS_CANCELLED | PROCESS_CANCEL_DUE;
+    }
+    process_set_progress(process, progress);
 }
 
 /* One turn with what state_begin or state_take brought. */
@@ -128,15 +145,15 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
         process->backlog =
             event_list_reverse(&worker->sched->events, taken, offsetof(struct event_node, next));
     }
-    if (UNLIKELY((requests & STATE_WATCHED) != 0)) {
-        process_set_progress(process, process_progress(process) | PROCESS_WATCHED);
+    if (UNLIKELY(requests != 0)) {
+        note_requests(process, requests);
     }
     if (UNLIKELY((requests & STATE_KILL) != 0)) {
         exit_process(worker, process, SKUA_E_TERMINATED, NULL);
         return SETTLED;
     }
     struct delivery delivery;
-    gather(worker, process, requests, &delivery);
+    gather(worker, process, &delivery);
     if (UNLIKELY(delivery.count == 0 && (process_progress(process) & PROCESS_CONTINUES) == 0)) {
         return settle_rest(process); /* a request that was none of the process's business */
     }

@@ -5,11 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "api_support.h"
+#include "runtime_support.h"
 
 #define ROUNDS        15 /* looks of one search at the one other worker */
 #define ROUNDS_YIELD  12 /* those of them that give way */
@@ -25,11 +25,20 @@ int sched_yield(void)
     return 0;
 }
 
+struct sleepers {
+    const struct api *api;
+    uint32_t workers;
+};
+
+static bool all_sleep(void *arg)
+{
+    const struct sleepers *sleepers = arg;
+    return api_stats(sleepers->api).parks >= sleepers->workers;
+}
+
 static void wait_until_all_sleep(const struct api *api, uint32_t workers)
 {
-    while (api_stats(api).parks < workers) {
-        (void)usleep(100); /* the workers' time, not a time limit */
-    }
+    wait_until(all_sleep, &(struct sleepers){api, workers}, "all workers to sleep");
 }
 
 static void search_climbs_the_ladder_before_it_sleeps(void **state)

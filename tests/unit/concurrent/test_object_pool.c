@@ -198,6 +198,30 @@ static void pool_without_batch_holds_nothing_back_in_caches(void **state)
     fixture_deinit(&fixture);
 }
 
+static void pool_replaces_retired_objects_up_to_its_capacity(void **state)
+{
+    (void)state;
+    struct counting_allocator memory;
+    struct object_pool pool;
+    struct pool_cache cache = {0};
+    struct object_pool_shape shape = shape_of(2, 1);
+    uint32_t index;
+    counting_allocator_init(&memory);
+    shape.capacity = 3;
+    assert_true(object_pool_init(&pool, &memory.allocator, &shape));
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+    }
+    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_LIMIT);
+    object_pool_retire(&pool);
+    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+    assert_int_equal(index, 3);
+    object_pool_retire(&pool);
+    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_LIMIT);
+    object_pool_deinit(&pool);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
 static void pool_of_no_objects_is_at_its_limit(void **state)
 {
     (void)state;
@@ -504,6 +528,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pool_without_batch_has_an_exact_limit),
         cmocka_unit_test(pool_without_batch_holds_nothing_back_in_caches),
+        cmocka_unit_test(pool_replaces_retired_objects_up_to_its_capacity),
         cmocka_unit_test(pool_of_no_objects_is_at_its_limit),
         cmocka_unit_test(pool_batch_is_a_share_of_the_limit_up_to_a_maximum),
         cmocka_unit_test(pool_caches_hold_back_a_64th_of_the_limit_at_most),

@@ -48,6 +48,7 @@ static int set_up(void **state)
         .event_cache = &fixture.cache,
         .payload_limit = PAYLOAD_LIMIT,
     };
+    step_output_reset(&fixture.out);
     return event_pool_init(&fixture.events, &fixture.memory.allocator, 1) ? 0 : -1;
 }
 
@@ -284,9 +285,25 @@ static void status_without_output_does_nothing_but_drop(void **state)
 
 #define OUTPUT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
+/* ---- outside a step ---- */
+
+static void output_kept_beyond_its_step_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    fixture->out.open = false;
+    assert_int_equal(skua_step_yield(&fixture->out, 1, 1, owned(1)), SKUA_E_INVALID);
+    skua_step_done(&fixture->out, owned(1));
+    skua_step_continue(&fixture->out);
+    assert_int_equal(drop_count, 2);
+    assert_int_equal(fixture->out.yield_count, 0);
+    assert_int_equal(fixture->out.status, STEP_DEFAULT);
+    assert_int_equal(nodes_in_use(fixture), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        OUTPUT_TEST(output_kept_beyond_its_step_is_refused),
         OUTPUT_TEST(output_of_a_thousand_yields_has_them_all_in_order),
         OUTPUT_TEST(output_reset_starts_anew_without_allocating),
         OUTPUT_TEST(output_discard_gives_nodes_back_and_drops_payloads),

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/slot.h"
+
+#include "base/mutex.h"
+
+int slot_take(struct scheduler *sched, struct worker *worker, struct process **process)
+{
+    struct object_pool *pool = &sched->table.pool;
+    enum object_pool_result result;
+    uint32_t slot;
+    if (worker != NULL) {
+        result = object_pool_take(pool, &worker->caches.processes, &slot);
+    } else {
+        mutex_lock(&sched->outside.lock);
+        result = object_pool_take(pool, &sched->outside.caches.processes, &slot);
+        mutex_unlock(&sched->outside.lock);
+    }
+    if (UNLIKELY(result != OBJECT_POOL_OK)) {
+        return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
+    }
+    *process = object_pool_at(pool, slot);
+    return 0;
+}
+
+void slot_give(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    struct object_pool *pool = &sched->table.pool;
+    const uint32_t slot = process->slot;
+    if (UNLIKELY(!state_free(process))) {
+        object_pool_retire(pool);
+        return;
+    }
+    if (worker != NULL) {
+        object_pool_give(pool, &worker->caches.processes, slot);
+    } else {
+        mutex_lock(&sched->outside.lock);
+        object_pool_give(pool, &sched->outside.caches.processes, slot);
+        mutex_unlock(&sched->outside.lock);
+    }
+}
