@@ -29,6 +29,7 @@ struct node {
     struct range range;
     uint64_t sum;
     unsigned waiting;
+    bool started;
 };
 
 static int node_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
@@ -76,10 +77,11 @@ static int node_step(void *self, skua_context *ctx, skua_event *events, size_t c
                      skua_step *out)
 {
     struct node *node = self;
-    if (count == 0 && node->range.size > 1) {
-        return start_children(node, ctx);
-    }
-    if (node->range.size == 1) {
+    if (!node->started) {
+        node->started = true;
+        if (node->range.size > 1) {
+            return start_children(node, ctx);
+        }
         node->sum = node->range.first;
     }
     for (size_t i = 0; i < count; i++) {

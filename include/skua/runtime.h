@@ -74,9 +74,10 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
-/* Releases a runtime that was never started or has stopped. No other thread may use it any more.
- * Null is ignored.
- * Threads: any but a worker's.      Blocks: never.
+/* Releases a runtime that was never started or has stopped. Other threads may still be on their way
+ * out of a call (send, complete, cancel, terminate, submit, wait, run): it waits for them. None may
+ * begin one any more. Null is ignored.
+ * Threads: any but a worker's.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);
 

@@ -115,7 +115,7 @@ static inline void *deque_pop_owner(struct deque *deque)
     const uint64_t head = fetch_add_acq_rel(&deque->head, DEQUE_VERSION_ONE); /* MO-deque-pop */
     if (UNLIKELY(deque_distance(deque_top(head), bottom) < 0)) {
         /* Thieves took the last item in between. */
-        store_release(&deque->bottom, bottom + 1);
+        store_release(&deque->bottom, bottom + 1); /* MO-deque-pop */
         return NULL;
     }
     return load_relaxed(deque_slot(deque, bottom)); /* written by this thread */

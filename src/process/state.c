@@ -23,11 +23,11 @@ enum state_duty state_request(struct process *process, uint32_t generation, uint
 
 uint64_t state_take_requests(struct process *process)
 {
-    if ((state_peek(process) & STATE_REQUESTS) == 0) { /* only this thread clears them */
+    if ((state_peek(process) & STATE_URGENT) == 0) { /* only this thread clears them */
         return 0;
     }
-    const uint64_t before = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_REQUESTS);
-    return event_list_word(OBJECT_NONE, event_list_tag(before));
+    const uint64_t before = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_URGENT);
+    return before & STATE_URGENT;
 }
 
 uint64_t state_begin_keep(struct process *process)

@@ -55,6 +55,8 @@ _Static_assert(STATE_RUNNING == STATE_READY + 1, "adjacent, in this order");
 #define STATE_CANCEL   (UINT32_C(1) << 4)
 #define STATE_WATCHED  (UINT32_C(1) << 5)
 #define STATE_REQUESTS (STATE_KILL | STATE_CANCEL | STATE_WATCHED)
+/* Those that do not wait for their turn behind the events in the list, as cancel does. */
+#define STATE_URGENT (STATE_KILL | STATE_WATCHED)
 
 #define GENERATION_SHIFT 6
 #define GENERATION_MAX   ((UINT32_C(1) << 26) - 1)
@@ -136,7 +138,8 @@ NODISCARD static inline uint64_t state_begin(struct process *process)
     return before;
 }
 
-/* The same two, leaving the list where it is, because older events are still undelivered. */
+/* Ready -> Running, and Running, leaving the list where it is, because older events are still
+ * undelivered. Only urgent requests are taken: cancel stays with the list. */
 NODISCARD uint64_t state_begin_keep(struct process *process);
 NODISCARD uint64_t state_take_requests(struct process *process);
 

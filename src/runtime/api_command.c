@@ -4,9 +4,9 @@
 
 #include "base/mutex.h"
 #include "runtime/runtime.h"
+#include "runtime/visit.h"
 #include "sched/deliver.h"
 #include "sched/shutdown.h"
-#include "sched/worker.h"
 
 int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler *handler)
 {
@@ -29,6 +29,8 @@ int skua_command_complete(skua_runtime *runtime, skua_completion completion, int
         skua_payload_drop(&result);
         return SKUA_E_INVALID;
     }
-    return deliver_completion(&runtime->sched, worker_here(&runtime->sched), completion, error,
-                              &result);
+    struct worker *worker = visit_begin(runtime);
+    const int outcome = deliver_completion(&runtime->sched, worker, completion, error, &result);
+    visit_end(runtime, worker);
+    return outcome;
 }

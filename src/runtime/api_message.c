@@ -4,8 +4,8 @@
 
 #include "process/payload.h"
 #include "runtime/runtime.h"
+#include "runtime/visit.h"
 #include "sched/deliver.h"
-#include "sched/worker.h"
 
 int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
 {
@@ -13,8 +13,10 @@ int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
         skua_payload_drop(&payload);
         return SKUA_E_INVALID;
     }
-    return deliver_message(&runtime->sched, worker_here(&runtime->sched), (skua_pid){0}, to,
-                           &payload);
+    struct worker *worker = visit_begin(runtime);
+    const int error = deliver_message(&runtime->sched, worker, (skua_pid){0}, to, &payload);
+    visit_end(runtime, worker);
+    return error;
 }
 
 int skua_payload_copy(skua_runtime *runtime, uint32_t type, const void *data, size_t size,

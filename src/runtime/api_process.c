@@ -3,11 +3,11 @@
 #include "base/monotonic.h"
 #include "process/payload.h"
 #include "runtime/runtime.h"
+#include "runtime/visit.h"
 #include "sched/deliver.h"
 #include "sched/inspect.h"
 #include "sched/spawn.h"
 #include "sched/watch.h"
-#include "sched/worker.h"
 
 int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, const char *method,
                         skua_payload *input, size_t input_count, skua_pid *pid)
@@ -16,14 +16,17 @@ int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, co
         payload_drop_all(input, input != NULL ? input_count : 0);
         return SKUA_E_INVALID;
     }
-    return spawn_process(&runtime->sched, worker_here(&runtime->sched),
-                         &(struct spawn_request){
-                             .type = type,
-                             .method = method,
-                             .input = input,
-                             .input_count = input_count,
-                             .pid = pid,
-                         });
+    struct worker *worker = visit_begin(runtime);
+    const int error = spawn_process(&runtime->sched, worker,
+                                    &(struct spawn_request){
+                                        .type = type,
+                                        .method = method,
+                                        .input = input,
+                                        .input_count = input_count,
+                                        .pid = pid,
+                                    });
+    visit_end(runtime, worker);
+    return error;
 }
 
 int skua_process_terminate(skua_runtime *runtime, skua_pid pid)
@@ -31,7 +34,10 @@ int skua_process_terminate(skua_runtime *runtime, skua_pid pid)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    return deliver_request(&runtime->sched, worker_here(&runtime->sched), pid, STATE_KILL);
+    struct worker *worker = visit_begin(runtime);
+    const int error = deliver_request(&runtime->sched, worker, pid, STATE_KILL);
+    visit_end(runtime, worker);
+    return error;
 }
 
 int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
@@ -39,18 +45,14 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    return deliver_cancel(&runtime->sched, worker_here(&runtime->sched), pid, reason);
+    struct worker *worker = visit_begin(runtime);
+    const int error = deliver_cancel(&runtime->sched, worker, pid, reason);
+    visit_end(runtime, worker);
+    return error;
 }
 
-int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
+static int wait_for(struct scheduler *sched, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
 {
-    if (runtime == NULL) {
-        return SKUA_E_INVALID;
-    }
-    struct scheduler *sched = &runtime->sched;
-    if (worker_here(sched) != NULL) {
-        return SKUA_E_INSIDE_STEP;
-    }
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     struct watcher watcher = {.pid = pid, .exit = exit};
     watch_add(sched, &watcher);
@@ -62,6 +64,28 @@ int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, 
     return watch_wait(sched, &watcher, deadline);
 }
 
+int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
+{
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    struct worker *worker = visit_begin(runtime);
+    if (worker != NULL) {
+        return SKUA_E_INSIDE_STEP;
+    }
+    const int error = wait_for(&runtime->sched, pid, timeout_ns, exit);
+    visit_end(runtime, worker);
+    return error;
+}
+
+static int run_and_wait(struct scheduler *sched, struct spawn_request *request, skua_exit *exit)
+{
+    struct watcher watcher = {.exit = exit};
+    request->watcher = &watcher;
+    const int error = spawn_process(sched, NULL, request);
+    return error != 0 ? error : watch_wait(sched, &watcher, UINT64_MAX);
+}
+
 int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
                      skua_payload *input, size_t input_count, skua_exit *exit)
 {
@@ -69,16 +93,12 @@ int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const
         payload_drop_all(input, input != NULL ? input_count : 0);
         return runtime == NULL ? SKUA_E_INVALID : SKUA_E_INSIDE_STEP;
     }
-    struct watcher watcher = {.exit = exit};
-    const int error = spawn_process(&runtime->sched, NULL,
-                                    &(struct spawn_request){
-                                        .type = type,
-                                        .method = method,
-                                        .input = input,
-                                        .input_count = input_count,
-                                        .watcher = &watcher,
-                                    });
-    return error != 0 ? error : watch_wait(&runtime->sched, &watcher, UINT64_MAX);
+    struct spawn_request request = {
+        .type = type, .method = method, .input = input, .input_count = input_count};
+    struct worker *worker = visit_begin(runtime);
+    const int error = run_and_wait(&runtime->sched, &request, exit);
+    visit_end(runtime, worker);
+    return error;
 }
 
 int skua_process_info_read(skua_runtime *runtime, skua_pid pid, skua_process_info *info)

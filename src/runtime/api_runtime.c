@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of skua/runtime.h and skua/stats.h. */
+#include <sched.h>
 #include <skua/stats.h>
 
 #include "runtime/runtime.h"
+#include "runtime/visit.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -63,6 +65,13 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     return shutdown_stop(&runtime->sched, timeout_ns);
 }
 
+void visit_wait(skua_runtime *runtime)
+{
+    while (load_seq_cst(&runtime->visitors) > 0) { /* MO-visit */
+        (void)sched_yield();                       /* they are on their way out */
+    }
+}
+
 int skua_runtime_destroy(skua_runtime *runtime)
 {
     if (runtime == NULL) {
@@ -71,6 +80,7 @@ int skua_runtime_destroy(skua_runtime *runtime)
     if (worker_here(&runtime->sched) != NULL || !shutdown_is_complete(&runtime->sched)) {
         return SKUA_E_BUSY;
     }
+    visit_wait(runtime);
     const struct allocator allocator = runtime->sched.allocator;
     registry_deinit(&runtime->registry);
     scheduler_deinit(&runtime->sched);

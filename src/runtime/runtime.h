@@ -11,6 +11,7 @@ struct skua_runtime {
     struct scheduler sched;
     struct futex_driver driver;
     struct registry registry;
+    atomic_u32 visitors; /* see visit.h */
 };
 
 /* config.c: checks a configuration (null: all defaults) and fills in the defaults. Returns 0 or

@@ -27,7 +27,9 @@ static struct {
     int handler_result; /* SKUA_PENDING, or 0: the handler is done at once */
     bool ends_at_once;  /* done in the step that yields */
     bool yields_again;  /* one more call in the step after the first completion */
-    uint32_t messages;  /* that somebody sends it */
+    uint32_t messages;  /* that are sent to it, in all */
+    uint32_t sends;     /* of them, while it runs */
+    bool in_order;      /* nobody else completes its calls */
 } plan;
 
 struct call {
@@ -45,6 +47,7 @@ static uint32_t tokens;
 static uint32_t ended;
 static uint32_t call_count;
 static uint32_t messages;
+static uint32_t completions;
 static struct call calls[CALLS_MAX];
 /* A completer that had to take a node back uses it again at once, for a call of its own. */
 static struct {
@@ -131,6 +134,9 @@ static int step(void *self, skua_context *context, skua_event *events, size_t co
         }
         EXPLORE_CHECK(events[i].tag < call_count, "INV-7: of a call that was opened");
         explore_note("gets completion %u", (unsigned)events[i].tag);
+        EXPLORE_CHECK(!plan.in_order || events[i].tag == completions,
+                      "what is done at once arrives in order");
+        completions++;
         EXPLORE_CHECK(++calls[events[i].tag].delivered == 1, "INV-7: one completion to a call");
         has_more = plan.yields_again;
     }
@@ -172,14 +178,18 @@ static void run_killer(const void *arg)
 
 static const uint32_t numbers[] = {0, 1};
 
+static void send_message(struct worker *worker)
+{
+    skua_payload payload = skua_payload_empty(0);
+    const int error = deliver_message(&rig, worker, (skua_pid){0}, pid, &payload);
+    EXPLORE_CHECK(error == 0, "the process is alive");
+}
+
 static void run_sender(const void *arg)
 {
     (void)arg;
-    struct worker *worker = &rig.workers[COMPLETERS_MAX]; /* no completer uses it then */
-    for (uint32_t i = 0; i < plan.messages; i++) {
-        skua_payload payload = skua_payload_empty(0);
-        const int error = deliver_message(&rig, worker, (skua_pid){0}, pid, &payload);
-        EXPLORE_CHECK(error == 0, "the process is alive");
+    for (uint32_t i = 0; i < plan.sends; i++) {
+        send_message(&rig.workers[COMPLETERS_MAX]); /* no completer uses it then */
     }
 }
 
@@ -241,7 +251,7 @@ static void setup(void)
     memset(reused, 0, sizeof reused);
     memset(dropped, 0, sizeof dropped);
     memset(&plan, 0, sizeof plan);
-    tokens = ended = call_count = messages = 0;
+    tokens = ended = call_count = messages = completions = 0;
     store_relaxed(&queue, 0);
     for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
         store_relaxed(&issued[i], 0);
@@ -284,7 +294,18 @@ static void setup_done_at_once_busy(void)
 {
     setup_two_calls();
     plan.handler_result = 0;
-    plan.messages = 2;
+    plan.in_order = true;
+    plan.messages = plan.sends = 2;
+}
+
+/* More messages than one step gets were there before. */
+static void setup_done_at_once_overflowing(void)
+{
+    setup_done_at_once_busy();
+    while (plan.messages < SKUA_EVENTS_PER_STEP + 3) {
+        send_message(NULL);
+        plan.messages++;
+    }
 }
 
 static void setup_again(void)
@@ -330,6 +351,7 @@ static void check(uint32_t results)
     const uint32_t later = call_count > plan.yields ? call_count - plan.yields : 0;
     const uint32_t live = close_reused() + (ended == 0 ? later : 0);
     EXPLORE_CHECK(rig_free_nodes() + live == rig_all_nodes(), "INV-20: every node is given back");
+    EXPLORE_CHECK(messages == plan.messages, "INV-5: every message is delivered");
     for (uint32_t i = 0; i < call_count - later; i++) {
         EXPLORE_CHECK(count_drops(i) == results, "every result is dropped");
         EXPLORE_CHECK(ended > 0 || calls[i].delivered == 1, "INV-7: a completion is delivered");
@@ -341,7 +363,6 @@ static void check(uint32_t results)
 static void check_one_completer(void)
 {
     check(1);
-    EXPLORE_CHECK(messages == plan.messages, "INV-5: every message is delivered");
 }
 
 /* Or one completer, and the handler itself. */
@@ -370,39 +391,35 @@ static void check_again(void)
 #define COMPLETER2        EXPLORE_THREAD("completer2", run_completer, &numbers[1])
 #define DOUBLE_COMPLETER2 EXPLORE_THREAD("completer2", run_double_completer, &numbers[1])
 
-#define MODEL(name_, setup_, finish_, ...)                                                         \
+#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
     {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
+        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
         .may_rest = all_is_done, .finish = finish_,                                                \
     }
+#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
+#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
+    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
 
 static const struct explore_model models[] = {
-    MODEL("one_completer", setup, check_one_completer, WORKER, COMPLETER),
-    MODEL("two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2),
-    MODEL("two_calls", setup_two_calls, check_one_completer, WORKER, COMPLETER),
-    MODEL("two_calls_two_completers", setup_two_calls, check_two_completers, WORKER, COMPLETER,
-          COMPLETER2),
-    MODEL("done_at_once", setup_done_at_once, check_two_completers, WORKER, COMPLETER),
-    MODEL("done_at_once_busy", setup_done_at_once_busy, check_one_completer, WORKER, SENDER),
-    MODEL("ending", setup_ending, check_one_completer, WORKER, COMPLETER),
-    MODEL("ending_two_completers", setup_ending, check_two_completers, WORKER, COMPLETER,
-          COMPLETER2),
-    MODEL("ending_two_calls", setup_ending_two_calls, check_two_completers, WORKER, COMPLETER,
-          COMPLETER2),
-    MODEL("killed", setup, check_one_completer, WORKER, COMPLETER, KILLER),
-    {
-        .name = "killed_two_calls",
-        .mode = EXPLORE_PREEMPTIONS,
-        .bound = 4,
-        .setup = setup_two_calls,
-        .threads = {WORKER, COMPLETER, KILLER},
-        .may_rest = all_is_done,
-        .finish = check_one_completer,
-    },
-    MODEL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,
-          KILLER),
-    MODEL("again", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2),
-    MODEL("again_killed", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2, KILLER),
+    ALL("one_completer", setup, check_one_completer, WORKER, COMPLETER),
+    ALL("two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2),
+    ALL("two_calls", setup_two_calls, check_one_completer, WORKER, COMPLETER),
+    ALL("two_calls_two_completers", setup_two_calls, check_two_completers, WORKER, COMPLETER,
+        COMPLETER2),
+    ALL("done_at_once", setup_done_at_once, check_two_completers, WORKER, COMPLETER),
+    ALL("done_at_once_busy", setup_done_at_once_busy, check_one_completer, WORKER, SENDER),
+    BOUNDED("done_at_once_overflowing", 2, setup_done_at_once_overflowing, check_one_completer,
+            WORKER, SENDER),
+    ALL("ending", setup_ending, check_one_completer, WORKER, COMPLETER),
+    ALL("ending_two_completers", setup_ending, check_two_completers, WORKER, COMPLETER, COMPLETER2),
+    ALL("ending_two_calls", setup_ending_two_calls, check_two_completers, WORKER, COMPLETER,
+        COMPLETER2),
+    ALL("killed", setup, check_one_completer, WORKER, COMPLETER, KILLER),
+    BOUNDED("killed_two_calls", 4, setup_two_calls, check_one_completer, WORKER, COMPLETER, KILLER),
+    ALL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,
+        KILLER),
+    ALL("again", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2),
+    ALL("again_killed", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2, KILLER),
 };
 
 int main(int argc, char **argv)

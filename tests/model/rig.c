@@ -9,7 +9,7 @@
 #define SEGMENTS   2 /* one of processes, one of events */
 #define CACHES     (RIG_WORKERS_MAX + 1)
 #define BATCH      8
-#define SMALL_SIZE 4096
+#define SMALL_SIZE (64 << 10)
 #define NODES_MAX  1024
 
 struct scheduler rig;

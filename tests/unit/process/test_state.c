@@ -277,15 +277,15 @@ static void begin_without_news_just_runs(void **state)
     assert_word(OBJECT_NONE, STATE_RUNNING, 0);
 }
 
-static void begin_keep_leaves_the_list_and_takes_requests(void **state)
+static void begin_keep_leaves_the_list_and_takes_urgent_requests(void **state)
 {
     (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
         const uint64_t news = state_begin_keep(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
-        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r]);
-        assert_word(LIST, STATE_RUNNING, 0);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
+        assert_word(LIST, STATE_RUNNING, all_requests[r] & STATE_CANCEL);
     }
 }
 
@@ -299,15 +299,15 @@ static void begin_keep_without_requests_just_runs(void **state)
     assert_word(LIST, STATE_RUNNING, 0);
 }
 
-static void take_requests_leaves_the_list(void **state)
+static void take_requests_leaves_the_list_and_cancel(void **state)
 {
     (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_RUNNING, all_requests[r]);
         const uint64_t news = state_take_requests(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
-        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r]);
-        assert_word(LIST, STATE_RUNNING, 0);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
+        assert_word(LIST, STATE_RUNNING, all_requests[r] & STATE_CANCEL);
     }
 }
 
@@ -547,9 +547,9 @@ int main(void)
         cmocka_unit_test(request_to_another_generation_is_refused_in_every_state),
         cmocka_unit_test(begin_takes_list_and_requests),
         cmocka_unit_test(begin_without_news_just_runs),
-        cmocka_unit_test(begin_keep_leaves_the_list_and_takes_requests),
+        cmocka_unit_test(begin_keep_leaves_the_list_and_takes_urgent_requests),
         cmocka_unit_test(begin_keep_without_requests_just_runs),
-        cmocka_unit_test(take_requests_leaves_the_list),
+        cmocka_unit_test(take_requests_leaves_the_list_and_cancel),
         cmocka_unit_test(begin_from_any_state_but_ready_aborts),
         cmocka_unit_test(take_brings_list_and_requests_and_keeps_running),
         cmocka_unit_test(has_news_sees_list_and_each_request),
