@@ -987,10 +987,11 @@ static void on_exit_of_process(void *arg, skua_exit *end)
     (void)arg;
     count(EXITS);
     atomic_u32 *last = &current.exited[pid_slot(end->pid)];
-    if (pid_generation(end->pid) <= load_relaxed(last)) { /* the slot was handed on in between */
+    /* The place is free before this is called, so a later process in it may be here first; that
+     * none is missing or too many in all is checked at the end of the round. */
+    if (exchange_acq_rel(last, pid_generation(end->pid)) == pid_generation(end->pid)) {
         stress_fault(&stress, STRESS_DOUBLED, "exit of %" PRIx64, end->pid.bits);
     }
-    store_relaxed(last, pid_generation(end->pid)); /* as above */
     if (end->pid.bits % 4 == 0) {
         skua_payload result = skua_payload_take(&end->result);
         skua_payload_drop(&result);
