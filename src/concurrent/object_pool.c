@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "concurrent/object_pool.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "base/assert.h"
 #include "base/mutex.h"
 
@@ -16,6 +19,14 @@ static uint32_t chain_length(const struct object_pool *pool)
     return pool->batch > 0 ? pool->batch : 1;
 }
 
+/* The smallest unit of memory that can be given back; 4 KiB wherever the system's is smaller. */
+static size_t trim_unit(void)
+{
+    const size_t smallest = 4096;
+    const long page = sysconf(_SC_PAGESIZE);
+    return page > (long)smallest ? (size_t)page : smallest;
+}
+
 static size_t directory_size(const struct object_pool *pool)
 {
     return pool->segment_count * sizeof *pool->segments;
@@ -25,7 +36,9 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
                       const struct object_pool_shape *shape)
 {
     const uint32_t per_segment = (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / shape->object_size);
+    const uint32_t per_page = (uint32_t)(trim_unit() / shape->object_size);
     SKUA_ASSERT((per_segment & (per_segment - 1)) == 0);
+    SKUA_ASSERT(per_page > 0 && per_page <= per_segment);
     pool->shape = *shape;
     if (pool->shape.capacity == 0) {
         pool->shape.capacity = shape->limit;
@@ -34,14 +47,24 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
     pool->segment_shift = (uint32_t)__builtin_ctz(per_segment);
     pool->segment_count = (pool->shape.capacity >> pool->segment_shift) + 1;
     pool->batch = batch_for(shape);
+    pool->page_shift = (uint32_t)__builtin_ctz(per_page);
+    pool->page_size = trim_unit();
     pool->segments = alloc_take_zeroed(allocator, directory_size(pool), CACHE_LINE);
     if (pool->segments == NULL) {
         return false;
     }
     mutex_init(&pool->lock);
+    condition_init(&pool->put_back);
     store_relaxed(&pool->ready, OBJECT_NONE + 1); /* not shared yet */
     pool->chains = OBJECT_NONE;
+    store_relaxed(&pool->chain_count, 0); /* not shared yet */
     pool->retired = 0;
+    pool->trimmed = NULL;
+    pool->trimmed_count = 0;
+    pool->trimmed_capacity = 0;
+    pool->reopened.next = pool->reopened.end = OBJECT_NONE;
+    pool->is_trimming = false;
+    store_relaxed(&pool->is_wanted, false); /* not shared yet */
     return true;
 }
 
@@ -49,9 +72,12 @@ void object_pool_deinit(struct object_pool *pool)
 {
     for (uint32_t i = 0; i < pool->segment_count; i++) {
         void *segment = load_relaxed(&pool->segments[i]); /* nobody else is left */
-        alloc_give(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, CACHE_LINE);
+        alloc_give(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
     }
+    alloc_give(pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
+               _Alignof(struct trimmed_page));
     alloc_give(pool->allocator, (void *)pool->segments, directory_size(pool), CACHE_LINE);
+    (void)pthread_cond_destroy(&pool->put_back);
     mutex_deinit(&pool->lock);
 }
 
@@ -62,19 +88,82 @@ void object_pool_retire(struct object_pool *pool)
     mutex_unlock(&pool->lock);
 }
 
-static void *construct_locked(struct object_pool *pool, uint32_t index)
+static struct pool_link *link_at(const struct object_pool *pool, uint32_t index)
+{
+    return object_pool_link(pool, object_pool_at(pool, index));
+}
+
+static uint32_t chain_count_locked(struct object_pool *pool)
+{
+    return load_relaxed(&pool->chain_count); /* written under the lock only */
+}
+
+/* Adds `count` chains to those of the pool; they are linked from `first` to `last`. */
+static void add_chains_locked(struct object_pool *pool, uint32_t first, uint32_t last,
+                              uint32_t count)
+{
+    link_at(pool, last)->next_chain = pool->chains;
+    pool->chains = first;
+    store_relaxed(&pool->chain_count, chain_count_locked(pool) + count); /* statistic */
+}
+
+static bool take_chain_locked(struct object_pool *pool, struct object_chain *chain)
+{
+    if (pool->chains == OBJECT_NONE) {
+        return false;
+    }
+    *chain = (struct object_chain){pool->chains, chain_length(pool)};
+    pool->chains = link_at(pool, pool->chains)->next_chain;
+    store_relaxed(&pool->chain_count, chain_count_locked(pool) - 1); /* statistic */
+    return true;
+}
+
+/* ---- objects that have no content: those of trimmed pages, and new ones ---- */
+
+static void construct_in_chain(struct object_pool *pool, struct object_chain *chain, uint32_t index,
+                               uint32_t floor)
+{
+    pool->shape.construct(object_pool_at(pool, index), index, floor);
+    link_at(pool, index)->next = chain->first;
+    chain->first = index;
+    chain->count++;
+}
+
+/* Whether there is an object in a trimmed page: it is reopened.next. */
+static bool reopen_page_locked(struct object_pool *pool)
+{
+    if (pool->reopened.next == pool->reopened.end) {
+        if (pool->trimmed_count == 0) {
+            return false;
+        }
+        const struct trimmed_page page = pool->trimmed[--pool->trimmed_count];
+        pool->reopened.next = page.first;
+        pool->reopened.end = page.first + (UINT32_C(1) << pool->page_shift);
+        pool->reopened.floor = page.floor;
+    }
+    return true;
+}
+
+/* Makes a chain of objects of trimmed pages, as long as there are any. */
+static bool reuse_locked(struct object_pool *pool, struct object_chain *chain)
+{
+    while (chain->count < chain_length(pool) && reopen_page_locked(pool)) {
+        construct_in_chain(pool, chain, pool->reopened.next++, pool->reopened.floor);
+    }
+    return chain->count > 0;
+}
+
+static bool have_segment_locked(struct object_pool *pool, uint32_t index)
 {
     atomic_ptr *segment = &pool->segments[index >> pool->segment_shift];
     if (load_relaxed(segment) == NULL) { /* written under the lock only */
-        void *memory = alloc_take(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, CACHE_LINE);
+        void *memory = alloc_take(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
         if (memory == NULL) {
-            return NULL;
+            return false;
         }
         store_relaxed(segment, memory); /* published by `ready` */
     }
-    void *object = object_pool_at(pool, index);
-    pool->shape.construct(object, index);
-    return object;
+    return true;
 }
 
 /* Makes a chain of new objects, as long as limit and memory allow. */
@@ -86,17 +175,21 @@ static enum object_pool_result grow_locked(struct object_pool *pool, struct obje
     if (index == end) {
         return OBJECT_POOL_LIMIT;
     }
-    while (chain->count < chain_length(pool) && index < end) {
-        void *object = construct_locked(pool, index);
-        if (object == NULL) {
-            break;
-        }
-        object_pool_link(pool, object)->next = chain->first;
-        chain->first = index++;
-        chain->count++;
+    while (chain->count < chain_length(pool) && index < end && have_segment_locked(pool, index)) {
+        construct_in_chain(pool, chain, index++, 0);
     }
     store_seq_cst(&pool->ready, index); /* release MO-pool, seq_cst MO-stop */
     return chain->count > 0 ? OBJECT_POOL_OK : OBJECT_POOL_NO_MEMORY;
+}
+
+/* ---- exchange with caches ---- */
+
+static enum object_pool_result fill_locked(struct object_pool *pool, struct object_chain *chain)
+{
+    if (take_chain_locked(pool, chain) || reuse_locked(pool, chain)) {
+        return OBJECT_POOL_OK;
+    }
+    return grow_locked(pool, chain);
 }
 
 enum object_pool_result object_pool_refill(struct object_pool *pool, struct pool_cache *cache)
@@ -107,13 +200,12 @@ enum object_pool_result object_pool_refill(struct object_pool *pool, struct pool
         return OBJECT_POOL_OK;
     }
     cache->active = (struct object_chain){0};
-    enum object_pool_result result = OBJECT_POOL_OK;
     mutex_lock(&pool->lock);
-    if (pool->chains != OBJECT_NONE) {
-        cache->active = (struct object_chain){pool->chains, chain_length(pool)};
-        pool->chains = object_pool_link(pool, object_pool_at(pool, pool->chains))->next_chain;
-    } else {
-        result = grow_locked(pool, &cache->active);
+    enum object_pool_result result = fill_locked(pool, &cache->active);
+    while (UNLIKELY(result != OBJECT_POOL_OK && pool->is_trimming)) {
+        store_relaxed(&pool->is_wanted, true); /* a request; the lock orders what follows */
+        (void)condition_wait_until(&pool->put_back, &pool->lock, UINT64_MAX);
+        result = fill_locked(pool, &cache->active);
     }
     mutex_unlock(&pool->lock);
     return result;
@@ -124,11 +216,321 @@ void object_pool_put_away(struct object_pool *pool, struct pool_cache *cache)
     if (pool->batch > 0 && cache->spare.count == 0) {
         cache->spare = cache->active;
     } else {
-        struct pool_link *link = object_pool_link(pool, object_pool_at(pool, cache->active.first));
         mutex_lock(&pool->lock);
-        link->next_chain = pool->chains;
-        pool->chains = cache->active.first;
+        add_chains_locked(pool, cache->active.first, cache->active.first, 1);
         mutex_unlock(&pool->lock);
     }
     cache->active = (struct object_chain){0};
+}
+
+/* ---- trimming ---- */
+
+/* What is known of a page. */
+struct page_census {
+    uint32_t free; /* objects of it in the chains; after choose_pages: all if it goes, else 0 */
+    uint32_t age;  /* highest of theirs */
+};
+
+/* Chains, linked from first to last, and one that is not full yet. */
+struct chain_list {
+    uint32_t first;
+    uint32_t last;
+    uint32_t count;
+    struct object_chain open;
+};
+
+struct trim {
+    struct object_pool *pool;
+    bool (*go_on)(void *arg);
+    void *arg;
+    uint32_t rest; /* chains that are still to be sorted, or all */
+    uint32_t rest_count;
+    struct page_census *pages;
+    uint32_t page_count;
+    uint32_t chosen;           /* pages that go */
+    struct chain_list staying; /* objects of other pages */
+    struct chain_list going;
+};
+
+static uint32_t objects_per_page(const struct object_pool *pool)
+{
+    return UINT32_C(1) << pool->page_shift;
+}
+
+static bool goes_on(const struct trim *trim)
+{
+    const bool is_wanted = load_relaxed(&trim->pool->is_wanted); /* a request */
+    return !is_wanted && trim->go_on(trim->arg);
+}
+
+static bool is_chosen(const struct trim *trim, uint32_t page)
+{
+    return trim->pages[page].free == objects_per_page(trim->pool);
+}
+
+static void take_chains_out(struct trim *trim)
+{
+    struct object_pool *pool = trim->pool;
+    mutex_lock(&pool->lock);
+    trim->rest = pool->chains;
+    trim->rest_count = chain_count_locked(pool);
+    const uint32_t newest = load_relaxed(&pool->ready) - 1; /* written under the lock only */
+    trim->page_count = (newest >> pool->page_shift) + 1;
+    pool->chains = OBJECT_NONE;
+    store_relaxed(&pool->chain_count, 0); /* statistic */
+    pool->is_trimming = true;
+    store_relaxed(&pool->is_wanted, false); /* under the lock, as when it is set */
+    mutex_unlock(&pool->lock);
+}
+
+static void count_chain(struct trim *trim, uint32_t index)
+{
+    const struct object_pool *pool = trim->pool;
+    for (uint32_t i = 0; i < chain_length(pool); i++) {
+        struct page_census *page = &trim->pages[index >> pool->page_shift];
+        const uint32_t age = pool->shape.age(object_pool_at(pool, index));
+        page->age = age > page->age ? age : page->age;
+        page->free++;
+        index = link_at(pool, index)->next;
+    }
+}
+
+static bool count_pages(struct trim *trim)
+{
+    for (uint32_t first = trim->rest; first != OBJECT_NONE;) {
+        if (!goes_on(trim)) {
+            return false;
+        }
+        count_chain(trim, first);
+        first = link_at(trim->pool, first)->next_chain;
+    }
+    return true;
+}
+
+/* As many pages as make up a number of whole chains: then the objects of the others do so too, and
+ * none is left over. */
+static uint32_t whole_chains_of_pages(const struct object_pool *pool, uint32_t pages)
+{
+    uint32_t unit = chain_length(pool);
+    for (uint32_t per_page = objects_per_page(pool); per_page > 1 && unit % 2 == 0; per_page /= 2) {
+        unit /= 2;
+    }
+    return pages - pages % unit;
+}
+
+/* Decides which pages go: the upper ones, if not all can. A page that has index 0 or objects not
+ * yet made never goes, as not all of it is in chains. */
+static void choose_pages(struct trim *trim)
+{
+    uint32_t candidates = 0;
+    for (uint32_t page = 0; page < trim->page_count; page++) {
+        if (trim->pages[page].age > trim->pool->shape.age_max) {
+            trim->pages[page].free = 0;
+        }
+        candidates += is_chosen(trim, page);
+    }
+    trim->chosen = whole_chains_of_pages(trim->pool, candidates);
+    for (uint32_t page = 0; candidates > trim->chosen; page++) {
+        candidates -= is_chosen(trim, page);
+        trim->pages[page].free = 0;
+    }
+}
+
+/* Room on the stack for all chosen pages. Others only take from it. */
+static bool reserve_stack(struct trim *trim)
+{
+    struct object_pool *pool = trim->pool;
+    mutex_lock(&pool->lock);
+    const uint32_t capacity = pool->trimmed_count + trim->chosen;
+    bool reserved = capacity <= pool->trimmed_capacity;
+    if (!reserved) {
+        struct trimmed_page *stack = alloc_grow(
+            pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
+            capacity * sizeof *pool->trimmed, _Alignof(struct trimmed_page));
+        reserved = stack != NULL;
+        if (reserved) {
+            pool->trimmed = stack;
+            pool->trimmed_capacity = capacity;
+        }
+    }
+    mutex_unlock(&pool->lock);
+    return reserved;
+}
+
+static void append(const struct object_pool *pool, struct chain_list *list, uint32_t index)
+{
+    link_at(pool, index)->next = list->open.first;
+    list->open.first = index;
+    list->open.count++;
+    if (list->open.count == chain_length(pool)) {
+        link_at(pool, index)->next_chain = list->first;
+        list->first = index;
+        list->last = list->count == 0 ? index : list->last;
+        list->count++;
+        list->open = (struct object_chain){0};
+    }
+}
+
+static void sort_first_chain(struct trim *trim)
+{
+    const struct object_pool *pool = trim->pool;
+    uint32_t index = trim->rest;
+    trim->rest = link_at(pool, index)->next_chain;
+    trim->rest_count--;
+    for (uint32_t i = 0; i < chain_length(pool); i++) {
+        const uint32_t next = link_at(pool, index)->next;
+        const bool goes = is_chosen(trim, index >> pool->page_shift);
+        append(pool, goes ? &trim->going : &trim->staying, index);
+        index = next;
+    }
+}
+
+static bool sort_objects(struct trim *trim)
+{
+    while (trim->rest != OBJECT_NONE) {
+        if (!goes_on(trim)) {
+            return false;
+        }
+        sort_first_chain(trim);
+    }
+    return true;
+}
+
+/* What has been sorted are whole chains, so the two open ones are one, or both are empty. */
+static void join_open_chains(struct trim *trim)
+{
+    while (trim->going.open.count > 0) {
+        const uint32_t index = trim->going.open.first;
+        trim->going.open.first = link_at(trim->pool, index)->next;
+        trim->going.open.count--;
+        append(trim->pool, &trim->staying, index);
+    }
+}
+
+/* The chains that are not sorted; their end has to be looked for. */
+static struct chain_list rest_of(const struct trim *trim)
+{
+    struct chain_list rest = {.first = trim->rest, .last = trim->rest, .count = trim->rest_count};
+    for (uint32_t chain = trim->rest; chain != OBJECT_NONE;) {
+        rest.last = chain;
+        chain = link_at(trim->pool, chain)->next_chain;
+    }
+    return rest;
+}
+
+static void put_back_locked(struct object_pool *pool, const struct chain_list *list)
+{
+    if (list->count > 0) {
+        add_chains_locked(pool, list->first, list->last, list->count);
+        (void)pthread_cond_broadcast(&pool->put_back);
+    }
+}
+
+static void put_all_back(struct trim *trim)
+{
+    join_open_chains(trim);
+    const struct chain_list rest = rest_of(trim);
+    mutex_lock(&trim->pool->lock);
+    put_back_locked(trim->pool, &trim->staying);
+    put_back_locked(trim->pool, &trim->going);
+    put_back_locked(trim->pool, &rest);
+    mutex_unlock(&trim->pool->lock);
+}
+
+/* Gives back neighbouring pages of one segment. Where the system does not take them they count as
+ * trimmed all the same: they are constructed anew whatever is in them. */
+static size_t give_back_run(struct trim *trim, uint32_t begin, uint32_t end)
+{
+    struct object_pool *pool = trim->pool;
+    const size_t size = (size_t)(end - begin) * pool->page_size;
+    void *memory = object_pool_at(pool, begin << pool->page_shift);
+    const size_t given = madvise(memory, size, MADV_DONTNEED) == 0 ? size : 0;
+    mutex_lock(&pool->lock);
+    for (uint32_t page = end; page-- > begin;) { /* so that the lowest is used first */
+        pool->trimmed[pool->trimmed_count++] =
+            (struct trimmed_page){page << pool->page_shift, trim->pages[page].age};
+    }
+    (void)pthread_cond_broadcast(&pool->put_back);
+    mutex_unlock(&pool->lock);
+    return given;
+}
+
+/* Gives back the chosen pages from `begin` to `end`, all in one segment; as few calls to the system
+ * as possible. */
+static size_t give_back_of_segment(struct trim *trim, uint32_t begin, uint32_t end)
+{
+    void *segment = object_pool_at(trim->pool, begin << trim->pool->page_shift);
+    size_t given = 0;
+    while (end > begin) {
+        uint32_t run = end;
+        while (run > begin && is_chosen(trim, run - 1)) {
+            run--;
+        }
+        given += run < end ? give_back_run(trim, run, end) : 0;
+        end = run < end ? run : end - 1;
+    }
+    if (given > 0 && given < OBJECT_POOL_SEGMENT_SIZE) {
+        /* Or else the system makes a huge page of what is left, and all is there again. */
+        (void)madvise(segment, OBJECT_POOL_SEGMENT_SIZE, MADV_NOHUGEPAGE);
+    }
+    return given;
+}
+
+static size_t give_back_pages(struct trim *trim)
+{
+    const uint32_t shift = trim->pool->segment_shift - trim->pool->page_shift;
+    size_t given = 0;
+    for (uint32_t end = trim->page_count; end > 0;) {
+        const uint32_t begin = (end - 1) >> shift << shift;
+        given += give_back_of_segment(trim, begin, end);
+        end = begin;
+    }
+    return given;
+}
+
+static size_t trim_chains(struct trim *trim)
+{
+    if (!goes_on(trim) || !count_pages(trim)) {
+        put_all_back(trim);
+        return 0;
+    }
+    choose_pages(trim);
+    if (trim->chosen == 0 || !reserve_stack(trim) || !sort_objects(trim)) {
+        put_all_back(trim);
+        return 0;
+    }
+    SKUA_ASSERT(trim->staying.open.count == 0); /* INV-20: see whole_chains_of_pages */
+    mutex_lock(&trim->pool->lock);
+    put_back_locked(trim->pool, &trim->staying);
+    mutex_unlock(&trim->pool->lock);
+    return give_back_pages(trim);
+}
+
+size_t object_pool_trim(struct object_pool *pool, bool (*go_on)(void *arg), void *arg)
+{
+    struct trim trim = {.pool = pool, .go_on = go_on, .arg = arg};
+    take_chains_out(&trim);
+    const size_t census_size = trim.page_count * sizeof *trim.pages;
+    size_t given = 0;
+    trim.pages = alloc_take_zeroed(pool->allocator, census_size, _Alignof(struct page_census));
+    if (trim.pages != NULL) {
+        given = trim_chains(&trim);
+    } else {
+        put_all_back(&trim);
+    }
+    alloc_give(pool->allocator, trim.pages, census_size, _Alignof(struct page_census));
+    mutex_lock(&pool->lock);
+    pool->is_trimming = false;
+    (void)pthread_cond_broadcast(&pool->put_back);
+    mutex_unlock(&pool->lock);
+    return given;
+}
+
+uint32_t object_pool_trimmed_objects(struct object_pool *pool)
+{
+    mutex_lock(&pool->lock);
+    const uint32_t count =
+        (pool->trimmed_count << pool->page_shift) + (pool->reopened.end - pool->reopened.next);
+    mutex_unlock(&pool->lock);
+    return count;
 }

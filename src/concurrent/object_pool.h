@@ -12,7 +12,18 @@
  * lock, one exchange per `batch` objects at most. A pool whose limit is small has batch 0: its
  * caches hold nothing back and the limit is exact.
  *
- * INV-20: an object is live, or in exactly one chain, or not yet made (index >= ready). */
+ * After a burst, object_pool_trim gives the memory of free objects back to the system, by pages.
+ * The mapping stays, so a stale index still leads to something harmless: to the free object as it
+ * was, or to zeros. What must outlive an object's content is its age, the number that tells its
+ * uses apart (a generation, a serial): with the content the ages of a page are lost. So the pool
+ * remembers for each trimmed page the highest of them, its floor, and when the page is used again
+ * its objects are constructed anew with that floor: they may skip ages, but none comes twice. A
+ * page with an object older than `age_max` is left alone, so that its neighbours do not lose their
+ * whole life to the jump; that also makes the ages of one object compare as numbers although a
+ * serial may wrap around.
+ *
+ * INV-20: an object is live, or in exactly one chain, or in a trimmed page, or not yet made
+ * (index >= ready). */
 #ifndef SKUA_CONCURRENT_OBJECT_POOL_H
 #define SKUA_CONCURRENT_OBJECT_POOL_H
 
@@ -41,8 +52,19 @@ struct object_pool_shape {
     uint32_t limit;       /* objects at most, not counting retired ones */
     uint32_t capacity;    /* indices at most, retired ones included; 0: as many as limit */
     uint32_t cache_count; /* how many caches will share the limit */
-    /* Makes the first, free state of an object, before any index to it exists. */
-    void (*construct)(void *object, uint32_t index);
+    /* Makes the free state of an object: the first one, before any index to it exists, and that
+     * after a trim, when only stale ones do. Its age becomes `floor` or more; 0 the first time. */
+    void (*construct)(void *object, uint32_t index, uint32_t floor);
+    /* For object_pool_trim only: the age of a free object. An object that is constructed with this
+     * or more as its floor never repeats a use that it had so far. */
+    uint32_t (*age)(const void *object);
+    uint32_t age_max; /* a page with an older object is not trimmed */
+};
+
+/* Objects that are free and whose memory was given back: `first` and the others of its page. */
+struct trimmed_page {
+    uint32_t first;
+    uint32_t floor;
 };
 
 struct object_pool {
@@ -52,12 +74,28 @@ struct object_pool {
     uint32_t segment_shift;
     uint32_t segment_count; /* entries in the directory */
     uint32_t batch;
+    uint32_t page_shift;  /* to the page of an index; pages are the unit of trimming */
+    size_t page_size;     /* in bytes; segments are aligned to it */
     atomic_ptr *segments; /* each written once, under lock */
     /* Indices below it are constructed. Written under lock. */
     CACHE_ALIGNED atomic_u32 ready;
     CACHE_ALIGNED pthread_mutex_t lock;
-    uint32_t chains;  /* under lock: first objects of full chains */
-    uint32_t retired; /* under lock */
+    /* Written under lock. */
+    uint32_t chains; /* first objects of full chains */
+    atomic_u32 chain_count;
+    uint32_t retired;
+    struct trimmed_page *trimmed; /* a stack */
+    uint32_t trimmed_count;
+    uint32_t trimmed_capacity;
+    struct { /* the rest of a trimmed page that is being used again */
+        uint32_t next;
+        uint32_t end;
+        uint32_t floor;
+    } reopened;
+    /* A trim has taken chains out; whoever needs them meanwhile asks and waits for it. */
+    bool is_trimming;
+    atomic_u32 is_wanted;
+    pthread_cond_t put_back;
 };
 
 struct object_chain {
@@ -78,6 +116,35 @@ void object_pool_deinit(struct object_pool *pool);
 
 /* Says that an object was taken and will never be given back: a new one may take its place. */
 void object_pool_retire(struct object_pool *pool);
+
+/* Full chains that the pool has: what a trim would look through. Any thread; a moment's truth. */
+static inline uint32_t object_pool_free_chains(struct object_pool *pool)
+{
+    return load_relaxed(&pool->chain_count); /* statistic */
+}
+
+/* Objects in trimmed pages. Any thread; a moment's truth. */
+uint32_t object_pool_trimmed_objects(struct object_pool *pool);
+
+/* Gives back the memory of pages on which every object is free and in a chain of the pool (what
+ * caches hold stays, and with it the pages it lies on). Returns the bytes given back, 0 also if
+ * there was no memory to work with.
+ *
+ * It first takes the full chains out of the pool, then asks go_on, and again before it counts and
+ * before it sorts a chain: when go_on says no, all is put back and 0 returned. A thread that would
+ * find the pool at its limit, or the system without memory, while chains are out makes it end in
+ * the same way, and waits for that.
+ *
+ * PRECONDITION: there was a moment during the first call of go_on, if that said yes, at which no
+ * other thread was between looking up an index and being done with the object. An earlier moment
+ * is not enough: after it one thread could find an object alive, another give it back into a chain
+ * that is then taken out, and the first still be at it when the object loses its content. Later
+ * than that, other threads may take, give, and look up any index: in a trimmed page they find an
+ * old free object, zeros, or a newly constructed free object, until it is taken.
+ *
+ * Called by one thread at a time. Neither it nor go_on may hold or wait for a lock that a thread
+ * has when it takes objects. */
+size_t object_pool_trim(struct object_pool *pool, bool (*go_on)(void *arg), void *arg);
 
 /* Slow paths of taking and giving. */
 NODISCARD enum object_pool_result object_pool_refill(struct object_pool *pool,

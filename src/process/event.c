@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/event.h"
 
-static void construct(void *object, uint32_t index)
+/* The guard of a free node: the serial of its last call, and not open. */
+static uint32_t age(const void *object)
+{
+    const struct event_node *node = object;
+    return load_relaxed(&node->guard); /* nobody can claim what is not open */
+}
+
+static void construct(void *object, uint32_t index, uint32_t floor)
 {
     (void)index;
     struct event_node *node = object;
-    store_relaxed(&node->guard, 0); /* not shared yet */
+    /* Relaxed: not shared yet, or with late completers only, who find nothing open. */
+    store_relaxed(&node->guard, floor);
 }
 
 bool event_pool_init(struct object_pool *pool, const struct allocator *allocator,
@@ -18,5 +26,7 @@ bool event_pool_init(struct object_pool *pool, const struct allocator *allocator
                                 .limit = EVENT_NODES_MAX - 1,
                                 .cache_count = cache_count,
                                 .construct = construct,
+                                .age = age,
+                                .age_max = UINT32_MAX / 2, /* so that serials repeat late */
                             });
 }

@@ -5,11 +5,20 @@
 
 _Static_assert(SKUA_E_NO_PROCESS < 0, "errors are negative");
 
-static void construct(void *object, uint32_t index)
+/* The generation that a free slot will have next. */
+static uint32_t age(const void *object)
+{
+    const struct process *process = object;
+    return state_generation(event_list_tag(load_relaxed(&process->word))); /* nobody else writes */
+}
+
+static void construct(void *object, uint32_t index, uint32_t floor)
 {
     struct process *process = object;
-    /* Not shared yet. Generations begin at 1, so that no PID is zero. */
-    store_relaxed(&process->word, event_list_word(OBJECT_NONE, state_tag(1, STATE_FREE)));
+    /* Generations begin at 1, so that no PID is zero. */
+    const uint32_t generation = floor > 1 ? floor : 1;
+    /* Relaxed: not shared yet, or with holders of stale PIDs only, who look at the word alone. */
+    store_relaxed(&process->word, event_list_word(OBJECT_NONE, state_tag(generation, STATE_FREE)));
     store_relaxed(&process->reserved, 0);
     store_relaxed(&process->consumed, 0);
     store_relaxed(&process->mailbox_limit, 0);
@@ -30,6 +39,8 @@ bool process_table_init(struct process_table *table, const struct allocator *all
                                 .capacity = SKUA_PROCESSES_MAX,
                                 .cache_count = cache_count,
                                 .construct = construct,
+                                .age = age,
+                                .age_max = GENERATION_MAX / 2,
                             });
 }
 

@@ -489,9 +489,10 @@ static void end_all(void)
     }
 }
 
-static void construct_node(void *object, uint32_t index)
+static void construct_node(void *object, uint32_t index, uint32_t floor)
 {
     (void)index;
+    (void)floor;
     struct node *node = object;
     store_relaxed(&node->parcel.under_way, 0); /* not shared yet */
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Stress of concurrent/object_pool.h: threads with a cache each take objects, hand some of them to
  * each other and give them back, in rounds over pools of many sizes, up to the limit and down to
- * nothing. No object may have two holders, none may change while it is held, no index may lie
- * beyond the limit, and at the end of a round every object must still be there. */
+ * nothing, while one more thread gives the memory of free objects back. No object may have two
+ * holders, none may change while it is held or be younger than it was, no index may lie beyond the
+ * limit, and at the end of a round every object must still be there. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@
 #define LIMIT_MAX       40000 /* more than one segment */
 #define ROUND_OPS_MAX   2000000
 #define ROUNDS_AT_LEAST 16
+#define TIDE_OPS        100000
 #define DEFAULT_OPS     50000000
 
 /* Holders of an object. Threads are 1 to THREADS. */
@@ -31,7 +33,8 @@ struct object {
     } as;
     uint32_t index;
     atomic_u32 holder;
-    unsigned char rest[40];
+    uint32_t age; /* of its next use */
+    unsigned char rest[36];
 };
 _Static_assert(sizeof(struct object) == 64, "a power of two");
 
@@ -45,16 +48,31 @@ struct member {
     uint32_t held[LIMIT_MAX + 1000]; /* more, so that a fault can be reported */
 };
 
+struct trimmer {
+    uint64_t random;
+    uint32_t patience; /* how often it still says yes */
+    uint64_t ops;
+    uint64_t given; /* bytes, in all rounds */
+};
+
 static struct stress stress;
 static struct object_pool pool;
 static struct member members[THREADS];
+static struct trimmer trimmer;
 static atomic_u32 letter_boxes[LETTER_BOXES]; /* indices, or OBJECT_NONE */
+static atomic_u32 next_ages[LIMIT_MAX + 1];   /* by index; relaxed, as `holder` is */
 
-static void construct(void *pointer, uint32_t index)
+static void construct(void *pointer, uint32_t index, uint32_t floor)
 {
     struct object *object = pointer;
     object->index = index;
+    object->age = floor;
     store_relaxed(&object->holder, NOBODY); /* not shared yet */
+}
+
+static uint32_t age(const void *object)
+{
+    return ((const struct object *)object)->age;
 }
 
 static void change_holder(struct object *object, uint32_t from, uint32_t to)
@@ -89,6 +107,16 @@ static void check_index(const struct object *object, uint32_t index)
     }
 }
 
+static void grow_older(struct object *object, uint32_t index)
+{
+    const uint32_t next_age = load_relaxed(&next_ages[index]); /* see next_ages */
+    if (object->age < next_age) {
+        stress_fault(&stress, STRESS_DOUBLED, "object %" PRIu32 " at age %" PRIu32, index,
+                     object->age);
+    }
+    store_relaxed(&next_ages[index], ++object->age); /* see next_ages */
+}
+
 /* Returns false if the limit is reached. */
 static bool take(struct member *member)
 {
@@ -103,6 +131,7 @@ static bool take(struct member *member)
     struct object *object = object_pool_at(&pool, index);
     check_index(object, index);
     change_holder(object, NOBODY, member->number);
+    grow_older(object, index);
     fill(object, ++member->serial);
     member->held[member->held_count++] = index;
     return true;
@@ -151,10 +180,17 @@ static void migrate(struct member *member)
     }
 }
 
+/* When nobody holds more than a few objects, so that whole pages are free. */
+static bool is_ebb(void)
+{
+    return stress_done(&stress) / TIDE_OPS % 2 == 1;
+}
+
 /* Moves towards a number of held objects that is drawn anew each time. */
 static uint32_t wander(struct member *member)
 {
-    const uint32_t target = random_below(&member->random, pool.shape.limit + 1);
+    const uint32_t most = is_ebb() ? 1 : pool.shape.limit;
+    const uint32_t target = random_below(&member->random, most + 1);
     uint32_t operations = 0;
     while (member->held_count < target && take(member)) {
         operations++;
@@ -198,6 +234,35 @@ static void *run_member(void *arg)
     }
     while (member->held_count > 0) {
         give(member);
+    }
+    return NULL;
+}
+
+static bool is_patient(void *arg)
+{
+    struct trimmer *self = arg;
+    if (self->patience == 0) {
+        return false;
+    }
+    self->patience--;
+    return true;
+}
+
+/* Half of the trims are ended early, anywhere; takers in need end more of them. */
+static void trim(struct trimmer *self, bool is_ended_early)
+{
+    const uint32_t questions = 1 + 2 * object_pool_free_chains(&pool);
+    self->patience = is_ended_early ? random_below(&self->random, questions) : UINT32_MAX;
+    self->given += object_pool_trim(&pool, is_patient, self);
+}
+
+/* The members look up only what they own, so every moment is one at which a trim may begin. */
+static void *run_trimmer(void *arg)
+{
+    struct trimmer *self = arg;
+    while (stress_goes_on(&stress, self->ops)) {
+        trim(self, random_below(&self->random, 2) == 0);
+        stress_pause(&self->random, 1);
     }
     return NULL;
 }
@@ -256,6 +321,8 @@ static void init_pool(const struct counting_allocator *memory, uint64_t *random)
         .limit = random_limit(random),
         .cache_count = THREADS,
         .construct = construct,
+        .age = age,
+        .age_max = UINT32_MAX,
     };
     if (!object_pool_init(&pool, &memory->allocator, &shape)) {
         abort();
@@ -273,8 +340,16 @@ static void run_round(uint64_t *random, uint64_t ops)
         members[i].ops = ops;
         members[i].cache = (struct pool_cache){{0}, {0}};
     }
+    for (uint32_t i = 0; i <= LIMIT_MAX; i++) {
+        store_relaxed(&next_ages[i], 0); /* no thread runs */
+    }
+    trimmer.random = random_next(random);
+    trimmer.ops = ops;
+    const pthread_t trimming = stress_start_thread(run_trimmer, &trimmer);
     stress_run_threads(THREADS, run_member, members, sizeof *members);
+    (void)pthread_join(trimming, NULL);
     empty_letter_boxes(&members[0]);
+    trim(&trimmer, false);
     check_accounts(&members[0]);
     object_pool_deinit(&pool);
     if (!counting_allocator_is_clean(&memory)) {
@@ -290,6 +365,9 @@ int main(int argc, char **argv)
     round_ops = round_ops < ROUND_OPS_MAX ? round_ops : ROUND_OPS_MAX;
     while (stress_goes_on(&stress, stress.ops)) {
         run_round(&random, stress_done(&stress) + round_ops);
+    }
+    if (trimmer.given == 0) {
+        stress_fault(&stress, STRESS_BROKEN, "nothing was ever trimmed");
     }
     return stress_end(&stress);
 }

@@ -28,8 +28,9 @@ struct fixture {
     atomic_u64 word;
 };
 
-static void construct(void *object, uint32_t index)
+static void construct(void *object, uint32_t index, uint32_t floor)
 {
+    (void)floor;
     ((struct node *)object)->number = index;
 }
 

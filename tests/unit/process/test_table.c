@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -235,6 +236,59 @@ static void table_grows_to_several_segments(void **state)
     fixture_deinit(&fixture);
 }
 
+static bool always(void *arg)
+{
+    (void)arg;
+    return true;
+}
+
+static void expect_refused(struct fixture *fixture, skua_pid pid)
+{
+    struct process *found = NULL;
+    uint32_t next;
+    assert_int_equal(process_table_find(&fixture->table, pid, &found), 0);
+    assert_int_equal(state_push(found, pid_generation(pid), 1, &next), STATE_CLOSED);
+    assert_int_equal(state_request(found, pid_generation(pid), STATE_KILL), STATE_CLOSED);
+}
+
+/* Slots of trimmed pages are refused while nothing is there, and go on with new generations. */
+static void table_never_repeats_a_pid_of_a_trimmed_slot(void **state)
+{
+    (void)state;
+    enum { COUNT = 8192 }; /* whole chains, so that the same slots come again */
+    struct fixture fixture;
+    static struct process *processes[COUNT];
+    static skua_pid pids[COUNT];
+    static uint32_t last_generations[COUNT + 1];
+    fixture_init(&fixture, 5, COUNT);
+    memset(last_generations, 0, sizeof last_generations);
+    for (int round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            processes[i] = start(&fixture, &pids[i]);
+            const uint32_t slot = pid_slot(pids[i]);
+            assert_in_range(slot, 1, COUNT);
+            assert_int_equal(processes[i]->slot, slot);
+            assert_int_equal(mailbox_length(processes[i]), 0);
+            assert_true(pid_generation(pids[i]) > last_generations[slot]);
+            last_generations[slot] = pid_generation(pids[i]);
+            if (slot % 100 == 0) { /* some slots are older than their neighbours */
+                end(&fixture, processes[i]);
+                processes[i] = start(&fixture, &pids[i]);
+                last_generations[slot] = pid_generation(pids[i]);
+            }
+        }
+        for (uint32_t i = 0; i < COUNT; i++) {
+            end(&fixture, processes[i]);
+        }
+        assert_true(object_pool_trim(&fixture.table.pool, always, NULL) >
+                    COUNT / 2 * sizeof(struct process));
+        for (uint32_t i = 0; i < COUNT; i++) {
+            expect_refused(&fixture, pids[i]);
+        }
+    }
+    fixture_deinit(&fixture);
+}
+
 static void table_without_memory_is_not_made(void **state)
 {
     (void)state;
@@ -258,6 +312,7 @@ int main(void)
         cmocka_unit_test(table_never_repeats_a_pid_of_a_slot),
         cmocka_unit_test(table_new_record_is_free_and_has_an_empty_mailbox),
         cmocka_unit_test(table_grows_to_several_segments),
+        cmocka_unit_test(table_never_repeats_a_pid_of_a_trimmed_slot),
         cmocka_unit_test(table_without_memory_is_not_made),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
