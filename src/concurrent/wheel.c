@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+#include "concurrent/wheel.h"
+
+#include "base/assert.h"
+
+#define TICK_MAX ((UINT64_C(1) << (WHEEL_LEVELS * WHEEL_LEVEL_BITS)) - 1)
+
+struct place {
+    uint32_t level;
+    uint32_t slot;
+};
+
+void wheel_init(struct wheel *wheel, const struct object_pool *pool, size_t link_offset)
+{
+    *wheel = (struct wheel){.pool = pool, .link_offset = link_offset};
+}
+
+/* The tick at whose beginning an object is due: never before `when`. */
+static uint64_t tick_of(uint64_t when)
+{
+    const uint64_t span = UINT64_C(1) << WHEEL_TICK_SHIFT;
+    const uint64_t tick = when / span + (when % span != 0);
+    return tick < TICK_MAX ? tick : TICK_MAX;
+}
+
+static uint32_t slot_on(uint32_t level, uint64_t tick)
+{
+    return (uint32_t)(tick >> (level * WHEEL_LEVEL_BITS)) % WHEEL_SLOTS;
+}
+
+static struct place place_for(const struct wheel *wheel, uint64_t tick)
+{
+    const uint64_t difference = tick ^ wheel->current;
+    const uint32_t level =
+        difference == 0 ? 0 : (63 - (uint32_t)__builtin_clzll(difference)) / WHEEL_LEVEL_BITS;
+    return (struct place){level, slot_on(level, tick)};
+}
+
+static void insert(struct wheel *wheel, uint32_t index, struct wheel_link *link)
+{
+    uint64_t tick = tick_of(link->when);
+    if (tick < wheel->current) {
+        tick = wheel->current; /* overdue: due now */
+    }
+    const struct place place = place_for(wheel, tick);
+    const uint64_t bit = UINT64_C(1) << place.slot;
+    uint32_t *first = &wheel->first[place.level][place.slot];
+    uint64_t *earliest = &wheel->earliest[place.level][place.slot];
+    if ((wheel->occupied[place.level] & bit) == 0) {
+        wheel->occupied[place.level] |= bit;
+        *first = OBJECT_NONE;
+        *earliest = tick;
+    }
+    if (tick < *earliest) {
+        *earliest = tick;
+    }
+    link->previous = OBJECT_NONE;
+    link->next = *first;
+    if (*first != OBJECT_NONE) {
+        wheel_link_of(wheel, *first)->previous = index;
+    }
+    *first = index;
+}
+
+void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when)
+{
+    struct wheel_link *link = wheel_link_of(wheel, index);
+    link->when = when > 0 ? when : 1;
+    insert(wheel, index, link);
+    wheel->count++;
+}
+
+/* The slot whose list begins with this object. */
+static struct place place_of_first(const struct wheel *wheel, uint32_t index, uint64_t when)
+{
+    const uint64_t tick = tick_of(when);
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
+        const uint32_t slot = slot_on(level, tick);
+        if ((wheel->occupied[level] >> slot & 1) != 0 && wheel->first[level][slot] == index) {
+            return (struct place){level, slot};
+        }
+    }
+    /* It was overdue when it was added. */
+    const uint32_t slot = slot_on(0, wheel->current);
+    SKUA_ASSERT((wheel->occupied[0] >> slot & 1) != 0 && wheel->first[0][slot] == index);
+    return (struct place){0, slot};
+}
+
+static void set_first(struct wheel *wheel, struct place place, uint32_t first)
+{
+    wheel->first[place.level][place.slot] = first;
+    if (first == OBJECT_NONE) {
+        wheel->occupied[place.level] &= ~(UINT64_C(1) << place.slot);
+    } else {
+        wheel_link_of(wheel, first)->previous = OBJECT_NONE;
+    }
+}
+
+void wheel_remove(struct wheel *wheel, uint32_t index)
+{
+    struct wheel_link *link = wheel_link_of(wheel, index);
+    if (link->previous == OBJECT_NONE) {
+        set_first(wheel, place_of_first(wheel, index, link->when), link->next);
+    } else {
+        wheel_link_of(wheel, link->previous)->next = link->next;
+        if (link->next != OBJECT_NONE) {
+            wheel_link_of(wheel, link->next)->previous = link->previous;
+        }
+    }
+    link->when = 0;
+    wheel->count--;
+}
+
+uint64_t wheel_next(const struct wheel *wheel)
+{
+    uint64_t earliest = TICK_MAX;
+    if (wheel->count == 0) {
+        return WHEEL_NEVER;
+    }
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
+        if (wheel->occupied[level] != 0) {
+            const uint32_t slot = (uint32_t)__builtin_ctzll(wheel->occupied[level]);
+            const uint64_t tick = wheel->earliest[level][slot];
+            earliest = tick < earliest ? tick : earliest;
+        }
+    }
+    return earliest << WHEEL_TICK_SHIFT;
+}
+
+/* The slot to look at next, and the tick at which it begins. A slot of a higher level that the
+ * current tick is in is still cascading and comes before all others. False if all is empty. */
+static bool next_slot(const struct wheel *wheel, struct place *place, uint64_t *begin)
+{
+    for (uint32_t level = WHEEL_LEVELS - 1; level > 0; level--) {
+        const uint32_t slot = slot_on(level, wheel->current);
+        if ((wheel->occupied[level] >> slot & 1) != 0) {
+            *place = (struct place){level, slot};
+            *begin = wheel->current;
+            return true;
+        }
+    }
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
+        if (wheel->occupied[level] != 0) {
+            const uint32_t shift = level * WHEEL_LEVEL_BITS;
+            const uint32_t slot = (uint32_t)__builtin_ctzll(wheel->occupied[level]);
+            const uint64_t above = wheel->current >> shift >> WHEEL_LEVEL_BITS;
+            *place = (struct place){level, slot};
+            *begin = (above << WHEEL_LEVEL_BITS | slot) << shift;
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t shift_first(struct wheel *wheel, struct place place)
+{
+    const uint32_t index = wheel->first[place.level][place.slot];
+    set_first(wheel, place, wheel_link_of(wheel, index)->next);
+    return index;
+}
+
+static bool slot_is_empty(const struct wheel *wheel, struct place place)
+{
+    return (wheel->occupied[place.level] >> place.slot & 1) == 0;
+}
+
+uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, uint32_t most,
+                      uint32_t budget)
+{
+    const uint64_t tick = now >> WHEEL_TICK_SHIFT;
+    uint32_t count = 0;
+    struct place place;
+    uint64_t begin;
+    while (next_slot(wheel, &place, &begin) && begin <= tick) {
+        wheel->current = begin;
+        while (!slot_is_empty(wheel, place)) {
+            if (place.level > 0 ? budget-- == 0 : count == most) {
+                return count;
+            }
+            const uint32_t index = shift_first(wheel, place);
+            struct wheel_link *link = wheel_link_of(wheel, index);
+            if (place.level > 0) {
+                insert(wheel, index, link);
+            } else {
+                due[count++] = (struct wheel_due){.when = link->when, .index = index};
+                link->when = 0;
+                wheel->count--;
+            }
+        }
+    }
+    if (wheel->current < tick) {
+        wheel->current = tick; /* nothing lies between: what is added finds a low level */
+    }
+    return count;
+}
