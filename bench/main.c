@@ -56,11 +56,15 @@ static void run_workload(const struct workload *workload, const struct options *
     }
     qsort(runs, options->runs, sizeof runs[0], compare);
     const struct measurement *median = &runs[options->runs / 2];
-    printf("%-14s %9.1f %9.1f %9.1f  %-20s", workload->name, median->value, runs[0].value,
+    printf("%-14s %9.2f %9.2f %9.2f  %-18s", workload->name, median->value, runs[0].value,
            runs[options->runs - 1].value, workload->unit);
-    printf(" steals %" PRIu64 ", parks %" PRIu64 ", wakes %" PRIu64 ", spills %" PRIu64 "\n",
-           median->stats.steal_successes, median->stats.parks, median->stats.wakes,
-           median->stats.spills);
+    if (median->note[0] != '\0') {
+        printf(" %s\n", median->note);
+    } else {
+        printf(" steals %" PRIu64 ", parks %" PRIu64 ", wakes %" PRIu64 ", spills %" PRIu64 "\n",
+               median->stats.steal_successes, median->stats.parks, median->stats.wakes,
+               median->stats.spills);
+    }
     fflush(stdout);
 }
 

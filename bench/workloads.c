@@ -1,53 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The workloads. Each checks that its result is right. */
-#include <dirent.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bench.h"
-
-#define MILLION 1000000u
-
-/* ---- running and stopping ---- */
-
-static skua_runtime *start(uint32_t workers)
-{
-    skua_runtime *runtime;
-    expect_ok(skua_runtime_create(&runtime, &(skua_runtime_config){.worker_count = workers}),
-              "create");
-    return runtime;
-}
-
-static struct measurement finish(skua_runtime *runtime, double value)
-{
-    struct measurement measurement = {.value = value};
-    (void)skua_stats_read(runtime, &measurement.stats, NULL, 0);
-    expect_ok(skua_runtime_stop(runtime, SKUA_FOREVER), "stop");
-    expect_ok(skua_runtime_destroy(runtime), "destroy");
-    return measurement;
-}
-
-static void sleep_ns(long ns)
-{
-    nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
-}
-
-static void wait_until_empty(skua_runtime *runtime, uint64_t processes)
-{
-    skua_stats stats;
-    while (skua_stats_read(runtime, &stats, NULL, 0) > 0 && stats.live > 0) {
-        sleep_ns(20000);
-    }
-    if (stats.finished != processes) {
-        fprintf(stderr, "skua-bench: %" PRIu64 " processes finished, not %" PRIu64 "\n",
-                stats.finished, processes);
-        exit(1);
-    }
-}
 
 /* Runs a root process to its end; returns the nanoseconds that took. */
 static uint64_t run_root(skua_runtime *runtime, const skua_process_type *type, const char *method)
@@ -126,12 +81,12 @@ static const skua_process_type spawner_type = {
 
 static struct measurement spawn(uint32_t workers, const char *method)
 {
-    skua_runtime *runtime = start(workers);
+    skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_runtime_start(runtime), "start");
     const uint64_t begin = now_ns();
     (void)run_root(runtime, &spawner_type, method);
-    wait_until_empty(runtime, MILLION + 1);
-    return finish(runtime, (double)(now_ns() - begin) / MILLION);
+    bench_wait_until_empty(runtime, MILLION + 1);
+    return bench_finish(runtime, (double)(now_ns() - begin) / MILLION);
 }
 
 static struct measurement spawn_steady(uint32_t workers)
@@ -190,10 +145,10 @@ static const skua_process_type ping_type = {
 
 static struct measurement pingpong(uint32_t workers)
 {
-    skua_runtime *runtime = start(workers);
+    skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_runtime_start(runtime), "start");
     const uint64_t elapsed = run_root(runtime, &ping_type, NULL);
-    return finish(runtime, (double)elapsed / (2 * MILLION));
+    return bench_finish(runtime, (double)elapsed / (2 * MILLION));
 }
 
 /* ---- yield: a command that its handler completes at once ---- */
@@ -233,12 +188,12 @@ static const skua_process_type yielder_type = {
 
 static struct measurement yield(uint32_t workers)
 {
-    skua_runtime *runtime = start(workers);
+    skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_command_register(runtime, 7, &(skua_handler){.name = "echo", .run = echo}),
               "register");
     expect_ok(skua_runtime_start(runtime), "start");
     const uint64_t elapsed = run_root(runtime, &yielder_type, NULL);
-    return finish(runtime, (double)elapsed / MILLION);
+    return bench_finish(runtime, (double)elapsed / MILLION);
 }
 
 /* ---- idle processes: what they cost in memory and in wake-ups ---- */
@@ -261,20 +216,6 @@ static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type idler_type = {
     .name = "idler", .state_size = sizeof(struct idler), .step = idler_step};
 
-static uint64_t resident_bytes(void)
-{
-    unsigned long size = 0;
-    unsigned long resident = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file != NULL) {
-        if (fscanf(file, "%lu %lu", &size, &resident) != 2) {
-            resident = 0;
-        }
-        fclose(file);
-    }
-    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* Starts idle processes and waits until each has had its first step and all workers sleep. */
 static void start_idlers(skua_runtime *runtime, uint32_t count)
 {
@@ -284,7 +225,7 @@ static void start_idlers(skua_runtime *runtime, uint32_t count)
     skua_stats stats;
     uint64_t parks = 0;
     do {
-        sleep_ns(10000000);
+        bench_sleep(10000000);
         (void)skua_stats_read(runtime, &stats, NULL, 0);
         if (stats.steps == count && stats.parks == parks) {
             break;
@@ -295,48 +236,21 @@ static void start_idlers(skua_runtime *runtime, uint32_t count)
 
 static struct measurement idle_memory(uint32_t workers)
 {
-    skua_runtime *runtime = start(workers);
+    skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_runtime_start(runtime), "start");
-    const uint64_t before = resident_bytes();
+    const uint64_t before = bench_resident_bytes();
     start_idlers(runtime, MILLION);
-    return finish(runtime, (double)(resident_bytes() - before) / MILLION);
-}
-
-/* Context switches of all threads but the calling one. */
-static uint64_t context_switches(void)
-{
-    uint64_t total = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    for (struct dirent *task; tasks != NULL && (task = readdir(tasks)) != NULL;) {
-        char path[300];
-        char line[200];
-        if (task->d_name[0] == '.' || strtol(task->d_name, NULL, 10) == getpid()) {
-            continue;
-        }
-        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
-        FILE *status = fopen(path, "re");
-        while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-            const char *count = strstr(line, "ctxt_switches:");
-            total += count != NULL ? strtoull(count + strlen("ctxt_switches:"), NULL, 10) : 0;
-        }
-        if (status != NULL) {
-            fclose(status);
-        }
-    }
-    if (tasks != NULL) {
-        closedir(tasks);
-    }
-    return total;
+    return bench_finish(runtime, (double)(bench_resident_bytes() - before) / MILLION);
 }
 
 static struct measurement idle_cpu(uint32_t workers)
 {
-    skua_runtime *runtime = start(workers);
+    skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_runtime_start(runtime), "start");
     start_idlers(runtime, 10000);
-    const uint64_t before = context_switches();
-    sleep_ns(5000000000);
-    return finish(runtime, (double)(context_switches() - before));
+    const uint64_t before = bench_context_switches();
+    bench_sleep(5000000000);
+    return bench_finish(runtime, (double)(bench_context_switches() - before));
 }
 
 const struct workload workloads[] = {
@@ -349,5 +263,15 @@ const struct workload workloads[] = {
     {"idle-memory", "bytes per process", "a million idle processes with 64 bytes of state",
      idle_memory},
     {"idle-cpu", "wake-ups in 5 s", "10,000 idle processes", idle_cpu},
+    {"timers", "s for all", "a million processes asleep for 0-1000 ms, from start to end",
+     bench_timers},
+    {"wake", "x a bare futex", "a message from outside to a sleeping runtime, one per ms",
+     bench_wake},
+    {"stuck", "ms, the slowest", "all workers stuck: a message, a timer, a descriptor",
+     bench_stuck},
+    {"idle-sources", "wake-ups in 5 s", "10,000 timers an hour away, 1,000 descriptors",
+     bench_idle_sources},
+    {"after-burst", "MiB above start", "memory after a million processes have ended",
+     bench_after_burst},
     {0},
 };

@@ -23,7 +23,11 @@ typedef struct skua_command {
     skua_runtime *runtime;
     skua_completion completion;
     skua_payload input; /* take it out to keep it; what is left is dropped after the handler */
+    uint64_t deadline;  /* when the yield times out, or SKUA_FOREVER; only for information */
 } skua_command;
+
+/* Ids from here on are Skua's own: timers, descriptors, blocking calls. */
+#define SKUA_COMMAND_RESERVED UINT32_C(0xffff0000)
 
 /* What a handler returns when it will complete the command later. */
 #define SKUA_PENDING 1
@@ -44,8 +48,8 @@ typedef struct skua_handler {
 /* Registers the handler of a command. Ids 0 to 255 are the fastest to find.
  * Borrows: handler; keeps its name and arg until the runtime is destroyed.
  * Threads: one at a time, before start.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (null runtime, handler or run); SKUA_E_COMMAND_EXISTS;
- *          SKUA_E_FROZEN; SKUA_E_NO_MEMORY. */
+ * Returns: 0; SKUA_E_INVALID (null runtime, handler or run, or a reserved id);
+ *          SKUA_E_COMMAND_EXISTS; SKUA_E_FROZEN; SKUA_E_NO_MEMORY. */
 SKUA_API SKUA_NODISCARD int skua_command_register(skua_runtime *runtime, uint32_t id,
                                                   const skua_handler *handler);
 

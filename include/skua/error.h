@@ -23,13 +23,21 @@
     X(NOT_STARTED, -5012, "the runtime has not been started")                                      \
     X(STARTED, -5013, "the runtime has already been started")                                      \
     X(STOPPED, -5014, "the runtime is stopping or has stopped")                                    \
-    X(INSIDE_STEP, -5015, "this call would wait for the worker that it is made on")                \
+    X(INSIDE_STEP, -5015, "this call would wait for the thread that it is made on")                \
     X(TIMEOUT, -5016, "the time allowed has passed")                                               \
     X(TERMINATED, -5017, "the process was ended from outside")                                     \
     X(LATE, -5018, "the call was already completed or its process has ended")                      \
     X(THREAD, -5019, "the system refused to create a thread")                                      \
     X(STUCK, -5020, "a step or handler did not return, so its worker thread still runs")           \
-    X(BUSY, -5021, "the runtime still has running threads; stop it first")
+    X(BUSY, -5021, "the runtime still has running threads; stop it first")                         \
+    X(CANCELLED, -5022, "the yield was cancelled by its own process")                              \
+    X(DURATION, -5023, "the duration is negative or too long, or a period is zero")                \
+    X(DESCRIPTOR, -5024, "the descriptor is not open, or of a kind that cannot be waited for")     \
+    X(CLOSED, -5025, "the descriptor was closed while it was waited for")                          \
+    X(POLLER, -5026, "the system refused what waiting for descriptors needs")                      \
+    X(UNKNOWN_POOL, -5027, "the runtime has no blocking pool of this name")                        \
+    X(POOL_EXISTS, -5028, "the runtime already has a blocking pool of this name")                  \
+    X(POOL_FULL, -5029, "all threads of the blocking pool are busy and its queue is full")
 
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
 enum { SKUA_ERROR_MAP(SKUA_ERROR_ENUM) };

@@ -20,6 +20,7 @@ enum skua_event_type {
     SKUA_EVENT_MESSAGE = 1,    /* sent by `from`, with `payload` */
     SKUA_EVENT_COMPLETION = 2, /* the yield with `tag` ended: `error`, or 0 and `payload` */
     SKUA_EVENT_CANCEL = 3,     /* please finish: `error` is the reason */
+    SKUA_EVENT_TICK = 4,       /* the ticker with `tag` has ticked, see skua/clock.h */
 };
 
 typedef struct skua_event {
@@ -94,6 +95,22 @@ SKUA_API void skua_step_done(skua_step *out, skua_payload result);
  *          SKUA_E_UNKNOWN_COMMAND. */
 SKUA_API int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload);
 
+/* Gives the yield that this step made last a deadline, an instant of skua_context_now's clock (see
+ * skua_context_deadline). If it passes before the command has ended, the completion comes with
+ * SKUA_E_TIMEOUT and what the command brings later is dropped. A deadline that has passed when the
+ * step returns ends the yield at once; its handler is not called. SKUA_FOREVER takes it away again.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (no yield in this step). */
+SKUA_API int skua_step_deadline(skua_step *out, uint64_t deadline_ns);
+
+/* Takes back all open yields with this tag, those of this step before the call included: each that
+ * has not ended yet ends with SKUA_E_CANCELLED, so every yield still has exactly one completion. A
+ * command that is being carried out is not interrupted, its result is dropped. The time it takes
+ * grows with the number of the process's open yields.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0 (whether or not there was such a yield); SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
+SKUA_API SKUA_NODISCARD int skua_step_cancel(skua_step *out, uint64_t tag);
+
 /* ---- what a process may do in init and step: direct calls, on its own thread ---- */
 
 /* The process that runs. */
@@ -164,8 +181,6 @@ typedef struct skua_exit {
     skua_payload result;
 } skua_exit;
 
-#define SKUA_FOREVER UINT64_MAX
-
 /* Waits until a process has ended and its close has returned. A process that ended before the call
  * is SKUA_E_NO_PROCESS: to start one and wait for it without that race use skua_process_run.
  * Gives:   *exit (may be null); drop its result. If several threads wait for one process, a result
@@ -185,10 +200,10 @@ SKUA_API SKUA_NODISCARD int skua_process_run(skua_runtime *runtime, const skua_p
                                              size_t input_count, skua_exit *exit);
 
 enum skua_process_state {
-    SKUA_PROCESS_READY = 0,   /* queued to run */
-    SKUA_PROCESS_RUNNING = 1, /* a worker runs its step */
-    SKUA_PROCESS_BLOCKED = 2, /* waits for its yields */
-    SKUA_PROCESS_IDLE = 3,    /* waits for any event */
+    SKUA_PROCESS_READY = 1,   /* queued to run */
+    SKUA_PROCESS_RUNNING = 2, /* a worker runs its step */
+    SKUA_PROCESS_BLOCKED = 3, /* waits for its yields */
+    SKUA_PROCESS_IDLE = 4,    /* waits for any event */
 };
 
 typedef struct skua_process_info {

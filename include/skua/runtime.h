@@ -12,6 +12,19 @@ SKUA_BEGIN_DECLS
 #define SKUA_WORKERS_MAX   256
 #define SKUA_PROCESSES_MAX (((uint32_t)1 << 26) - 1)
 
+#define SKUA_SPARES_MAX 64
+
+/* A step that runs too long, as skua_runtime_config.on_stall is told of it. */
+typedef struct skua_stall {
+    skua_pid pid;
+    const char *type_name; /* "?" if the process has ended and only on_exit still runs */
+    uint64_t elapsed_ns;   /* how long the step has been seen running; it began a little earlier */
+    uint32_t worker;       /* its number, as in skua_stats_read */
+    uint32_t frame_count;  /* 0 unless stall_signal is set and the thread answered */
+    void *const *frames;   /* return addresses, innermost first, for backtrace_symbols and the like;
+                             valid during the call */
+} skua_stall;
+
 /* Zero means the default, in every field. */
 typedef struct skua_runtime_config {
     /* Worker threads; default: the CPUs this program may use, by its affinity mask and by the
@@ -41,6 +54,21 @@ typedef struct skua_runtime_config {
      * and destroy. */
     void (*on_survivor)(void *arg, const skua_process_info *info);
     void *on_survivor_arg;
+    /* Worker threads that may be added for those that are stuck in a step or between
+     * skua_blocking_begin and end; default 32, at most SKUA_SPARES_MAX. */
+    uint32_t spare_limit;
+    /* How long a step may run before its worker counts as stuck: all that it holds up is then taken
+     * over by a spare worker. Default 10 ms, at least 1 ms. */
+    uint64_t stall_limit_ns;
+    /* Called once for every step that exceeds the limit, while it still runs.
+     * Threads: one of the runtime's own.      Blocks: must not.
+     * May call skua_ functions other than stop, wait, run and destroy. */
+    void (*on_stall)(void *arg, const skua_stall *stall);
+    void *on_stall_arg;
+    /* A signal number that the runtime may use to ask a stuck thread for its backtrace; default:
+     * none is taken. The signal's handler is replaced from start to stop; the stuck thread's system
+     * call, if it is in one, may return early with EINTR. */
+    int stall_signal;
 } skua_runtime_config;
 
 /* Creates a runtime that has no threads yet.
@@ -60,17 +88,18 @@ SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_
  * workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
  * SIGPROF; threads that a handler starts inherit that.
  * Threads: any.      Blocks: briefly.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD (nothing started, may
- *          be tried again). */
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD or SKUA_E_POLLER
+ *          (nothing started, may be tried again). */
 SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
 /* Stops the runtime. New processes are refused from now on; every process gets one cancel event
  * (with SKUA_E_STOPPED as reason) and up to `timeout_ns` to finish; the others are reported to
- * on_survivor and ended. A step that does not return cannot be ended: when one is running and
- * nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the workers as they are;
- * call stop again to go on waiting. A runtime that has stopped cannot be started again; stopping it
- * again returns 0. A second stop at the same time first waits for the other to return.
- * Threads: any but a worker's.      Blocks: yes, up to the timeout and what closing takes.
+ * on_survivor and ended. A step that does not return cannot be ended, nor can a function on a
+ * blocking pool: when one is running and nothing has ended for 50 ms the call returns SKUA_E_STUCK
+ * and leaves the threads as they are; call stop again to go on waiting. A runtime that has stopped
+ * cannot be started again; stopping it again returns 0. A second stop at the same time first waits
+ * for the other to return.
+ * Threads: any but the runtime's own.      Blocks: yes, up to the timeout and what closing takes.
  * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
  *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
@@ -78,7 +107,7 @@ SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 /* Releases a runtime that was never started or has stopped. Other threads may still be on their way
  * out of a call (send, complete, cancel, terminate, submit, wait, run): it waits for them. None may
  * begin one any more. Null is ignored.
- * Threads: any but a worker's.      Blocks: until such calls have returned.
+ * Threads: any but the runtime's own.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);
 

@@ -3,9 +3,12 @@
 #ifndef SKUA_SKUA_H
 #define SKUA_SKUA_H
 
+#include <skua/blocking.h>
+#include <skua/clock.h>
 #include <skua/command.h>
 #include <skua/error.h>
 #include <skua/message.h>
+#include <skua/net.h>
 #include <skua/payload.h>
 #include <skua/process.h>
 #include <skua/runtime.h>

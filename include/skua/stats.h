@@ -25,7 +25,13 @@ SKUA_BEGIN_DECLS
     X(parks)            /* times the worker went to sleep */                                       \
     X(wakes)            /* times it woke a sleeping worker */                                      \
     X(searching_ns)     /* time spent looking for work */                                          \
-    X(late_completions) /* completions that came too late or twice */
+    X(late_completions) /* completions that came too late or twice */                              \
+    X(timers)           /* timers, ticks and deadlines that fired */                               \
+    X(polls)            /* looks at the descriptors that are waited for */                         \
+    X(ready)            /* waits for a descriptor that ended because it was ready */               \
+    X(stalls)           /* steps found to run longer than the limit */                             \
+    X(spares)           /* times a spare worker stepped in for a stuck or blocked one */           \
+    X(trimmed_bytes)    /* memory given back after a burst */
 
 #define SKUA_STATS_FIELD(name) uint64_t name;
 typedef struct skua_stats {
@@ -36,9 +42,10 @@ typedef struct skua_stats {
 
 /* Reads the statistics. Safe while everything runs; counters read one after the other need not
  * belong to the same instant.
- * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1].
+ * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1], with the
+ *          spare workers that have been started so far behind the others.
  * Threads: any.      Blocks: never.
- * Returns: the number of workers; SKUA_E_INVALID. */
+ * Returns: the number of workers, spare ones included; SKUA_E_INVALID. */
 SKUA_API int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
                              size_t capacity);
 

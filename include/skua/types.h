@@ -35,6 +35,12 @@ static inline bool skua_pid_is_none(skua_pid pid)
     return pid.bits == 0;
 }
 
+/* Time is counted in nanoseconds, as uint64_t. A deadline of SKUA_FOREVER never comes. */
+#define SKUA_FOREVER     UINT64_MAX
+#define SKUA_MICROSECOND UINT64_C(1000)
+#define SKUA_MILLISECOND UINT64_C(1000000)
+#define SKUA_SECOND      UINT64_C(1000000000)
+
 /* The memory hook of a runtime: allocates (`pointer` null, `old_size` 0), frees (`new_size` 0,
  * result ignored) or resizes. `alignment` is a power of two, the same for one block throughout.
  * Returns null when there is no memory; then `pointer` is still valid.

@@ -5,7 +5,7 @@
 #include "base/assert.h"
 #include "base/futex.h"
 
-enum { TOKEN_NONE = 0, TOKEN_GIVEN = 1, TOKEN_AWAITED = 2 };
+enum { TOKEN_NONE = 0, TOKEN_GIVEN = 1, TOKEN_AWAITED = 2, TOKEN_POLLING = 3 };
 
 static uint64_t bit_of(uint32_t worker)
 {
@@ -22,35 +22,52 @@ static uint32_t group_count(const struct parking *parking)
     return (parking->worker_count + PARKING_GROUP_BITS - 1) / PARKING_GROUP_BITS;
 }
 
-void parking_init(struct parking *parking, uint32_t worker_count)
+void parking_init(struct parking *parking, uint32_t worker_count, uint32_t usual_count)
 {
-    SKUA_ASSERT(worker_count <= PARKING_WORKERS_MAX);
+    SKUA_ASSERT(usual_count <= worker_count && worker_count <= PARKING_WORKERS_MAX);
     store_relaxed(&parking->searching, 0); /* not shared yet */
     for (uint32_t group = 0; group < PARKING_GROUPS; group++) {
         store_relaxed(&parking->sleepers[group], 0); /* not shared yet */
     }
     parking->worker_count = worker_count;
+    parking->usual_count = usual_count;
 }
 
-int parking_claim_any(struct parking *parking)
+/* Claims the first sleeper of a group that is not in `except`. */
+static int claim_in_group(struct parking *parking, uint32_t group, uint64_t except)
 {
-    if (load_seq_cst(&parking->searching) != 0) { /* P2 */
-        return PARKING_NOBODY;
-    }
-    for (uint32_t group = 0; group < group_count(parking); group++) {
-        uint64_t sleepers = load_seq_cst(&parking->sleepers[group]);
-        while (sleepers != 0) {
-            const uint64_t bit = sleepers & (~sleepers + 1);
-            if (cas_seq_cst(&parking->sleepers[group], &sleepers, sleepers & ~bit)) { /* P3 */
-                (void)fetch_add_seq_cst(&parking->searching, 1);                      /* P4 */
-                return (int)(group * PARKING_GROUP_BITS) + __builtin_ctzll(bit);
-            }
+    uint64_t sleepers = load_seq_cst(&parking->sleepers[group]);
+    while ((sleepers & ~except) != 0) {
+        const uint64_t bit = UINT64_C(1) << __builtin_ctzll(sleepers & ~except);
+        if (cas_seq_cst(&parking->sleepers[group], &sleepers, sleepers & ~bit)) { /* P3 */
+            (void)fetch_add_seq_cst(&parking->searching, 1);                      /* P4 */
+            return (int)(group * PARKING_GROUP_BITS) + __builtin_ctzll(bit);
         }
     }
     return PARKING_NOBODY;
 }
 
-static uint32_t asleep(struct parking *parking)
+int parking_claim_any(struct parking *parking, int last_choice)
+{
+    if (load_seq_cst(&parking->searching) != 0) { /* P2 */
+        return PARKING_NOBODY;
+    }
+    for (uint32_t group = 0; group < group_count(parking); group++) {
+        const bool is_here =
+            last_choice >= 0 && (uint32_t)last_choice / PARKING_GROUP_BITS == group;
+        const uint64_t except = is_here ? bit_of((uint32_t)last_choice) : 0;
+        const int claimed = claim_in_group(parking, group, except);
+        if (claimed != PARKING_NOBODY) {
+            return claimed;
+        }
+    }
+    if (last_choice >= 0 && parking_claim_worker(parking, (uint32_t)last_choice)) {
+        return last_choice;
+    }
+    return PARKING_NOBODY;
+}
+
+uint32_t parking_asleep(struct parking *parking)
 {
     uint32_t count = 0;
     for (uint32_t group = 0; group < group_count(parking); group++) {
@@ -63,7 +80,7 @@ bool parking_start_search(struct parking *parking)
 {
     /* A limit that concurrent searchers may overshoot; it saves CPU, nothing depends on it. */
     const uint32_t searching = load_seq_cst(&parking->searching);
-    if (searching > 0 && 2 * searching >= parking->worker_count - asleep(parking)) {
+    if (searching > 0 && 2 * searching + parking_asleep(parking) >= parking->usual_count) {
         return false;
     }
     (void)fetch_add_seq_cst(&parking->searching, 1);
@@ -118,11 +135,29 @@ void park_token_take(struct park_token *token)
     SKUA_ASSERT(given == TOKEN_GIVEN);                                 /* INV-8 */
 }
 
-void park_token_give(struct park_token *token)
+bool park_token_give(struct park_token *token)
 {
     const uint32_t before = exchange_acq_rel(&token->word, TOKEN_GIVEN); /* MO-token */
     SKUA_ASSERT(before != TOKEN_GIVEN);                                  /* INV-8 */
     if (before == TOKEN_AWAITED) {
         futex_wake_one(&token->word);
     }
+    return before == TOKEN_POLLING;
+}
+
+bool park_token_start_polling(struct park_token *token)
+{
+    uint32_t seen = TOKEN_NONE;
+    return cas_acq_rel_relaxed(&token->word, &seen, TOKEN_POLLING); /* MO-token */
+}
+
+bool park_token_end_polling(struct park_token *token)
+{
+    uint32_t seen = TOKEN_POLLING;
+    return cas_acq_rel_relaxed(&token->word, &seen, TOKEN_NONE); /* MO-token */
+}
+
+bool park_token_is_given(struct park_token *token)
+{
+    return load_acquire(&token->word) == TOKEN_GIVEN; /* MO-token */
 }

@@ -33,7 +33,7 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-#define PARKING_WORKERS_MAX 256
+#define PARKING_WORKERS_MAX 320
 #define PARKING_GROUP_BITS  64
 #define PARKING_GROUPS      (PARKING_WORKERS_MAX / PARKING_GROUP_BITS)
 
@@ -43,13 +43,16 @@
 struct parking {
     CACHE_ALIGNED atomic_u32 searching;
     CACHE_ALIGNED atomic_u64 sleepers[PARKING_GROUPS];
-    uint32_t worker_count;
+    uint32_t worker_count; /* that can have a bit */
+    uint32_t usual_count;  /* that are awake when all are busy */
 };
 
-void parking_init(struct parking *parking, uint32_t worker_count);
+/* Workers from `usual_count` on are spare ones. */
+void parking_init(struct parking *parking, uint32_t worker_count, uint32_t usual_count);
 
-/* P2 to P4. Returns the worker to hand the token to, or PARKING_NOBODY. */
-NODISCARD int parking_claim_any(struct parking *parking);
+/* P2 to P4. Returns the worker to hand the token to, or PARKING_NOBODY. Of several it takes the
+ * first, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
+NODISCARD int parking_claim_any(struct parking *parking, int last_choice);
 
 /* P3 and P4 for one worker, whether or not anybody searches; false if it does not sleep. */
 NODISCARD bool parking_claim_worker(struct parking *parking, uint32_t worker);
@@ -68,7 +71,11 @@ void parking_announce(struct parking *parking, uint32_t worker, bool searching);
  * claimed meanwhile and must take its token first, which makes it a searcher as well. */
 NODISCARD bool parking_retract(struct parking *parking, uint32_t worker);
 
-/* A worker's token: 0 none, 1 given, 2 its worker sleeps for it. At most one is under way. */
+/* How many workers have their bit set. */
+uint32_t parking_asleep(struct parking *parking);
+
+/* A worker's token: none, given, or awaited: on a futex, or in the poller, which the giver must
+ * then interrupt. At most one is under way. */
 struct park_token {
     CACHE_ALIGNED atomic_u32 word;
 };
@@ -76,7 +83,17 @@ struct park_token {
 /* Sleeps until the token has been given, and takes it. */
 void park_token_take(struct park_token *token);
 
-/* Gives the token. Only after claiming its worker. */
-void park_token_give(struct park_token *token);
+/* Gives the token. Only after claiming its worker. Returns true if the caller must interrupt the
+ * poller, in which the worker waits for it. */
+NODISCARD bool park_token_give(struct park_token *token);
+
+/* Says that the worker waits in the poller from now on; false if the token has been given. */
+NODISCARD bool park_token_start_polling(struct park_token *token);
+
+/* Says that it does not any more; false if the token has been given meanwhile. */
+NODISCARD bool park_token_end_polling(struct park_token *token);
+
+/* Whether the token has been given. */
+bool park_token_is_given(struct park_token *token);
 
 #endif

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "dispatch/call.h"
 
+static void set_previous(struct event_node *node, uint32_t previous)
+{
+    node->as.call.previous = (node->as.call.previous & CALL_ENDS) | previous;
+}
+
 void call_link(struct object_pool *events, struct process *process, uint32_t index)
 {
     struct event_node *node = event_at(events, index);
     node->as.call.next = process->calls;
     if (process->calls != OBJECT_NONE) {
-        event_at(events, process->calls)->as.call.previous = index;
+        set_previous(event_at(events, process->calls), index);
     }
     process->calls = index;
 }
@@ -14,7 +19,7 @@ void call_link(struct object_pool *events, struct process *process, uint32_t ind
 void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
                  uint32_t index)
 {
-    const uint32_t previous = node->as.call.previous;
+    const uint32_t previous = node->as.call.previous & ~CALL_ENDS;
     const uint32_t next = node->as.call.next;
     if (previous != OBJECT_NONE) {
         event_at(events, previous)->as.call.next = next;
@@ -22,12 +27,13 @@ void call_unlink(struct object_pool *events, struct process *process, struct eve
         process->calls = next;
     }
     if (next != OBJECT_NONE) {
-        event_at(events, next)->as.call.previous = previous;
+        set_previous(event_at(events, next), previous);
     }
     node->as.event.from = (skua_pid){0}; /* the links lay there */
 }
 
-void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struct process *process)
+void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
+                     struct pool_cache *cache, struct process *process)
 {
     uint32_t index = process->calls;
     while (index != OBJECT_NONE) {
@@ -37,6 +43,7 @@ void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struc
         const uint32_t next = node->as.call.next;
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim(node, guard)) {
+            call_disarm(deadlines, node, index);
             object_pool_give(events, cache, index);
         }
         index = next;

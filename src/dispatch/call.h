@@ -11,7 +11,10 @@
  *  - the worker, when the handler returned the result at once,
  *  - a thread that calls skua_command_complete: it turns the node into a completion event and
  *    pushes it to the process,
+ *  - whoever finds that its deadline has passed (dispatch/deadlines.h),
+ *  - the worker, when the process cancels it: the completion then says so,
  *  - the worker that ends the process: it gives the node back, and all later completions are late.
+ * A ticker is a call that opens again each time its tick is delivered, with the next serial.
  *
  * A process lists its open calls. Only its worker touches the list: it adds after the handler said
  * "pending" and removes when it delivers the completion.
@@ -22,22 +25,33 @@
 
 #include <skua/command.h>
 
+#include "dispatch/deadlines.h"
 #include "process/event.h"
 #include "process/process.h"
 
 #define CALL_OPEN       UINT32_C(1)
 #define CALL_SERIAL_ONE UINT32_C(2)
 
-/* Opens a call on a node whose tag is set; `owner` is the process. */
-static inline skua_completion call_open(struct event_node *node, uint32_t index, skua_pid owner)
+/* In `previous`: a ticker whose tick is on its way has been cancelled; it is not opened again. */
+#define CALL_ENDS (UINT32_C(1) << 31)
+
+_Static_assert(EVENT_NODES_MAX <= CALL_ENDS, "no index has that bit");
+
+/* Opens a call on a node whose tag is set, again if it is a ticker's; `owner` is the process. */
+static inline skua_completion call_reopen(struct event_node *node, uint32_t index, skua_pid owner)
 {
     const uint32_t guard = (load_relaxed(&node->guard) + CALL_SERIAL_ONE) | CALL_OPEN;
-    node->as.call.type = SKUA_EVENT_COMPLETION;
-    node->as.call.previous = OBJECT_NONE;
-    node->as.call.next = OBJECT_NONE;
+    node->as.call.wheel = 0;
     node->as.call.owner = owner;
     store_release(&node->guard, guard); /* MO-guard */
     return (skua_completion){.process = owner, .call = (uint64_t)index << 32 | guard};
+}
+
+static inline skua_completion call_open(struct event_node *node, uint32_t index, skua_pid owner)
+{
+    node->as.call.previous = OBJECT_NONE;
+    node->as.call.next = OBJECT_NONE;
+    return call_reopen(node, index, owner);
 }
 
 /* Tries to win the call; false if somebody else has. */
@@ -60,9 +74,18 @@ static inline uint32_t call_guard(skua_completion completion)
     return (uint32_t)completion.call;
 }
 
-/* Turns a call that was won into its completion event. */
+/* The winner's first act: the call has no deadline any more. */
+static inline void call_disarm(struct deadlines *deadlines, struct event_node *node, uint32_t index)
+{
+    if (UNLIKELY(node->as.call.wheel != 0)) {
+        deadlines_disarm(deadlines, index);
+    }
+}
+
+/* Turns a call that was won, and is in no wheel, into its completion event. */
 static inline void call_complete(struct event_node *node, int error, const skua_payload *result)
 {
+    node->as.event.type = SKUA_EVENT_COMPLETION;
     node->as.event.error = error;
     node->as.event.payload = *result;
 }
@@ -77,6 +100,7 @@ void call_unlink(struct object_pool *events, struct process *process, struct eve
 /* Takes back all calls of a process that ends but is still Running, giving the nodes to `cache`.
  * Those that a completer has just won stay its own: it will find the process closed, not before
  * this has returned, and give the node back itself. */
-void call_revoke_all(struct object_pool *events, struct pool_cache *cache, struct process *process);
+void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
+                     struct pool_cache *cache, struct process *process);
 
 #endif

@@ -11,21 +11,29 @@
 
 #include "base/assert.h"
 #include "concurrent/object_pool.h"
+#include "concurrent/wheel.h"
 
 /* Nodes at most; 16 GiB of them. */
 #define EVENT_NODES_MAX ((uint32_t)1 << 28)
 
-/* An open call: begins as skua_event does, because its completion turns it into one. */
+/* An open call, laid over the event that its completion makes of it. What overlays `type` and
+ * `payload` is written before the call opens, and by the wheel under its lock; it is gone once the
+ * call is completed. */
 struct open_call {
-    uint32_t type;
-    int32_t error;
+    uint32_t wheel; /* 1 + the worker whose wheel it was armed in (dispatch/deadlines.h), or 0 */
+    int32_t error;  /* with which it ends when its time has come */
     uint64_t tag;
     /* The calls of one process are a list; only the worker that runs it uses these. They overlay
-     * `from` and survive the completion. */
+     * `from` and survive the completion. `previous` also has CALL_ENDS (dispatch/call.h). */
     uint32_t previous;
     uint32_t next;
-    skua_pid owner; /* overlays the payload: written before the call opens, read by its completer */
+    skua_pid owner;
+    struct wheel_link timer;
+    uint64_t period; /* of a ticker; otherwise 0 if it was armed */
 };
+
+/* What a tick leaves of its ticker in payload.as.words: two for the process, one to go on. */
+enum { TICK_COUNT, TICK_TIME, TICK_PERIOD };
 
 struct event_node {
     uint32_t next;    /* in a mailbox or backlog */
@@ -38,10 +46,14 @@ struct event_node {
 };
 
 _Static_assert(sizeof(struct event_node) == CACHE_LINE, "an event is one cache line");
-_Static_assert(offsetof(struct open_call, type) == offsetof(skua_event, type), "same head");
+_Static_assert(sizeof(struct open_call) == sizeof(skua_event), "it fills the node");
+_Static_assert(offsetof(struct open_call, error) == offsetof(skua_event, error), "same head");
 _Static_assert(offsetof(struct open_call, tag) == offsetof(skua_event, tag), "same head");
 _Static_assert(offsetof(struct open_call, previous) == offsetof(skua_event, from), "same head");
 _Static_assert(offsetof(struct open_call, owner) == offsetof(skua_event, payload), "then payload");
+_Static_assert(offsetof(struct open_call, period) ==
+                   offsetof(skua_event, payload.as.words[TICK_PERIOD]),
+               "a tick leaves the period where it was");
 
 NODISCARD bool event_pool_init(struct object_pool *pool, const struct allocator *allocator,
                                uint32_t cache_count);

@@ -37,13 +37,13 @@
 #include "process/process.h"
 
 enum process_state {
+    STATE_FREE = 0, /* so is a record whose memory was given back (object_pool.h) */
     STATE_READY = SKUA_PROCESS_READY,
     STATE_RUNNING = SKUA_PROCESS_RUNNING,
     STATE_BLOCKED = SKUA_PROCESS_BLOCKED,
     STATE_IDLE = SKUA_PROCESS_IDLE,
     STATE_INIT,
     STATE_COMPLETE,
-    STATE_FREE,
     STATE_RETIRED, /* Free for ever: its generations are used up */
 };
 
@@ -78,7 +78,7 @@ static inline uint32_t state_tag(uint32_t generation, enum process_state state)
 
 static inline bool state_is_live(uint32_t tag)
 {
-    return state_of(tag) <= STATE_IDLE;
+    return state_of(tag) >= STATE_READY && state_of(tag) <= STATE_IDLE;
 }
 
 static inline bool state_is_waiting(uint32_t tag)

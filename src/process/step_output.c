@@ -38,8 +38,34 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
         return SKUA_E_NO_MEMORY;
     }
     event_at(out->events, index)->as.call.tag = tag;
+    out->yields[out->yield_count++] = (struct yield){
+        .command = command, .node = index, .deadline = SKUA_FOREVER, .payload = *payload};
+    return 0;
+}
+
+int skua_step_deadline(skua_step *out, uint64_t deadline_ns)
+{
+    if (out == NULL || !out->open || out->yield_count == 0) {
+        return SKUA_E_INVALID;
+    }
+    struct yield *last = &out->yields[out->yield_count - 1];
+    if (last->node == OBJECT_NONE) {
+        return SKUA_E_INVALID;
+    }
+    last->deadline = deadline_ns;
+    return 0;
+}
+
+int skua_step_cancel(skua_step *out, uint64_t tag)
+{
+    if (out == NULL || !out->open) {
+        return SKUA_E_INVALID;
+    }
+    if (!make_room(out)) {
+        return SKUA_E_NO_MEMORY;
+    }
     out->yields[out->yield_count++] =
-        (struct yield){.command = command, .node = index, .payload = *payload};
+        (struct yield){.node = OBJECT_NONE, .cancels = tag, .payload = skua_payload_empty(0)};
     return 0;
 }
 
@@ -94,7 +120,9 @@ void step_output_discard(skua_step *out)
 {
     for (uint32_t i = 0; i < out->yield_count; i++) {
         skua_payload_drop(&out->yields[i].payload);
-        object_pool_give(out->events, out->event_cache, out->yields[i].node);
+        if (out->yields[i].node != OBJECT_NONE) {
+            object_pool_give(out->events, out->event_cache, out->yields[i].node);
+        }
     }
     if (out->status == STEP_DONE) {
         skua_payload_drop(&out->result);

@@ -14,7 +14,11 @@ enum step_status { STEP_DEFAULT, STEP_CONTINUE, STEP_IDLE, STEP_WAIT, STEP_DONE 
  * that nothing can fail after the yield was accepted. */
 struct yield {
     uint32_t command;
-    uint32_t node;
+    uint32_t node; /* OBJECT_NONE: this is no yield, but takes back those tagged `cancels` */
+    union {
+        uint64_t deadline;
+        uint64_t cancels;
+    };
     skua_payload payload;
 };
 

@@ -10,7 +10,7 @@
 
 int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler *handler)
 {
-    if (runtime == NULL || handler == NULL || handler->run == NULL) {
+    if (runtime == NULL || handler == NULL || handler->run == NULL || id >= SKUA_COMMAND_RESERVED) {
         return SKUA_E_INVALID;
     }
     if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {

@@ -2,7 +2,6 @@
 /* The functions of skua/process.h that a process calls in init and step. */
 #include <stdalign.h>
 
-#include "base/monotonic.h"
 #include "base/random.h"
 #include "process/payload.h"
 #include "runtime/runtime.h"
@@ -25,7 +24,7 @@ uint64_t skua_context_now(skua_context *ctx)
         return 0;
     }
     if (ctx->now == 0) {
-        ctx->now = monotonic_ns(); /* most steps never ask, and it takes 20 ns */
+        ctx->now = time_now(ctx->sched->time); /* most steps never ask, and it takes 20 ns */
     }
     return ctx->now;
 }

@@ -3,10 +3,15 @@
 #include <sched.h>
 #include <skua/stats.h>
 
+#include "base/monotonic.h"
+#include "base/mutex.h"
+#include "clock/clock.h"
 #include "runtime/runtime.h"
 #include "runtime/visit.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
+
+#define BLOCKING_GRACE_NS UINT64_C(25000000)
 
 /* Marks the PIDs of a runtime. The only state outside a runtime: it is what tells runtimes apart.
  * */
@@ -16,7 +21,47 @@ static uint32_t next_runtime_id(void)
     return fetch_add_relaxed(&count, 1) % PID_RUNTIME_MAX + 1; /* counter */
 }
 
-int skua_runtime_create(skua_runtime **runtime, const skua_runtime_config *config)
+static int register_commands(skua_runtime *runtime)
+{
+    int error = clock_register(&runtime->registry, &runtime->sched);
+    if (error == 0) {
+        error = net_register(&runtime->net, &runtime->registry);
+    }
+    return error == 0 ? blocking_register(&runtime->blocking, &runtime->registry) : error;
+}
+
+static void deinit(skua_runtime *runtime)
+{
+    blocking_deinit(&runtime->blocking);
+    net_deinit(&runtime->net);
+    registry_deinit(&runtime->registry);
+    scheduler_deinit(&runtime->sched);
+}
+
+static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
+                struct poller *poller)
+{
+    struct scheduler *sched = &runtime->sched;
+    sched->runtime = runtime;
+    clock_init_monotonic(&runtime->time);
+    int error = scheduler_init(sched, config, next_runtime_id(), &runtime->registry,
+                               time != NULL ? time : &runtime->time,
+                               poller != NULL ? poller : &runtime->net.poller);
+    if (error != 0) {
+        return error;
+    }
+    registry_init(&runtime->registry, &sched->allocator);
+    net_init(&runtime->net, sched);
+    blocking_init(&runtime->blocking, sched);
+    error = register_commands(runtime);
+    if (error != 0) {
+        deinit(runtime);
+    }
+    return error;
+}
+
+int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
+                   struct time_source *time, struct poller *poller)
 {
     skua_runtime_config resolved;
     if (runtime == NULL || config_resolve(config, &resolved) != 0) {
@@ -27,17 +72,18 @@ int skua_runtime_create(skua_runtime **runtime, const skua_runtime_config *confi
     if (created == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    created->sched.runtime = created;
-    futex_driver_init(&created->driver);
-    const int error = scheduler_init(&created->sched, &resolved, next_runtime_id(),
-                                     &created->registry, &created->driver.driver);
+    const int error = init(created, &resolved, time, poller);
     if (error != 0) {
         alloc_give(&allocator, created, sizeof *created, CACHE_LINE);
         return error;
     }
-    registry_init(&created->registry, &created->sched.allocator);
     *runtime = created;
     return 0;
+}
+
+int skua_runtime_create(skua_runtime **runtime, const skua_runtime_config *config)
+{
+    return runtime_create(runtime, config, NULL, NULL);
 }
 
 int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config)
@@ -54,22 +100,46 @@ int skua_runtime_start(skua_runtime *runtime)
     return runtime != NULL ? shutdown_start(&runtime->sched) : SKUA_E_INVALID;
 }
 
+/* With no process left nobody wants the results any more. A function that has not returned gets
+ * what is left of the time, and at least a moment: threads that are idle need it to end. */
+static bool stop_blocking(skua_runtime *runtime, uint64_t deadline)
+{
+    const uint64_t least = monotonic_ns() + BLOCKING_GRACE_NS;
+    mutex_lock(&runtime->sched.control); /* one at a time, as for the rest of stopping */
+    const bool stopped = blocking_stop(&runtime->blocking, deadline > least ? deadline : least);
+    mutex_unlock(&runtime->sched.control);
+    if (stopped) {
+        store_release(&runtime->blocking_stopped, 1); /* MO-stop */
+    }
+    return stopped;
+}
+
 int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
 {
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    if (worker_here(&runtime->sched) != NULL) {
+    if (worker_is_inside(&runtime->sched)) {
         return SKUA_E_INSIDE_STEP;
     }
-    return shutdown_stop(&runtime->sched, timeout_ns);
+    const uint64_t deadline = monotonic_deadline(timeout_ns);
+    const int result = shutdown_stop(&runtime->sched, timeout_ns);
+    const bool stopped = shutdown_is_complete(&runtime->sched) && result != SKUA_E_NOT_STARTED;
+    return !stopped || stop_blocking(runtime, deadline) ? result : SKUA_E_STUCK;
 }
 
 void visit_wait(skua_runtime *runtime)
 {
-    while (load_seq_cst(&runtime->visitors) > 0) { /* MO-visit */
-        (void)sched_yield();                       /* they are on their way out */
+    while (load_seq_cst(&runtime->sched.visitors) > 0) { /* MO-visit */
+        (void)sched_yield();                             /* they are on their way out */
     }
+}
+
+static bool has_no_threads(skua_runtime *runtime)
+{
+    return shutdown_phase(&runtime->sched) == PHASE_CREATED ||
+           (shutdown_is_complete(&runtime->sched) &&
+            load_acquire(&runtime->blocking_stopped) != 0); /* MO-stop */
 }
 
 int skua_runtime_destroy(skua_runtime *runtime)
@@ -77,13 +147,12 @@ int skua_runtime_destroy(skua_runtime *runtime)
     if (runtime == NULL) {
         return 0;
     }
-    if (worker_here(&runtime->sched) != NULL || !shutdown_is_complete(&runtime->sched)) {
+    if (worker_is_inside(&runtime->sched) || !has_no_threads(runtime)) {
         return SKUA_E_BUSY;
     }
     visit_wait(runtime);
     const struct allocator allocator = runtime->sched.allocator;
-    registry_deinit(&runtime->registry);
-    scheduler_deinit(&runtime->sched);
+    deinit(runtime);
     alloc_give(&allocator, runtime, sizeof *runtime, CACHE_LINE);
     return 0;
 }
@@ -94,11 +163,13 @@ int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *worker
         return SKUA_E_INVALID;
     }
     struct scheduler *sched = &runtime->sched;
-    for (uint32_t i = 0; i < sched->worker_count && i < capacity; i++) {
+    const uint32_t started = scheduler_threads(sched);
+    const uint32_t count = started > sched->worker_count ? started : sched->worker_count;
+    for (uint32_t i = 0; i < count && i < capacity; i++) {
         stats_read(&sched->workers[i].stats, &workers[i]);
     }
     if (total != NULL) {
         stats_read_total(sched, total);
     }
-    return (int)sched->worker_count;
+    return (int)count;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <skua/clock.h>
+
 #include "base/cpu.h"
 #include "runtime/runtime.h"
 
@@ -6,6 +8,9 @@
 #define MAILBOX_LIMIT_DEFAULT ((uint32_t)1 << 20)
 #define PAYLOAD_LIMIT_DEFAULT ((size_t)1 << 30)
 #define SEED_DEFAULT          1
+#define SPARE_LIMIT_DEFAULT   32
+#define STALL_LIMIT_DEFAULT   (10 * SKUA_MILLISECOND)
+#define STALL_LIMIT_MIN       SKUA_MILLISECOND
 
 static uint32_t default_workers(void)
 {
@@ -15,9 +20,11 @@ static uint32_t default_workers(void)
 
 static int check(const skua_runtime_config *config)
 {
-    const bool fits = config->worker_count <= SKUA_WORKERS_MAX &&
-                      config->process_limit <= SKUA_PROCESSES_MAX &&
-                      config->mailbox_limit <= SKUA_MAILBOX_MAX;
+    const bool fits =
+        config->worker_count <= SKUA_WORKERS_MAX && config->process_limit <= SKUA_PROCESSES_MAX &&
+        config->mailbox_limit <= SKUA_MAILBOX_MAX && config->spare_limit <= SKUA_SPARES_MAX &&
+        config->stall_limit_ns >= STALL_LIMIT_MIN && config->stall_limit_ns <= SKUA_DURATION_MAX &&
+        config->stall_signal >= 0;
     return fits ? 0 : SKUA_E_INVALID;
 }
 
@@ -38,6 +45,12 @@ int config_resolve(const skua_runtime_config *config, skua_runtime_config *resol
     }
     if (resolved->seed == 0) {
         resolved->seed = SEED_DEFAULT;
+    }
+    if (resolved->spare_limit == 0) {
+        resolved->spare_limit = SPARE_LIMIT_DEFAULT;
+    }
+    if (resolved->stall_limit_ns == 0) {
+        resolved->stall_limit_ns = STALL_LIMIT_DEFAULT;
     }
     if (resolved->alloc == NULL) {
         resolved->alloc = alloc_default;

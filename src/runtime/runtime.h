@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The composition root: a runtime is a scheduler, its commands, and what its workers sleep on. */
+/* The composition root: a runtime is a scheduler, its commands, its clock, the poller and the pools
+ * for blocking calls. */
 #ifndef SKUA_RUNTIME_RUNTIME_H
 #define SKUA_RUNTIME_RUNTIME_H
 
+#include "blocking/blocking.h"
 #include "dispatch/registry.h"
-#include "sched/idle_driver.h"
+#include "net/net.h"
 #include "sched/scheduler.h"
 
 struct skua_runtime {
     struct scheduler sched;
-    struct futex_driver driver;
     struct registry registry;
-    atomic_u32 visitors; /* see visit.h */
+    struct time_source time;
+    struct net net;
+    struct blocking blocking;
+    atomic_u32 blocking_stopped; /* no thread of a blocking pool is left */
 };
+
+/* api_runtime.c: as skua_runtime_create, with a time source and a poller in place of the system's
+ * where they are not null. They must outlive the runtime. */
+NODISCARD int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
+                             struct time_source *time, struct poller *poller);
 
 /* config.c: checks a configuration (null: all defaults) and fills in the defaults. Returns 0 or
  * SKUA_E_INVALID. */

@@ -13,7 +13,7 @@ static inline struct worker *visit_begin(skua_runtime *runtime)
 {
     struct worker *worker = worker_here(&runtime->sched);
     if (worker == NULL) {
-        (void)fetch_add_seq_cst(&runtime->visitors, 1); /* MO-visit */
+        (void)fetch_add_seq_cst(&runtime->sched.visitors, 1); /* MO-visit */
     }
     return worker;
 }
@@ -22,7 +22,7 @@ static inline struct worker *visit_begin(skua_runtime *runtime)
 static inline void visit_end(skua_runtime *runtime, const struct worker *worker)
 {
     if (worker == NULL) {
-        (void)fetch_sub_seq_cst(&runtime->visitors, 1); /* MO-visit */
+        (void)fetch_sub_seq_cst(&runtime->sched.visitors, 1); /* MO-visit */
     }
 }
 

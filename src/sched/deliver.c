@@ -142,11 +142,33 @@ int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to,
     return SKUA_E_NO_PROCESS;
 }
 
+/* False if the process has gone; the node is given back then. */
+static bool push_call(struct scheduler *sched, struct worker *worker, skua_pid owner, uint32_t call)
+{
+    struct process *process = object_pool_at(&sched->table.pool, pid_slot(owner));
+    if (push_event(sched, worker, process, pid_generation(owner), call)) {
+        return true;
+    }
+    deliver_give_node(sched, worker, call);
+    return false;
+}
+
+void deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner, uint32_t call)
+{
+    (void)push_call(sched, worker, owner, call); /* gone: nobody needs to know */
+}
+
+bool deliver_is_open(struct scheduler *sched, skua_completion completion)
+{
+    struct event_node *node = event_at(&sched->events, call_index(completion));
+    return load_acquire(&node->guard) == call_guard(completion); /* MO-guard */
+}
+
 static int complete(struct scheduler *sched, struct worker *worker, skua_completion completion,
                     int error, const skua_payload *result)
 {
     const uint32_t index = call_index(completion);
-    struct process *process;
+    struct process *process; /* only whether there is one */
     const int found = process_table_find(&sched->table, completion.process, &process);
     if (found == SKUA_E_FOREIGN_PID) {
         return found;
@@ -160,13 +182,9 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     }
     /* The call knows whose it is, whatever a made-up completion says. */
     const skua_pid owner = node->as.call.owner;
-    process = object_pool_at(&sched->table.pool, pid_slot(owner));
+    call_disarm(&sched->deadlines, node, index);
     call_complete(node, error, result);
-    if (!push_event(sched, worker, process, pid_generation(owner), index)) {
-        deliver_give_node(sched, worker, index);
-        return SKUA_E_LATE;
-    }
-    return 0;
+    return push_call(sched, worker, owner, index) ? 0 : SKUA_E_LATE;
 }
 
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,

@@ -44,7 +44,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
         .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
     };
     /* Before Complete: until then a completer that has won a call can push it (call.h). */
-    call_revoke_all(&sched->events, &worker->caches.events, process);
+    call_revoke_all(&sched->events, &sched->deadlines, &worker->caches.events, process);
     const uint64_t before = state_finish(process);
     drop_events(worker, process, process->backlog);
     drop_events(worker, process, event_list_first(before));

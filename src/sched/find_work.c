@@ -13,12 +13,17 @@
  * owner of its deque, or every worker for the global queue. A pick runs at most TURNS_MAX steps.
  * It leaves the queue to run; or, while a worker was without work of its own, to that worker's
  * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot
- * it waits for the end of the current pick and no longer: then it runs, or goes to the deque. */
+ * it waits for the end of the current pick and no longer: then it runs, or goes to the deque. The
+ * bound for timers and descriptors is the same FAIRNESS_PERIOD, or what the monitor allows if that
+ * is shorter (monitor.h). */
+#include "sched/poll.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 #define FAIRNESS_PERIOD 61
 #define NEXT_STREAK_MAX 3
 #define GLOBAL_BATCH    16
+#define POLL_PERIOD_NS  UINT64_C(50000)
 
 static struct process *empty_next(struct worker *worker)
 {
@@ -39,7 +44,7 @@ static struct process *take_next(struct worker *worker)
 
 /* Another process runs first. What waited for the end of a step must not wait for a second one
  * where nobody can see it: it goes to the deque, and a worker that sleeps is woken for it. */
-static void pass_over_next(struct worker *worker)
+void find_release_next(struct worker *worker)
 {
     struct process *process = empty_next(worker);
     if (process != NULL) {
@@ -96,12 +101,32 @@ struct process *find_global(struct worker *worker)
     return take_global(worker, GLOBAL_BATCH);
 }
 
+/* Every FAIRNESS_PERIOD picks a worker that is never idle looks at its own timers, and at the
+ * descriptors if no idle worker waits for them; the latter costs a system call, so not more often
+ * than makes sense. */
+static void look_at_sources(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    const uint64_t timer = deadlines_next(&sched->deadlines, worker->index);
+    const bool waits = load_relaxed(&sched->poll.waits) > 0; /* hint: the next look sees it */
+    if (LIKELY(timer == UINT64_MAX && !waits)) {
+        return;
+    }
+    const uint64_t now = time_now(sched->time);
+    timers_fire(sched, worker, worker->index, now);
+    const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
+    if (waits && now > last && now - last >= POLL_PERIOD_NS) {
+        poll_look(sched, worker, now);
+    }
+}
+
 /* The pick that fairness asks for, if it is due. It takes only what it runs: a process that was
  * moved into a deque that is never empty would have gained nothing. */
 static struct process *take_fair(struct worker *worker)
 {
     const uint32_t phase = worker->tick++ % FAIRNESS_PERIOD;
     if (UNLIKELY(phase == 0)) {
+        look_at_sources(worker);
         return take_global(worker, 0);
     }
     if (UNLIKELY(phase == FAIRNESS_PERIOD / 2)) {
@@ -119,7 +144,7 @@ struct process *find_work(struct worker *worker)
 {
     struct process *process = take_fair(worker);
     if (process != NULL) {
-        pass_over_next(worker);
+        find_release_next(worker);
         return process;
     }
     process = take_next(worker);

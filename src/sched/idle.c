@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker without work: it searches a little, then sleeps. The protocol that keeps it from
- * sleeping through work is in concurrent/parking.h; the steps are named here as there. */
+/* A worker without work: it searches a little, does what chores are due, then sleeps: in the
+ * poller if timers or descriptors have nobody yet, otherwise on its token. The protocol that keeps
+ * it from sleeping through work is in concurrent/parking.h; the steps are named here as there. */
 #include <sched.h>
 
 #include "base/monotonic.h"
+#include "sched/chores.h"
+#include "sched/monitor.h"
+#include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -13,31 +17,48 @@
 #define ROUNDS_TIGHT 3
 #define ROUNDS_MAX   15
 
+static void give_token(struct scheduler *sched, uint32_t worker)
+{
+    if (park_token_give(&sched->workers[worker].token)) { /* P5 */
+        sched->poller->interrupt(sched->poller);
+    }
+}
+
+/* The worker that waits in the poller, or PARKING_NOBODY: it is woken only if nobody else can be,
+ * because another would then have to take its place. */
+static int poller_holder(struct scheduler *sched)
+{
+    const uint32_t holder = load_relaxed(&sched->poll.holder); /* hint */
+    return holder <= sched->capacity ? (int)holder - 1 : PARKING_NOBODY;
+}
+
 void idle_wake_one(struct scheduler *sched, struct worker *worker)
 {
-    const int claimed = parking_claim_any(&sched->parking); /* P2 to P4 */
+    const int claimed = parking_claim_any(&sched->parking, poller_holder(sched)); /* P2 to P4 */
     if (UNLIKELY(claimed != PARKING_NOBODY)) {
         STATS_COUNT(sched, worker, wakes);
-        sched->driver->wake(sched->driver, (uint32_t)claimed); /* P5 */
+        give_token(sched, (uint32_t)claimed);
     }
 }
 
 void idle_wake_all(struct scheduler *sched)
 {
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
         if (parking_claim_worker(&sched->parking, i)) {
-            sched->driver->wake(sched->driver, i);
+            give_token(sched, i);
         }
     }
 }
 
-/* S3: whether any source has something. The next slots do not count: their workers are awake. */
-static bool work_is_visible(struct scheduler *sched)
+/* S3, for the queues. The next slots do not count: their workers are awake. */
+bool idle_work_is_visible(struct scheduler *sched)
 {
     if (global_queue_length_recheck(&sched->global) > 0) {
         return true;
     }
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
         if (deque_has_items_any(&sched->workers[i].deque)) {
             return true;
         }
@@ -60,7 +81,7 @@ static void pause_between(uint32_t round)
 
 static struct process *climb_ladder(struct worker *worker)
 {
-    if (worker->sched->worker_count == 1) {
+    if (scheduler_threads(worker->sched) == 1) {
         return find_global(worker); /* nobody to steal from, nobody to give way to */
     }
     steal_begin(worker);
@@ -85,12 +106,14 @@ static struct process *search(struct worker *worker)
     return process;
 }
 
-/* The last searcher to find work makes sure that somebody searches for the rest: publishers that
- * saw it searching have woken nobody. If there is no rest, nobody needs to wake. */
+/* The last searcher to leave makes sure that somebody looks after the rest: publishers that saw it
+ * searching have woken nobody. If there is no rest, nobody needs to wake. */
 static void leave_search(struct worker *worker)
 {
-    if (parking_end_search(&worker->sched->parking) && work_is_visible(worker->sched)) {
-        idle_wake_one(worker->sched, worker);
+    struct scheduler *sched = worker->sched;
+    if (parking_end_search(&sched->parking) &&
+        (idle_work_is_visible(sched) || poll_is_unattended(sched))) {
+        idle_wake_one(sched, worker);
     }
 }
 
@@ -104,34 +127,65 @@ static void park(struct worker *worker, bool searching)
 {
     struct scheduler *sched = worker->sched;
     parking_announce(&sched->parking, worker->index, searching); /* S1, S2 */
-    if (work_is_visible(sched) || must_exit(sched)) {            /* S3 */
-        if (parking_retract(&sched->parking, worker->index)) {
-            return;
+    if (idle_work_is_visible(sched) || must_exit(sched)) {       /* S3 */
+        if (!parking_retract(&sched->parking, worker->index)) {
+            park_token_take(&worker->token);
         }
-    } else {
-        stats_add_owner(&worker->stats.parks, 1);
-        shutdown_worker_is_quiet(sched);
+        return;
     }
-    sched->driver->wait(sched->driver, worker->index); /* S4 */
+    stats_add_owner(&worker->stats.parks, 1);
+    shutdown_worker_is_quiet(sched);
+    if (poll_try_take(sched, worker)) { /* S3, for timers and descriptors */
+        poll_sleep(worker);             /* S4 */
+    } else {
+        park_token_take(&worker->token); /* S4 */
+    }
+    monitor_notice(sched);
 }
 
-struct process *idle_find(struct worker *worker)
+/* Chores take time, in which the worker is as busy as in a step. */
+static bool do_chores(struct worker *worker, bool *searching)
+{
+    if (LIKELY(!chores_are_due(worker->sched))) {
+        return false;
+    }
+    if (*searching) {
+        leave_search(worker);
+    }
+    chores_do(worker);
+    *searching = parking_start_search(&worker->sched->parking);
+    return true;
+}
+
+static struct process *find_or_exit(struct worker *worker, bool searching)
 {
     struct scheduler *sched = worker->sched;
-    bool searching = parking_start_search(&sched->parking);
     for (;;) {
         struct process *process = searching ? search(worker) : NULL;
+        if (process != NULL || must_exit(sched)) {
+            if (searching) {
+                leave_search(worker);
+            }
+            return process;
+        }
+        if (do_chores(worker, &searching)) {
+            continue;
+        }
+        chores_consider_trim(worker);
+        park(worker, searching);
+        searching = true;
+        process = find_work(worker); /* what it got in the poller */
         if (process != NULL) {
             leave_search(worker);
             return process;
         }
-        if (must_exit(sched)) {
-            if (searching) {
-                leave_search(worker);
-            }
-            return NULL;
-        }
-        park(worker, searching);
-        searching = true;
     }
+}
+
+struct process *idle_find(struct worker *worker)
+{
+    store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
+    struct process *process = find_or_exit(worker, parking_start_search(&worker->sched->parking));
+    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy: before it looks anything up */
+    return process;
 }

@@ -17,16 +17,31 @@ int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *in
     if (state_generation(before) != pid_generation(pid) || !state_is_live(before)) {
         return SKUA_E_NO_PROCESS;
     }
+    const skua_process_type *type = load_acquire(&process->type); /* MO-inspect */
+    if (type == NULL) {
+        return SKUA_E_NO_PROCESS; /* gone, and so is the memory */
+    }
     *info = (skua_process_info){
         .pid = pid,
         .state = (enum skua_process_state)state_of(before),
         .steps = load_acquire(&process->progress) >> PROCESS_STEP_SHIFT,
         .mailbox_length = mailbox_length(process),
-        .type_name = load_acquire(&process->type)->name,
+        .type_name = type->name,
     };
     const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     if (state_generation(after) != pid_generation(pid) || !state_is_live(after)) {
         return SKUA_E_NO_PROCESS;
     }
     return 0;
+}
+
+const char *inspect_type_name(struct scheduler *sched, skua_pid pid)
+{
+    struct process *process;
+    if (process_table_find(&sched->table, pid, &process) != 0) {
+        return "?";
+    }
+    const skua_process_type *type = load_acquire(&process->type);      /* MO-inspect */
+    const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
+    return type != NULL && state_generation(tag) == pid_generation(pid) ? type->name : "?";
 }

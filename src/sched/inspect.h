@@ -8,4 +8,7 @@
 /* As skua_process_info_read. */
 NODISCARD int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *info);
 
+/* The name of a process's type, also while it is being closed; "?" once it is gone. */
+const char *inspect_type_name(struct scheduler *sched, skua_pid pid);
+
 #endif

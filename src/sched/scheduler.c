@@ -5,12 +5,15 @@
 
 #include "base/mutex.h"
 #include "base/random.h"
+#include "sched/backtrace.h"
+#include "sched/chores.h"
 
 static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
     worker->sched = sched;
     worker->index = index;
     worker->random = random_mix(sched->config.seed + index);
+    worker->retires = index >= sched->worker_count;
     worker->context = (skua_context){.sched = sched, .worker = worker};
     deque_init(&worker->deque);
     worker->out = (skua_step){
@@ -23,12 +26,17 @@ static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t
 
 static size_t workers_size(const struct scheduler *sched)
 {
-    return sched->worker_count * sizeof(struct worker);
+    return sched->capacity * sizeof(struct worker);
 }
 
 static size_t victims_size(const struct scheduler *sched)
 {
-    return sched->worker_count * sizeof(uint64_t);
+    return sched->capacity * sizeof(uint64_t);
+}
+
+static size_t sightings_size(const struct scheduler *sched)
+{
+    return sched->capacity * sizeof(struct sighting);
 }
 
 static void deinit_workers(struct scheduler *sched, uint32_t count)
@@ -47,7 +55,7 @@ static bool init_workers(struct scheduler *sched)
     if (sched->workers == NULL) {
         return false;
     }
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    for (uint32_t i = 0; i < sched->capacity; i++) {
         struct worker *worker = &sched->workers[i];
         worker_init(sched, worker, i);
         worker->victim_steps =
@@ -68,17 +76,37 @@ static void init_locks(struct scheduler *sched)
     mutex_init(&sched->control);
     mutex_init(&sched->quiet.lock);
     condition_init(&sched->quiet.changed);
+    mutex_init(&sched->spare.lock);
+    mutex_init(&sched->monitor.lock);
+    condition_init(&sched->monitor.changed);
+    backtrace_init(&sched->monitor.backtrace);
+}
+
+static void deinit_locks(struct scheduler *sched)
+{
+    mutex_deinit(&sched->outside.lock);
+    mutex_deinit(&sched->watch.lock);
+    (void)pthread_cond_destroy(&sched->watch.changed);
+    mutex_deinit(&sched->control);
+    mutex_deinit(&sched->quiet.lock);
+    (void)pthread_cond_destroy(&sched->quiet.changed);
+    mutex_deinit(&sched->spare.lock);
+    mutex_deinit(&sched->monitor.lock);
+    (void)pthread_cond_destroy(&sched->monitor.changed);
+    backtrace_deinit(&sched->monitor.backtrace);
 }
 
 int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, uint32_t runtime_id,
-                   struct registry *registry, struct idle_driver *driver)
+                   struct registry *registry, struct time_source *time, struct poller *poller)
 {
     sched->config = *config;
     sched->allocator = (struct allocator){config->alloc, config->alloc_arg};
     sched->registry = registry;
-    sched->driver = driver;
+    sched->time = time;
+    sched->poller = poller;
     sched->worker_count = config->worker_count;
-    const uint32_t cache_count = sched->worker_count + 1; /* and the outside */
+    sched->capacity = config->worker_count + config->spare_limit;
+    const uint32_t cache_count = sched->capacity + 1; /* and the outside */
     if (!process_table_init(&sched->table, &sched->allocator, runtime_id, config->process_limit,
                             cache_count)) {
         return SKUA_E_NO_MEMORY;
@@ -86,15 +114,29 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     if (!event_pool_init(&sched->events, &sched->allocator, cache_count)) {
         goto fail_events;
     }
+    if (!deadlines_init(&sched->deadlines, &sched->allocator, &sched->events, sched->capacity)) {
+        goto fail_deadlines;
+    }
+    sched->monitor.sightings =
+        alloc_take_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
+    if (sched->monitor.sightings == NULL) {
+        goto fail_sightings;
+    }
     if (!init_workers(sched)) {
         goto fail_workers;
     }
     global_queue_init(&sched->global);
-    parking_init(&sched->parking, sched->worker_count);
+    parking_init(&sched->parking, sched->capacity, sched->worker_count);
+    chores_init(sched);
     init_locks(sched);
     return 0;
 
 fail_workers:
+    alloc_give(&sched->allocator, sched->monitor.sightings, sightings_size(sched),
+               alignof(struct sighting));
+fail_sightings:
+    deadlines_deinit(&sched->deadlines);
+fail_deadlines:
     object_pool_deinit(&sched->events);
 fail_events:
     process_table_deinit(&sched->table);
@@ -103,14 +145,12 @@ fail_events:
 
 void scheduler_deinit(struct scheduler *sched)
 {
-    mutex_deinit(&sched->outside.lock);
-    mutex_deinit(&sched->watch.lock);
-    (void)pthread_cond_destroy(&sched->watch.changed);
-    mutex_deinit(&sched->control);
-    mutex_deinit(&sched->quiet.lock);
-    (void)pthread_cond_destroy(&sched->quiet.changed);
+    deinit_locks(sched);
     global_queue_deinit(&sched->global);
-    deinit_workers(sched, sched->worker_count);
+    deinit_workers(sched, sched->capacity);
+    alloc_give(&sched->allocator, sched->monitor.sightings, sightings_size(sched),
+               alignof(struct sighting));
+    deadlines_deinit(&sched->deadlines);
     object_pool_deinit(&sched->events);
     process_table_deinit(&sched->table);
 }

@@ -4,22 +4,25 @@
 #define SKUA_SCHED_SCHEDULER_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <skua/runtime.h>
 
 #include "base/alloc.h"
 #include "base/compiler.h"
+#include "base/time_source.h"
 #include "concurrent/deque.h"
 #include "concurrent/global_queue.h"
 #include "concurrent/object_pool.h"
 #include "concurrent/parking.h"
+#include "dispatch/deadlines.h"
 #include "dispatch/registry.h"
 #include "process/event.h"
 #include "process/step_output.h"
 #include "process/table.h"
-#include "sched/idle_driver.h"
+#include "sched/poller.h"
 #include "sched/stats.h"
 
-_Static_assert(SKUA_WORKERS_MAX == PARKING_WORKERS_MAX, "every worker has a bit");
+_Static_assert(SKUA_WORKERS_MAX + SKUA_SPARES_MAX == PARKING_WORKERS_MAX, "all have a bit");
 
 /* Free objects at hand: the hot paths touch no shared allocator. */
 struct caches {
@@ -38,6 +41,10 @@ struct skua_context {
     uint64_t random_calls;
 };
 
+/* `running` of a worker that is idle, and of one that is just not idle any more. No PIDs. */
+#define RUNNING_NOTHING UINT64_C(0)
+#define RUNNING_UNKNOWN UINT64_MAX
+
 struct worker {
     struct deque deque;
     /* The process that this worker's current step readied last; it runs next. Only the owner puts
@@ -55,9 +62,16 @@ struct worker {
     skua_step out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
+    bool retires;           /* a spare worker, which rests when the others are enough (spare.h) */
     skua_event batch[SKUA_EVENTS_PER_STEP];
 
-    CACHE_ALIGNED struct stats stats;
+    /* What it sleeps on; see concurrent/parking.h. */
+    struct park_token token;
+
+    /* Written by the owner at every pick, read by the monitor. */
+    CACHE_ALIGNED atomic_u64 running; /* the PID it runs, or one of the two below */
+    struct stats stats;
+    CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
 };
 
 enum sched_phase {
@@ -66,6 +80,31 @@ enum sched_phase {
     PHASE_STOPPING, /* every process has been or is being asked to cancel */
     PHASE_ENDING,   /* every process has been or is being ended */
     PHASE_STOPPED,
+};
+
+/* Work for a worker that would otherwise sleep; see chores.h. */
+enum chore {
+    CHORE_TRIM,  /* give memory back */
+    CHORE_CHECK, /* look for waits that can never end */
+    CHORE_COUNT,
+};
+
+/* What the monitor saw of a worker; see monitor.c. */
+struct sighting {
+    uint64_t running;
+    uint64_t steps;
+    uint64_t since;
+    bool reported;
+};
+
+#define BACKTRACE_MAX 64
+
+/* A stuck thread's answer to the monitor; see backtrace.h. */
+struct backtrace {
+    atomic_u32 state;
+    sem_t answered;
+    uint32_t count;
+    void *frames[BACKTRACE_MAX];
 };
 
 /* A thread that waits for the exit of a process; lies on its stack. */
@@ -82,14 +121,55 @@ struct scheduler {
     skua_runtime_config config;
     struct allocator allocator;
     struct registry *registry;
-    struct idle_driver *driver;
+    struct time_source *time;
+    struct poller *poller;
     struct worker *workers;
-    uint32_t worker_count;
+    uint32_t worker_count; /* that run when all are busy */
+    uint32_t capacity;     /* with the spare ones */
+
+    atomic_u32 threads; /* workers that have a thread: the first ones */
 
     struct process_table table;
     struct object_pool events;
+    struct deadlines deadlines;
     struct global_queue global;
     struct parking parking;
+
+    /* See poll.h. */
+    struct {
+        CACHE_ALIGNED atomic_u32 holder; /* of the role: 0: nobody; 1 + worker; or UINT32_MAX */
+        atomic_u32 waits;                /* descriptors that are waited for */
+        atomic_u64 until;                /* when the holder will wake by itself */
+        atomic_u64 last;                 /* when somebody last looked */
+    } poll;
+
+    /* See spare.h. */
+    struct {
+        CACHE_ALIGNED atomic_u32 surplus; /* how many spare workers are one too many */
+        atomic_u32 resting;               /* spare workers that rest; written under lock */
+        pthread_mutex_t lock;
+        uint32_t rest[SKUA_SPARES_MAX]; /* under lock: their numbers */
+    } spare;
+
+    /* See chores.h. */
+    struct {
+        CACHE_ALIGNED atomic_u64 due[CHORE_COUNT]; /* UINT64_MAX: not wanted */
+        atomic_u32 busy;                           /* somebody is at it */
+        atomic_u64 kept;                           /* free memory that trimming had to leave */
+    } chores;
+
+    /* See monitor.h. */
+    struct {
+        CACHE_ALIGNED atomic_u32 asleep; /* until a worker wakes it */
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        bool stopping; /* under lock */
+        pthread_t thread;
+        struct sighting *sightings; /* one per worker; the monitor's own */
+        struct backtrace backtrace;
+    } monitor;
+
+    atomic_u32 visitors; /* threads that are not workers, inside of a call; see runtime/visit.h */
 
     /* Threads that are not workers share one set of caches. */
     struct {
@@ -113,14 +193,19 @@ struct scheduler {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* a worker found nothing to do */
     } quiet;
-    uint32_t started; /* threads created and not joined; under control */
 };
+
+/* How many workers exist. */
+static inline uint32_t scheduler_threads(struct scheduler *sched)
+{
+    return load_seq_cst(&sched->threads); /* MO-spare: before looking at what they hold */
+}
 
 /* `config` has its defaults filled in; `runtime_id` is 1 to PID_RUNTIME_MAX.
  * Returns 0 or SKUA_E_NO_MEMORY. */
 NODISCARD int scheduler_init(struct scheduler *sched, const skua_runtime_config *config,
                              uint32_t runtime_id, struct registry *registry,
-                             struct idle_driver *driver);
+                             struct time_source *time, struct poller *poller);
 void scheduler_deinit(struct scheduler *sched);
 
 #endif

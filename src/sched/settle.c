@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* After a step: hand its yields to their handlers and choose the next state. */
 #include "dispatch/call.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 /* Completions that came at once, linked like an event list: newest first. */
@@ -33,10 +34,56 @@ static int call_handler(struct worker *worker, struct yield *yield, skua_complet
         .runtime = worker->sched->runtime,
         .completion = completion,
         .input = yield->payload,
+        .deadline = yield->deadline,
     };
     const int outcome = handler->run(handler->arg, &command, result);
     skua_payload_drop(&command.input);
     return outcome <= SKUA_PENDING ? outcome : SKUA_E_INVALID;
+}
+
+/* Ends a call that this worker has claimed. */
+static void finish(struct worker *worker, struct event_node *node, uint32_t index, int error,
+                   const skua_payload *result, struct finished_calls *finished)
+{
+    call_disarm(&worker->sched->deadlines, node, index);
+    call_complete(node, error, result);
+    add(finished, node, index);
+}
+
+/* Ends the open calls with a tag, unless they have ended. */
+static void cancel(struct worker *worker, struct process *process, uint64_t tag,
+                   struct finished_calls *finished)
+{
+    const skua_payload nothing = skua_payload_empty(0);
+    uint32_t index = process->calls;
+    while (index != OBJECT_NONE) {
+        struct event_node *node = event_at(&worker->sched->events, index);
+        const uint32_t next = node->as.call.next;
+        if (node->as.call.tag == tag) {
+            const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
+            if (call_claim(node, guard)) {
+                finish(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
+            } else {
+                node->as.call.previous |= CALL_ENDS; /* matters if it is a ticker's tick */
+            }
+        }
+        index = next;
+    }
+}
+
+/* Has the handler carry out a command, unless its deadline has passed. The deadline is armed before
+ * the handler runs: from then on anybody may complete the call. */
+static int begin(struct worker *worker, struct yield *yield, skua_completion completion,
+                 skua_payload *result)
+{
+    if (UNLIKELY(yield->deadline != SKUA_FOREVER)) {
+        if (yield->deadline <= time_now(worker->sched->time)) {
+            skua_payload_drop(&yield->payload);
+            return SKUA_E_TIMEOUT;
+        }
+        timers_arm(worker, yield->node, yield->deadline, SKUA_E_TIMEOUT, 0);
+    }
+    return call_handler(worker, yield, completion, result);
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
@@ -46,10 +93,9 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     struct event_node *node = event_at(events, yield->node);
     const skua_completion completion = call_open(node, yield->node, worker->context.self);
     skua_payload result = skua_payload_empty(0);
-    const int outcome = call_handler(worker, yield, completion, &result);
+    const int outcome = begin(worker, yield, completion, &result);
     if (outcome <= 0 && call_claim(node, call_guard(completion))) {
-        call_complete(node, outcome, &result);
-        add(finished, node, yield->node);
+        finish(worker, node, yield->node, outcome, &result, finished);
         return;
     }
     /* Pending; or the handler had completed it by a call before it returned a result, and that
@@ -79,7 +125,12 @@ static void dispatch_yields(struct worker *worker, struct process *process)
     skua_step *out = &worker->out;
     struct finished_calls finished = {.newest = OBJECT_NONE};
     for (uint32_t i = 0; i < out->yield_count; i++) {
-        dispatch_one(worker, process, &out->yields[i], &finished);
+        struct yield *yield = &out->yields[i];
+        if (UNLIKELY(yield->node == OBJECT_NONE)) {
+            cancel(worker, process, yield->cancels, &finished);
+        } else {
+            dispatch_one(worker, process, yield, &finished);
+        }
     }
     if (finished.oldest != NULL) {
         deliver_finished(worker, process, &finished);

@@ -15,14 +15,15 @@
 #include "sched/shutdown.h"
 
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
 
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "process/mailbox.h"
+#include "sched/backtrace.h"
 #include "sched/deliver.h"
 #include "sched/inspect.h"
+#include "sched/monitor.h"
+#include "sched/spare.h"
 #include "sched/worker.h"
 
 #define STUCK_GRACE_NS UINT64_C(50000000)
@@ -65,41 +66,71 @@ static void join_workers(struct scheduler *sched)
 {
     store_seq_cst(&sched->exiting, 1); /* MO-stop: pairs with the check before sleeping */
     idle_wake_all(sched);
-    for (uint32_t i = 0; i < sched->started; i++) {
+    spare_wake_resting(sched);
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
         (void)pthread_join(sched->workers[i].thread, NULL);
     }
-    sched->started = 0;
 }
 
-static int create_threads(struct scheduler *sched)
+/* The monitor first: it starts workers. */
+static void end_threads(struct scheduler *sched)
+{
+    monitor_stop(sched);
+    join_workers(sched);
+    sched->poller->close(sched->poller);
+    if (sched->config.stall_signal != 0) {
+        backtrace_remove(sched->config.stall_signal);
+    }
+}
+
+static int start_workers(struct scheduler *sched)
 {
     for (uint32_t i = 0; i < sched->worker_count; i++) {
-        struct worker *worker = &sched->workers[i];
-        if (pthread_create(&worker->thread, NULL, worker_main, worker) != 0) {
-            return SKUA_E_THREAD;
+        const int error = worker_start(&sched->workers[i]);
+        if (error != 0) {
+            return error;
         }
-        char name[16]; /* what the kernel keeps */
-        (void)snprintf(name, sizeof name, "skua-%u", i);
-        (void)pthread_setname_np(worker->thread, name);
-        sched->started++;
+        store_seq_cst(&sched->threads, i + 1); /* MO-spare */
     }
-    return 0;
+    return monitor_start(sched);
 }
 
-/* The program's handlers run on its own threads, except for signals that a thread brings upon
- * itself, and those of profilers. */
-static int create_threads_without_signals(struct scheduler *sched)
+static int start_threads(struct scheduler *sched)
 {
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        (void)sigdelset(&all, kept[i]);
+    const int error = start_workers(sched);
+    if (error != 0) {
+        join_workers(sched);
+        store_seq_cst(&sched->threads, 0); /* so that start can be tried again */
+        store_seq_cst(&sched->exiting, 0);
     }
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int error = create_threads(sched);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static int start_with_poller(struct scheduler *sched)
+{
+    int error = sched->poller->open(sched->poller);
+    if (error != 0) {
+        return error;
+    }
+    error = start_threads(sched);
+    if (error != 0) {
+        sched->poller->close(sched->poller);
+    }
+    return error;
+}
+
+static int start_with_signal(struct scheduler *sched)
+{
+    const int signal = sched->config.stall_signal;
+    int error = signal != 0 ? backtrace_install(signal) : 0;
+    if (error != 0) {
+        return error;
+    }
+    error = start_with_poller(sched);
+    if (error != 0 && signal != 0) {
+        backtrace_remove(signal);
+    }
     return error;
 }
 
@@ -118,10 +149,8 @@ static int start_locked(struct scheduler *sched)
     if (refused != 0) {
         return refused;
     }
-    const int error = create_threads_without_signals(sched);
+    const int error = start_with_signal(sched);
     if (error != 0) {
-        join_workers(sched);
-        store_seq_cst(&sched->exiting, 0); /* so that start can be tried again */
         return error;
     }
     registry_freeze(sched->registry);
@@ -146,8 +175,11 @@ static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
 {
     struct process *process = object_pool_at(&sched->table.pool, slot);
     const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-stop */
+    if (!state_is_live(tag)) {
+        return false;
+    }
     *pid = process_table_pid(&sched->table, process, state_generation(tag));
-    return state_is_live(tag);
+    return true;
 }
 
 static void cancel_all(struct scheduler *sched)
@@ -188,13 +220,12 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Whether some process is in a step, or in its close and what follows it. */
+/* Whether some worker is in a step, or in its close and what follows it. */
 static bool user_code_is_running(struct scheduler *sched)
 {
-    for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
-        struct process *process = object_pool_at(&sched->table.pool, slot);
-        const enum process_state state = state_of(state_peek(process)); /* a snapshot */
-        if (state == STATE_RUNNING || state == STATE_COMPLETE) {
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        if (load_relaxed(&sched->workers[i].running) != RUNNING_NOTHING) { /* a snapshot */
             return true;
         }
     }
@@ -260,7 +291,7 @@ static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
     if (result == SKUA_E_STUCK) {
         return result;
     }
-    join_workers(sched);
+    end_threads(sched);
     store_seq_cst(&sched->phase, PHASE_STOPPED);
     return result;
 }

@@ -21,8 +21,9 @@ static void add(skua_stats *total, const skua_stats *part)
 void stats_read_total(struct scheduler *sched, skua_stats *out)
 {
     const uint64_t live = stats_live(sched);
+    const uint32_t threads = scheduler_threads(sched);
     stats_read(&sched->outside.stats, out);
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    for (uint32_t i = 0; i < threads; i++) {
         skua_stats part;
         stats_read(&sched->workers[i].stats, &part);
         add(out, &part);
@@ -35,12 +36,12 @@ uint64_t stats_live(struct scheduler *sched)
     /* Ends before beginnings: a process that ends in between counts as alive, none counts as
      * negative. */
     uint64_t finished = 0;
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    for (uint32_t i = 0; i < sched->capacity; i++) {
         /* MO-finished: before reading spawned. */
         finished += load_acquire(&sched->workers[i].stats.finished);
     }
     uint64_t spawned = load_relaxed(&sched->outside.stats.spawned); /* statistic */
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    for (uint32_t i = 0; i < sched->capacity; i++) {
         spawned += load_relaxed(&sched->workers[i].stats.spawned); /* statistic */
     }
     return spawned > finished ? spawned - finished : 0;

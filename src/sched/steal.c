@@ -9,7 +9,8 @@
 void steal_begin(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
-    for (uint32_t i = 0; i < sched->worker_count; i++) {
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
         worker->victim_steps[i] = load_relaxed(&sched->workers[i].stats.steps); /* statistic */
     }
 }
@@ -55,7 +56,7 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
 struct process *steal(struct worker *worker, bool last_pass)
 {
     struct scheduler *sched = worker->sched;
-    const uint32_t count = sched->worker_count;
+    const uint32_t count = scheduler_threads(sched);
     const uint32_t start = random_below(&worker->random, count);
     for (uint32_t i = 0; i < count; i++) {
         struct worker *victim = &sched->workers[(start + i) % count];

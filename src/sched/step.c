@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 /* A process that has more to do goes on at once for this many steps, without any queue in between;
@@ -22,6 +23,7 @@ static void enter(struct worker *worker, struct process *process)
     const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     worker->context.process = process;
     worker->context.self = process_table_pid(&worker->sched->table, process, generation);
+    store_release(&worker->running, worker->context.self.bits); /* MO-monitor */
 }
 
 /* Takes the oldest event off the backlog. */
@@ -48,6 +50,28 @@ static void deliver_one(struct worker *worker, struct process *process, struct d
     }
 }
 
+/* A tick is copied, and its node becomes the open call of the next tick; or the ticker has been
+ * cancelled meanwhile, and this is its end. */
+static void deliver_tick(struct worker *worker, struct process *process, struct event_node *node,
+                         uint32_t index, skua_event *event)
+{
+    const uint64_t *words = node->as.event.payload.as.words;
+    const bool ends = (node->as.call.previous & CALL_ENDS) != 0;
+    *event = node->as.event;
+    event->from = (skua_pid){0}; /* the links of the call lie there */
+    if (UNLIKELY(ends)) {
+        const skua_payload nothing = skua_payload_empty(0);
+        event->type = SKUA_EVENT_COMPLETION;
+        event->error = SKUA_E_CANCELLED;
+        event->payload = nothing;
+        call_unlink(&worker->sched->events, process, node, index);
+        object_pool_give(&worker->sched->events, &worker->caches.events, index);
+        return;
+    }
+    event->payload.as.words[TICK_PERIOD] = 0; /* none of the process's business */
+    timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
+}
+
 static void deliver_batch(struct worker *worker, struct process *process, struct delivery *delivery,
                           uint32_t most)
 {
@@ -55,8 +79,13 @@ static void deliver_batch(struct worker *worker, struct process *process, struct
     while (process->backlog != OBJECT_NONE && delivery->count < most) {
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
+        skua_event *event = &delivery->events[delivery->count++];
+        if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
+            deliver_tick(worker, process, node, index, event);
+            continue;
+        }
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
-        delivery->events[delivery->count++] = node->as.event;
+        *event = node->as.event;
         object_pool_give(&worker->sched->events, &worker->caches.events, index);
     }
     mailbox_consume_owner(process, messages);
@@ -88,8 +117,8 @@ static void gather(struct worker *worker, struct process *process, struct delive
     if (first == OBJECT_NONE) {
         return;
     }
-    const bool single = event_at(&worker->sched->events, first)->next == OBJECT_NONE;
-    if (LIKELY(single)) {
+    const struct event_node *node = event_at(&worker->sched->events, first);
+    if (LIKELY(node->next == OBJECT_NONE && node->as.event.type != SKUA_EVENT_TICK)) {
         deliver_one(worker, process, delivery);
     } else {
         deliver_batch(worker, process, delivery, SKUA_EVENTS_PER_STEP);

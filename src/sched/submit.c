@@ -27,6 +27,15 @@ static void spill(struct worker *worker)
     stats_add_owner(&worker->stats.spills, 1);
 }
 
+void submit_all_to_global(struct worker *worker)
+{
+    find_release_next(worker);
+    while (deque_length_owner(&worker->deque) > 0) {
+        spill(worker);
+    }
+    idle_wake_one(worker->sched, worker);
+}
+
 void submit_to_deque(struct worker *worker, struct process *process)
 {
     while (UNLIKELY(!deque_push_owner(&worker->deque, process))) {

@@ -1,26 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/worker.h"
 
+#include <stdio.h>
+
+#include "base/thread.h"
+#include "sched/backtrace.h"
+#include "sched/spare.h"
+
 static _Thread_local struct worker *current;
+static _Thread_local const struct scheduler *inside;
+
+struct worker *worker_of_thread(void)
+{
+    return current;
+}
 
 struct worker *worker_here(const struct scheduler *sched)
 {
     return current != NULL && current->sched == sched ? current : NULL;
 }
 
+void worker_set_inside(const struct scheduler *sched)
+{
+    inside = sched;
+}
+
+bool worker_is_inside(const struct scheduler *sched)
+{
+    return inside == sched || worker_here(sched) != NULL;
+}
+
 void *worker_main(void *arg)
 {
     struct worker *worker = arg;
     current = worker;
+    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy */
+    if (worker->sched->config.stall_signal != 0) {
+        backtrace_allow(worker->sched->config.stall_signal);
+    }
     for (;;) {
+        if (worker->retires) {
+            spare_rest_if_surplus(worker);
+        }
         struct process *process = find_work(worker);
         if (process == NULL) {
             process = idle_find(worker);
         }
         if (process == NULL) {
+            store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
             break;
         }
         step_run(worker, process);
+        spare_return(worker);
     }
     return NULL;
+}
+
+int worker_start(struct worker *worker)
+{
+    char name[THREAD_NAME_SIZE];
+    (void)snprintf(name, sizeof name, "skua-%u", worker->index);
+    return thread_create(&worker->thread, name, worker_main, worker);
 }

@@ -8,14 +8,29 @@
 /* worker.c: the thread of a worker; `arg` is the worker. */
 void *worker_main(void *arg);
 
+/* Starts that thread. Returns 0 or SKUA_E_THREAD. */
+NODISCARD int worker_start(struct worker *worker);
+
 /* The worker that this thread is, if it is one of this scheduler's; otherwise null. */
 struct worker *worker_here(const struct scheduler *sched);
+
+/* The same for any scheduler. */
+struct worker *worker_of_thread(void);
+
+/* Whether this thread is one that the scheduler's stop waits for: a worker, or one that has said so
+ * (null: is none any more). */
+bool worker_is_inside(const struct scheduler *sched);
+void worker_set_inside(const struct scheduler *sched);
 
 /* find_work.c: the next process from this worker's own sources and the global queue, or null. */
 NODISCARD struct process *find_work(struct worker *worker);
 
 /* One from the global queue, and up to GLOBAL_BATCH more into the worker's deque. */
 NODISCARD struct process *find_global(struct worker *worker);
+
+/* Moves the process in the next slot, if there is one, to where a sleeping worker is woken for it.
+ */
+void find_release_next(struct worker *worker);
 
 /* steal.c: up to half of the deque of another worker; the first of it is returned. On the last pass
  * of a search, also the process in the next slot of a worker that has been busy with one step
@@ -35,6 +50,9 @@ void idle_wake_one(struct scheduler *sched, struct worker *worker);
 /* Wakes every sleeping worker. */
 void idle_wake_all(struct scheduler *sched);
 
+/* Whether a queue or a deque has something in it. */
+bool idle_work_is_visible(struct scheduler *sched);
+
 /* submit.c: places a process that has become Ready. */
 
 /* From a step or handler on this worker: it runs next, whatever it displaces goes to the deque. */
@@ -51,6 +69,9 @@ void submit_behind(struct worker *worker, struct process *process);
 
 /* Adds to the worker's deque and publishes; spills half of a full deque to the global queue. */
 void submit_to_deque(struct worker *worker, struct process *process);
+
+/* All that the worker has, for the others. */
+void submit_all_to_global(struct worker *worker);
 
 /* step.c: runs a process whose token the worker holds, for up to TURNS_MAX steps. */
 void step_run(struct worker *worker, struct process *process);

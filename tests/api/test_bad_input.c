@@ -490,7 +490,8 @@ static void bad_input_register_is_refused(void **state)
     skua_completion completion;
     const skua_handler handler = {.name = "later", .run = keep_completion, .arg = &completion};
     const skua_handler lame = {.name = "does nothing"};
-    const uint32_t ids[] = {0, 255, 256, UINT32_MAX};
+    const uint32_t ids[] = {0, 255, 256, SKUA_COMMAND_RESERVED - 1};
+    const uint32_t reserved[] = {SKUA_COMMAND_RESERVED, SKUA_COMMAND_RESERVED + 3, UINT32_MAX};
     struct api api;
     api_create(&api, (skua_runtime_config){0});
 
@@ -501,6 +502,9 @@ static void bad_input_register_is_refused(void **state)
         assert_int_equal(skua_command_register(api.runtime, ids[i], &handler), 0);
         assert_int_equal(skua_command_register(api.runtime, ids[i], &handler),
                          SKUA_E_COMMAND_EXISTS);
+    }
+    for (size_t i = 0; i < COUNT_OF(reserved); i++) {
+        assert_int_equal(skua_command_register(api.runtime, reserved[i], &handler), SKUA_E_INVALID);
     }
 
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
@@ -829,12 +833,13 @@ static void bad_input_null_runtime_is_refused(void **state)
 static void bad_input_unknown_numbers_have_a_name(void **state)
 {
     (void)state;
-    const int strangers[] = {1, -1, -5000, -5022, SKUA_E_USER, INT_MAX, INT_MIN};
+    const int strangers[] = {1, -1, -5000, -5030, SKUA_E_USER, INT_MAX, INT_MIN};
     for (size_t i = 0; i < COUNT_OF(strangers); i++) {
         assert_string_equal(skua_error_name(strangers[i]), "SKUA_E_?");
         assert_true(strlen(skua_error_text(strangers[i])) > 0);
     }
-    assert_string_equal(skua_process_state_name((enum skua_process_state)4), "?");
+    assert_string_equal(skua_process_state_name((enum skua_process_state)0), "?");
+    assert_string_equal(skua_process_state_name((enum skua_process_state)5), "?");
     assert_string_equal(skua_process_state_name((enum skua_process_state)1000), "?");
 }
 
@@ -865,6 +870,7 @@ int main(void)
         cmocka_unit_test(bad_input_null_runtime_is_refused),
         cmocka_unit_test(bad_input_unknown_numbers_have_a_name),
     };
+    api_stall_limit_ns = API_NEVER_STUCK;
     watchdog_start();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

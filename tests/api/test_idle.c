@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/runtime.h"
 #include "runtime_support.h"
 
 #define WORKERS_MAX 4
@@ -103,10 +104,10 @@ static uint64_t sum_of_switches(const struct threads *threads)
 
 /* ---- idle is idle ---- */
 
-/* All workers parked and asleep; looked at from outside. */
+/* All workers parked and asleep, and so is the monitor; looked at from outside. */
 struct dormitory {
     const struct api *api;
-    struct threads workers;
+    struct threads threads;
     skua_stats before; /* the last look */
 };
 
@@ -116,13 +117,14 @@ static bool all_sleep(void *arg)
     skua_stats workers[WORKERS_MAX];
     skua_stats now;
     const int count = skua_stats_read(dormitory->api->runtime, &now, workers, WORKERS_MAX);
-    bool asleep = now.steps == dormitory->before.steps && now.parks == dormitory->before.parks;
+    bool asleep = now.steps == dormitory->before.steps && now.parks == dormitory->before.parks &&
+                  load_seq_cst(&dormitory->api->runtime->sched.monitor.asleep) != 0;
     dormitory->before = now;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && i < WORKERS_MAX; i++) {
         asleep = asleep && workers[i].parks > 0;
     }
-    for (uint32_t i = 0; i < dormitory->workers.count; i++) {
-        asleep = asleep && read_status(dormitory->workers.ids[i]).state == 'S';
+    for (uint32_t i = 0; i < dormitory->threads.count; i++) {
+        asleep = asleep && read_status(dormitory->threads.ids[i]).state == 'S';
     }
     return asleep;
 }
@@ -134,23 +136,25 @@ static void idle_runtime_with_many_processes_never_runs(void **state)
     (void)state;
     const struct threads before = list_threads();
     struct api api;
-    api_run(&api, WORKERS_MAX);
+    api_create(&api, (skua_runtime_config){.worker_count = WORKERS_MAX,
+                                           .stall_limit_ns = 10 * SKUA_MILLISECOND});
+    api_start(&api);
     const struct threads all = list_threads();
-    struct dormitory dormitory = {.api = &api, .workers = difference(&all, &before)};
-    assert_int_equal(dormitory.workers.count, WORKERS_MAX);
+    struct dormitory dormitory = {.api = &api, .threads = difference(&all, &before)};
+    assert_int_equal(dormitory.threads.count, WORKERS_MAX + 1);
     for (int i = 0; i < POPULATION; i++) {
         (void)api_submit(&api, &api_idler, NULL);
     }
-    wait_until(all_sleep, &dormitory, "all workers to sleep");
+    wait_until(all_sleep, &dormitory, "all threads to sleep");
     const skua_stats stats = api_stats(&api);
     assert_int_equal(stats.live, POPULATION);
-    const uint64_t switches = sum_of_switches(&dormitory.workers);
+    const uint64_t switches = sum_of_switches(&dormitory.threads);
 
     /* The length of the observation; nothing is synchronised by it. */
     const struct timespec window = {.tv_sec = 1};
     (void)nanosleep(&window, NULL);
 
-    const uint64_t later = sum_of_switches(&dormitory.workers);
+    const uint64_t later = sum_of_switches(&dormitory.threads);
     const skua_stats stats_later = api_stats(&api);
     assert_int_equal(later, switches);
     assert_memory_equal(&stats_later, &stats, sizeof stats);
@@ -419,6 +423,7 @@ int main(void)
         cmocka_unit_test(idle_workers_take_all_that_a_long_step_has_spawned),
         cmocka_unit_test(idle_workers_all_wake_for_long_steps_spawned_at_once),
     };
+    api_stall_limit_ns = API_NEVER_STUCK;
     watchdog_start();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

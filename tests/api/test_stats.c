@@ -500,6 +500,7 @@ int main(void)
         cmocka_unit_test(stats_show_thefts),
         cmocka_unit_test(stats_show_parking_and_waking),
     };
+    api_stall_limit_ns = API_NEVER_STUCK;
     watchdog_start();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 #include "explore.h"
 #include "rig.h"
 #include "sched/deliver.h"
+#include "sched/poll.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
@@ -57,7 +58,7 @@ static struct {
 } reused[COMPLETERS_MAX];
 static uint32_t dropped[CALLS_MAX][COMPLETERS_MAX + 1][TRIES_MAX]; /* results */
 
-/* ---- in place of submit.c and spawn.c ---- */
+/* ---- in place of submit.c, spawn.c and poll.c ---- */
 
 static void enqueue(void)
 {
@@ -76,6 +77,14 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_behind(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
+}
+
+void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
+{
+    (void)sched;
+    (void)worker;
+    (void)deadline;
+    EXPLORE_CHECK(false, "no call has a deadline");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)

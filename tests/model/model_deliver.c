@@ -17,6 +17,7 @@
 #include "explore.h"
 #include "rig.h"
 #include "sched/deliver.h"
+#include "sched/poll.h"
 #include "sched/spawn.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
@@ -60,7 +61,7 @@ static uint32_t old_count;
 static struct watcher watcher;
 static int watch_error;
 
-/* ---- in place of submit.c and spawn.c ---- */
+/* ---- in place of submit.c, spawn.c and poll.c ---- */
 
 static void enqueue(void)
 {
@@ -80,6 +81,14 @@ void submit_behind(struct worker *worker, struct process *ready)
 {
     explore_note("goes behind");
     submit_ready(&rig, worker, ready);
+}
+
+void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
+{
+    (void)sched;
+    (void)worker;
+    (void)deadline;
+    EXPLORE_CHECK(false, "no call has a deadline");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 
 #include "explore.h"
+#include "sched/poll.h"
+#include "sched/timers.h"
 #include "sched/worker.h"
 
 #define WORKERS_MAX   3
@@ -19,11 +21,28 @@ static struct process processes[PROCESSES_MAX];
 static bool submitted[PROCESSES_MAX]; /* its token is somewhere */
 static uint32_t outside_first;        /* processes from here on come from outside */
 
-/* In place of idle.c. */
+/* In place of idle.c, poll.c and timers.c. */
 void idle_wake_one(struct scheduler *all, struct worker *worker)
 {
     (void)all;
     (void)worker;
+}
+
+void poll_look(struct scheduler *all, struct worker *worker, uint64_t now)
+{
+    (void)all;
+    (void)worker;
+    (void)now;
+    EXPLORE_CHECK(false, "there are no descriptors");
+}
+
+void timers_fire(struct scheduler *all, struct worker *worker, uint32_t wheel, uint64_t now)
+{
+    (void)all;
+    (void)worker;
+    (void)wheel;
+    (void)now;
+    EXPLORE_CHECK(false, "there are no timers");
 }
 
 static struct process *hand_out(uint32_t number)
@@ -94,6 +113,8 @@ static void setup(uint32_t worker_count)
 {
     sched.workers = workers;
     sched.worker_count = worker_count;
+    store_relaxed(&sched.threads, worker_count);
+    explore_ignore(&sched.threads, sizeof sched.threads);
     global_queue_init(&sched.global);
     outside_first = PROCESSES_MAX - 2;
     static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];

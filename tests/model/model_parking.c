@@ -13,6 +13,9 @@
  * INV-9:  `searching` is back at zero in the end.
  * INV-10: no work waits while a worker sleeps. */
 #include "explore.h"
+#include "sched/chores.h"
+#include "sched/monitor.h"
+#include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -22,12 +25,10 @@
 
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
-static struct park_token tokens[WORKERS_MAX];
-static bool parked[WORKERS_MAX];
 static bool has_looked[WORKERS_MAX]; /* in this search */
 static struct process work;
 
-/* ---- in place of find_work.c, steal.c, shutdown.c and the driver ---- */
+/* ---- in place of find_work.c, steal.c, shutdown.c, chores.c, poll.c and monitor.c ---- */
 
 static struct process *take_work(void)
 {
@@ -74,22 +75,55 @@ int sched_yield(void)
     return 0;
 }
 
-static void sleep_until_woken(struct idle_driver *driver, uint32_t worker)
+/* The search that follows looks into the same source. */
+struct process *find_work(struct worker *worker)
 {
-    (void)driver;
-    parked[worker] = true;
-    park_token_take(&tokens[worker]);
-    parked[worker] = false;
+    (void)worker;
+    return NULL;
 }
 
-static void wake(struct idle_driver *driver, uint32_t worker)
+bool chores_are_due(struct scheduler *all)
 {
-    (void)driver;
-    explore_note("wakes worker %u", (unsigned)worker);
-    park_token_give(&tokens[worker]);
+    (void)all;
+    return false;
 }
 
-static struct idle_driver driver = {.wait = sleep_until_woken, .wake = wake};
+void chores_do(struct worker *worker)
+{
+    (void)worker;
+    EXPLORE_CHECK(false, "no chore is due");
+}
+
+void chores_consider_trim(struct worker *worker)
+{
+    (void)worker;
+}
+
+/* There are no timers and no descriptors; model_poll.c has them. */
+bool poll_is_unattended(struct scheduler *all)
+{
+    (void)all;
+    return false;
+}
+
+bool poll_try_take(struct scheduler *all, const struct worker *worker)
+{
+    (void)all;
+    (void)worker;
+    return false;
+}
+
+void poll_sleep(struct worker *worker)
+{
+    (void)worker;
+    EXPLORE_CHECK(false, "nobody has the poller's role");
+}
+
+void monitor_wake(struct scheduler *all)
+{
+    (void)all;
+    EXPLORE_CHECK(false, "the monitor is awake");
+}
 
 /* ---- threads ---- */
 
@@ -146,21 +180,25 @@ static void run_stopper(const void *arg)
 
 static void setup(uint32_t worker_count)
 {
-    sched.driver = &driver;
     sched.workers = workers;
     sched.worker_count = worker_count;
+    sched.capacity = worker_count;
+    store_relaxed(&sched.threads, worker_count);
     store_relaxed(&sched.global.length, 0);
     store_relaxed(&sched.exiting, 0);
-    parking_init(&sched.parking, worker_count);
+    parking_init(&sched.parking, worker_count, worker_count);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
         workers[i].sched = &sched;
         workers[i].index = i;
-        store_relaxed(&tokens[i].word, TOKEN_NONE);
-        parked[i] = false;
+        store_relaxed(&workers[i].token.word, TOKEN_NONE);
         has_looked[i] = false;
         explore_ignore(&workers[i].deque, sizeof workers[i].deque); /* always empty */
         explore_ignore(&workers[i].stats, sizeof workers[i].stats);
+        explore_ignore(&workers[i].running, sizeof workers[i].running);
     }
+    explore_ignore(&sched.threads, sizeof sched.threads);
+    explore_ignore(&sched.poll, sizeof sched.poll);                     /* nobody has the role */
+    explore_ignore(&sched.monitor.asleep, sizeof sched.monitor.asleep); /* never */
     explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
 }
 
@@ -208,9 +246,9 @@ static void finish(void)
     EXPLORE_CHECK(load_relaxed(&sched.parking.searching) == 0, "INV-9: nobody searches");
     const uint64_t sleepers = load_relaxed(&sched.parking.sleepers[0]);
     for (uint32_t i = 0; i < sched.worker_count; i++) {
-        EXPLORE_CHECK((sleepers >> i & 1) == parked[i], "INV-8: the bits are those that sleep");
-        EXPLORE_CHECK(load_relaxed(&tokens[i].word) == (parked[i] ? TOKEN_AWAITED : TOKEN_NONE),
-                      "INV-8: no token is left over");
+        const bool sleeps = (sleepers >> i & 1) != 0;
+        EXPLORE_CHECK(load_relaxed(&workers[i].token.word) == (sleeps ? TOKEN_AWAITED : TOKEN_NONE),
+                      "INV-8: the bits are those that sleep, and no token is left over");
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The workers' loop as a whole: worker.c, find_work.c, submit.c, steal.c, idle.c and idle_driver.c
- * as they are, with steps that only submit. The searches are as long as the real ones, so this
+/* The workers' loop as a whole: worker.c, find_work.c, submit.c, steal.c, idle.c and poll.c as they
+ * are, with steps that only submit. There are no timers and no descriptors (model_poll.c has them). The searches are as long as the real ones, so this
  * looks at a sample of the schedules; model_parking.c and model_next.c look closer at the parts.
  *
  * A *stuck* step does not return. What it has put into the next slot then waits for a search; what
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "sched/chores.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -28,7 +29,7 @@ struct plan {
 
 static const struct plan *plans;
 static struct scheduler sched;
-static struct futex_driver driver;
+static struct deadline_wheel wheels[WORKERS_MAX];
 static struct worker workers[WORKERS_MAX];
 static struct process processes[PROCESSES_MAX];
 static bool submitted[PROCESSES_MAX];
@@ -95,14 +96,16 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
 {
     static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];
     plans = its_plans;
-    futex_driver_init(&driver);
-    sched.driver = &driver.driver;
     sched.workers = workers;
     sched.worker_count = worker_count;
+    sched.capacity = worker_count;
+    sched.deadlines.wheels = wheels;
+    store_relaxed(&sched.threads, worker_count);
     store_relaxed(&sched.exiting, 0);
     store_relaxed(&never, 0);
     global_queue_init(&sched.global);
-    parking_init(&sched.parking, worker_count);
+    parking_init(&sched.parking, worker_count, worker_count);
+    chores_init(&sched);
     memset(submitted, 0, sizeof submitted);
     memset(runs, 0, sizeof runs);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
@@ -115,8 +118,17 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
         worker->victim_steps = victim_steps[i];
         deque_init(&worker->deque);
         store_relaxed(&worker->next, NULL);
+        store_relaxed(&worker->token.word, 0);
+        store_relaxed(&wheels[i].next, WHEEL_NEVER);
         explore_ignore(&worker->stats, sizeof worker->stats);
+        explore_ignore(&worker->running, sizeof worker->running);
+        explore_ignore(&worker->absence, sizeof worker->absence); /* nobody looks for it */
     }
+    explore_ignore(wheels, sizeof wheels);
+    explore_ignore(&sched.threads, sizeof sched.threads);
+    explore_ignore(&sched.poll, sizeof sched.poll); /* nobody has the role */
+    explore_ignore(&sched.chores, sizeof sched.chores);
+    explore_ignore(&sched.monitor.asleep, sizeof sched.monitor.asleep); /* never */
     explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
     explore_ignore(&sched.exiting, sizeof sched.exiting);
 }
@@ -158,7 +170,7 @@ static void setup_three_parents(void)
 
 static bool sleeps(uint32_t worker)
 {
-    return load_relaxed(&driver.tokens[worker].word) == TOKEN_AWAITED;
+    return load_relaxed(&workers[worker].token.word) == TOKEN_AWAITED;
 }
 
 /* All threads sleep or are stuck. */

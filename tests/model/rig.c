@@ -13,6 +13,7 @@
 #define NODES_MAX  1024
 
 struct scheduler rig;
+uint64_t rig_now;
 
 static struct {
     CACHE_ALIGNED unsigned char segments[SEGMENTS][OBJECT_POOL_SEGMENT_SIZE];
@@ -46,11 +47,33 @@ static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size
     return block;
 }
 
-static void construct_event(void *object, uint32_t index)
+static uint64_t read_clock(struct time_source *source)
+{
+    (void)source;
+    return rig_now;
+}
+
+static struct time_source rig_clock = {.now = read_clock};
+
+static uint32_t find_nothing(struct poller *poller, uint64_t deadline)
+{
+    (void)poller;
+    (void)deadline;
+    return 0;
+}
+
+static void interrupt_nobody(struct poller *poller)
+{
+    (void)poller;
+}
+
+static struct poller rig_poller = {.wait = find_nothing, .interrupt = interrupt_nobody};
+
+static void construct_event(void *object, uint32_t index, uint32_t floor)
 {
     (void)index;
     struct event_node *node = object;
-    store_relaxed(&node->guard, 0);
+    store_relaxed(&node->guard, floor);
 }
 
 /* A limit that makes caches of BATCH objects. */
@@ -78,6 +101,7 @@ static void init_pools(void)
                                              .construct = construct_event,
                                          });
     EXPLORE_CHECK(processes && events, "the rig has memory");
+    explore_ignore(memory.small, memory.small_used); /* the directories of the pools */
     fill(&rig.table.pool, &rig.outside.caches.processes);
     fill(&rig.events, &rig.outside.caches.events);
 }
@@ -98,6 +122,7 @@ static void init_worker(struct worker *worker, uint32_t index)
     };
     fill(&rig.events, &worker->caches.events);
     explore_ignore(&worker->stats, sizeof worker->stats);
+    explore_ignore(&worker->running, sizeof worker->running);
 }
 
 void rig_reset(uint32_t worker_count)
@@ -110,17 +135,30 @@ void rig_reset(uint32_t worker_count)
     rig.allocator = (struct allocator){allocate, NULL};
     rig.workers = workers;
     rig.worker_count = worker_count;
+    rig.capacity = worker_count;
+    rig.time = &rig_clock;
+    rig.poller = &rig_poller;
+    rig_now = RIG_BEGINNING;
+    store_relaxed(&rig.threads, worker_count);
     store_relaxed(&rig.phase, PHASE_RUNNING);
-    parking_init(&rig.parking, worker_count);
+    parking_init(&rig.parking, worker_count, worker_count);
     global_queue_init(&rig.global);
+    for (uint32_t i = 0; i < CHORE_COUNT; i++) {
+        store_relaxed(&rig.chores.due[i], UINT64_MAX);
+    }
     init_pools();
+    if (worker_count > 0) {
+        const bool wheels =
+            deadlines_init(&rig.deadlines, &rig.allocator, &rig.events, worker_count);
+        EXPLORE_CHECK(wheels, "the rig has memory");
+    }
     for (uint32_t i = 0; i < worker_count; i++) {
         memset(&workers[i], 0, offsetof(struct worker, batch));
-        memset(&workers[i].stats, 0, sizeof workers[i].stats);
+        memset(&workers[i].token, 0, sizeof workers[i] - offsetof(struct worker, token));
         init_worker(&workers[i], i);
     }
+    explore_ignore(&rig.threads, sizeof rig.threads);
     explore_ignore(&rig.outside.stats, sizeof rig.outside.stats);
-    explore_ignore(memory.small, sizeof memory.small); /* the directories of the pools */
     explore_ignore(&rig.events.ready, sizeof rig.events.ready);
     explore_ignore(&rig.table.pool.ready, sizeof rig.table.pool.ready);
 }

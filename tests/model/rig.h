@@ -10,11 +10,16 @@
 #define RIG_WORKERS_MAX   4
 #define RIG_RUNTIME       1
 #define RIG_MAILBOX_LIMIT 1000
+#define RIG_BEGINNING     UINT64_C(1000000000)
 
 extern struct scheduler rig;
 
-/* Begins anew with so many workers. Each has a few free event nodes at hand, so that taking one is
- * no step. Statistics and what is never written are ignored by the explorer. */
+/* What the rig's clock shows; the models move it. */
+extern uint64_t rig_now;
+
+/* Begins anew, at time RIG_BEGINNING, with so many workers. Each has a few free event nodes at
+ * hand, so that taking one is no step, and a wheel. The poller does nothing. Statistics and what is
+ * never written are ignored by the explorer. */
 void rig_reset(uint32_t worker_count);
 
 /* A process of the given type that has never run, Ready; its token is the caller's. */

@@ -3,7 +3,8 @@
  * the protocol, as sched/idle.c does; publishers add units in bursts and now and then wait until
  * everything is done, so that the workers fall asleep again and again. Workers publish as well.
  * Some units are one half of a meeting: the worker that has one waits until another worker has
- * taken the other, so it is not enough that some worker is awake.
+ * taken the other, so it is not enough that some worker is awake. One sleeper at a time does so in
+ * a poller, which ends for no reason now and then.
  *
  * A unit that nobody wakes up for stays where it is, the publishers wait for it for ever, and the
  * watchdog ends the program. At the end nobody may count as searching or sleeping, and no token may
@@ -12,6 +13,7 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "base/mutex.h"
 #include "concurrent/parking.h"
 #include "stress_support.h"
 
@@ -50,6 +52,12 @@ static struct stress_counter published[PUBLISHERS + WORKERS];
 static struct stress_counter consumed[WORKERS];
 static atomic_u64 arrivals[PUBLISHERS]; /* at its meetings so far, two for each */
 static atomic_u32 exiting;
+static atomic_u32 holder; /* of the poller's role: 1 + its number, or 0 */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_interrupted;
+} poller;
 
 static uint64_t sum(struct stress_counter *counters, uint32_t count)
 {
@@ -62,12 +70,28 @@ static uint64_t sum(struct stress_counter *counters, uint32_t count)
 
 /* ---- publishing ---- */
 
+static void interrupt_poller(void)
+{
+    mutex_lock(&poller.lock);
+    poller.is_interrupted = true;
+    (void)pthread_cond_signal(&poller.changed);
+    mutex_unlock(&poller.lock);
+}
+
+static void give_token(uint32_t worker)
+{
+    if (park_token_give(&workers[worker].token)) {
+        interrupt_poller();
+    }
+}
+
 static void wake_one(uint64_t *random)
 {
-    const int claimed = parking_claim_any(&parking); /* P2 to P4 */
+    const int claimed =
+        parking_claim_any(&parking, (int)load_relaxed(&holder) - 1); /* P2 to P4; a hint */
     if (claimed != PARKING_NOBODY) {
         stress_pause(random, 8);
-        park_token_give(&workers[claimed].token); /* P5 */
+        give_token((uint32_t)claimed); /* P5 */
     }
 }
 
@@ -213,6 +237,39 @@ static bool must_exit(void)
     return load_seq_cst(&exiting) != 0;
 }
 
+/* Waits until somebody has interrupted it, or not at all. */
+static void wait_in_poller(struct worker *worker)
+{
+    mutex_lock(&poller.lock);
+    while (!poller.is_interrupted && random_below(&worker->random, 4) != 0) {
+        (void)condition_wait_until(&poller.changed, &poller.lock, UINT64_MAX);
+    }
+    poller.is_interrupted = false;
+    mutex_unlock(&poller.lock);
+}
+
+/* As sched/poll.c: back among the searchers by itself, or by the token. */
+static void sleep_in_poller(struct worker *worker)
+{
+    bool must_take = !park_token_start_polling(&worker->token);
+    if (!must_take) {
+        wait_in_poller(worker);
+        stress_pause(&worker->random, 4);
+        must_take =
+            !park_token_end_polling(&worker->token) || !parking_retract(&parking, worker->number);
+    }
+    if (must_take) {
+        park_token_take(&worker->token);
+    }
+    store_seq_cst(&holder, 0);
+}
+
+static bool take_role(const struct worker *worker)
+{
+    uint32_t nobody = 0;
+    return cas_seq_cst(&holder, &nobody, worker->number + 1);
+}
+
 static void park(struct worker *worker, bool searching)
 {
     parking_announce(&parking, worker->number, searching); /* S1, S2 */
@@ -222,7 +279,11 @@ static void park(struct worker *worker, bool searching)
             return;
         }
     }
-    park_token_take(&worker->token); /* S4 */
+    if (take_role(worker)) {
+        sleep_in_poller(worker); /* S4 */
+    } else {
+        park_token_take(&worker->token); /* S4 */
+    }
 }
 
 /* Returns false when the worker must exit. */
@@ -261,7 +322,7 @@ static void end_workers(void)
     store_seq_cst(&exiting, 1);
     for (uint32_t i = 0; i < WORKERS; i++) {
         if (parking_claim_worker(&parking, i)) {
-            park_token_give(&workers[i].token);
+            give_token(i);
         }
     }
 }
@@ -299,7 +360,9 @@ int main(int argc, char **argv)
 {
     stress_begin(&stress, argc, argv, DEFAULT_OPS);
     stress_describe_with(&stress, describe);
-    parking_init(&parking, WORKERS);
+    parking_init(&parking, WORKERS, WORKERS);
+    mutex_init(&poller.lock);
+    condition_init(&poller.changed);
     pthread_t threads[WORKERS];
     for (uint32_t i = 0; i < WORKERS; i++) {
         workers[i].random = stress_stream(&stress, i);

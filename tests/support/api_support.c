@@ -19,11 +19,16 @@
 
 /* ---- a runtime ---- */
 
+uint64_t api_stall_limit_ns;
+
 void api_create(struct api *api, skua_runtime_config config)
 {
     counting_allocator_init(&api->memory);
     config.alloc = counting_allocate;
     config.alloc_arg = &api->memory;
+    if (config.stall_limit_ns == 0) {
+        config.stall_limit_ns = api_stall_limit_ns;
+    }
     assert_int_equal(skua_runtime_create(&api->runtime, &config), 0);
 }
 

@@ -24,6 +24,12 @@ struct api {
     struct counting_allocator memory;
 };
 
+/* The stall limit of runtimes whose configuration has none; zero, as at first, means the default.
+ * Programs whose steps wait for their test set API_NEVER_STUCK, so that no spare worker steps in
+ * for a step that the test takes its time with. */
+#define API_NEVER_STUCK SKUA_DURATION_MAX
+extern uint64_t api_stall_limit_ns;
+
 /* Creates a runtime with this configuration and a counting allocator. */
 void api_create(struct api *api, skua_runtime_config config);
 

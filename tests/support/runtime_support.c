@@ -44,6 +44,8 @@ static void probe_note(struct probe *probe, const skua_event *event)
         (void)atomic_fetch_add(&probe->cancels, 1);
         (void)atomic_fetch_add(&probe->stops, event->error == SKUA_E_STOPPED);
         break;
+    case SKUA_EVENT_TICK: /* it asks for none */
+        break;
     }
 }
 

@@ -38,6 +38,14 @@ static const struct {
     {-5019, "SKUA_E_THREAD"},
     {-5020, "SKUA_E_STUCK"},
     {-5021, "SKUA_E_BUSY"},
+    {-5022, "SKUA_E_CANCELLED"},
+    {-5023, "SKUA_E_DURATION"},
+    {-5024, "SKUA_E_DESCRIPTOR"},
+    {-5025, "SKUA_E_CLOSED"},
+    {-5026, "SKUA_E_POLLER"},
+    {-5027, "SKUA_E_UNKNOWN_POOL"},
+    {-5028, "SKUA_E_POOL_EXISTS"},
+    {-5029, "SKUA_E_POOL_FULL"},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

@@ -15,6 +15,9 @@
 
 #include "aborts.h"
 
+#define SPARES      64
+#define SPARE_FIRST (PARKING_WORKERS_MAX - SPARES)
+
 static uint32_t searching(struct parking *parking)
 {
     return load_relaxed(&parking->searching);
@@ -43,9 +46,9 @@ static void put_to_sleep(struct parking *parking, uint32_t first, uint32_t count
 }
 
 /* Claims and lets the claimed worker leave the search again, so that the next claim can succeed. */
-static int claim_and_leave(struct parking *parking)
+static int claim_and_leave(struct parking *parking, int last_choice)
 {
-    const int claimed = parking_claim_any(parking);
+    const int claimed = parking_claim_any(parking, last_choice);
     if (claimed != PARKING_NOBODY) {
         (void)!parking_end_search(parking);
     }
@@ -59,8 +62,8 @@ static void parking_new_has_nobody_to_wake(void **state)
     (void)state;
     struct parking parking;
     memset(&parking, 0xff, sizeof parking);
-    parking_init(&parking, PARKING_WORKERS_MAX);
-    assert_int_equal(parking_claim_any(&parking), PARKING_NOBODY);
+    parking_init(&parking, PARKING_WORKERS_MAX, PARKING_WORKERS_MAX);
+    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
     for (uint32_t worker = 0; worker < PARKING_WORKERS_MAX; worker++) {
         assert_false(parking_claim_worker(&parking, worker));
@@ -72,9 +75,9 @@ static void parking_claim_takes_a_sleeper_and_makes_it_a_searcher(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 8);
+    parking_init(&parking, 8, 8);
     parking_announce(&parking, 5, false);
-    assert_int_equal(parking_claim_any(&parking), 5);
+    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), 5);
     assert_false(sleeps(&parking, 5));
     assert_int_equal(searching(&parking), 1);
 }
@@ -83,15 +86,16 @@ static void parking_claim_wakes_nobody_while_one_searches(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 8);
+    parking_init(&parking, 8, 8);
     put_to_sleep(&parking, 0, 4);
     assert_true(parking_start_search(&parking));
-    assert_int_equal(parking_claim_any(&parking), PARKING_NOBODY);
+    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(sleeper_count(&parking), 4);
     assert_int_equal(searching(&parking), 1);
     assert_true(parking_end_search(&parking));
-    assert_int_not_equal(parking_claim_any(&parking), PARKING_NOBODY);
-    assert_int_equal(parking_claim_any(&parking), PARKING_NOBODY); /* the claimed one searches */
+    assert_int_not_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
+    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY),
+                     PARKING_NOBODY); /* the claimed one searches */
     assert_int_equal(sleeper_count(&parking), 3);
 }
 
@@ -100,39 +104,113 @@ static void check_each_sleeper_is_claimed_once(uint32_t worker_count, uint32_t e
     struct parking parking;
     bool claimed[PARKING_WORKERS_MAX] = {false};
     uint32_t asleep = 0;
-    parking_init(&parking, worker_count);
+    parking_init(&parking, worker_count, worker_count);
     for (uint32_t worker = every - 1; worker < worker_count; worker += every) {
         parking_announce(&parking, worker, false);
         asleep++;
     }
     for (uint32_t i = 0; i < asleep; i++) {
-        const int worker = claim_and_leave(&parking);
+        const int worker = claim_and_leave(&parking, PARKING_NOBODY);
         assert_in_range(worker, 0, worker_count - 1);
         assert_int_equal((uint32_t)worker % every, every - 1); /* was asleep at all */
         assert_false(claimed[worker]);
         claimed[worker] = true;
     }
-    assert_int_equal(claim_and_leave(&parking), PARKING_NOBODY);
+    assert_int_equal(claim_and_leave(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
 }
 
 static void parking_claims_each_sleeper_once_in_all_groups(void **state)
 {
     (void)state;
-    static const uint32_t worker_counts[] = {1, 2, 63, 64, 65, 128, 129, 200, 255, 256};
+    static const uint32_t worker_counts[] = {1, 2, 63, 64, 65, 128, 129, 200, 255, 256, 257, 320};
     for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; i++) {
         check_each_sleeper_is_claimed_once(worker_counts[i], 1);
     }
     check_each_sleeper_is_claimed_once(256, 3);
     check_each_sleeper_is_claimed_once(256, 64);
     check_each_sleeper_is_claimed_once(256, 256);
+    check_each_sleeper_is_claimed_once(PARKING_WORKERS_MAX, PARKING_WORKERS_MAX);
+}
+
+/* All of `worker_count` sleep; `last` is claimed after all the others, which come in order. */
+static void check_last_choice_comes_last(uint32_t worker_count, uint32_t last)
+{
+    struct parking parking;
+    parking_init(&parking, worker_count, worker_count);
+    put_to_sleep(&parking, 0, worker_count);
+    for (uint32_t worker = 0; worker < worker_count; worker++) {
+        if (worker != last) {
+            assert_int_equal(claim_and_leave(&parking, (int)last), worker);
+        }
+    }
+    assert_int_equal(claim_and_leave(&parking, (int)last), last);
+    assert_int_equal(claim_and_leave(&parking, (int)last), PARKING_NOBODY);
+    assert_int_equal(searching(&parking), 0);
+}
+
+static void parking_claim_takes_the_last_choice_after_all_others(void **state)
+{
+    (void)state;
+    static const uint32_t worker_counts[] = {1, 2, 64, 65, 130, 320};
+    for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; i++) {
+        const uint32_t count = worker_counts[i];
+        check_last_choice_comes_last(count, 0);
+        check_last_choice_comes_last(count, count / 2);
+        check_last_choice_comes_last(count, count - 1);
+    }
+}
+
+/* The last choice is a hint, which may be out of date by the time of the claim. */
+static void parking_claim_of_a_last_choice_that_is_awake_finds_nobody(void **state)
+{
+    (void)state;
+    struct parking parking;
+    parking_init(&parking, 200, 200);
+    assert_int_equal(parking_claim_any(&parking, 150), PARKING_NOBODY);
+    assert_int_equal(searching(&parking), 0);
+    parking_announce(&parking, 150, false);
+    assert_true(parking_start_search(&parking));
+    assert_int_equal(parking_claim_any(&parking, 150), PARKING_NOBODY); /* as for all others */
+    assert_true(sleeps(&parking, 150));
+    assert_true(parking_end_search(&parking));
+    assert_int_equal(parking_claim_any(&parking, 150), 150);
+    assert_int_equal(searching(&parking), 1);
+}
+
+/* ---- spare workers ---- */
+
+static void parking_spare_workers_are_claimed_like_others(void **state)
+{
+    (void)state;
+    struct parking parking;
+    parking_init(&parking, 66, 2);
+    parking_announce(&parking, 65, false);
+    assert_int_equal(claim_and_leave(&parking, PARKING_NOBODY), 65);
+    parking_announce(&parking, 65, false);
+    assert_true(parking_claim_worker(&parking, 65));
+    assert_false(sleeps(&parking, 65));
+}
+
+static void parking_asleep_counts_the_bits_of_all_groups(void **state)
+{
+    (void)state;
+    struct parking parking;
+    parking_init(&parking, PARKING_WORKERS_MAX, SPARE_FIRST);
+    assert_int_equal(parking_asleep(&parking), 0);
+    for (uint32_t worker = 0; worker < PARKING_WORKERS_MAX; worker += 5) {
+        parking_announce(&parking, worker, false);
+        assert_int_equal(parking_asleep(&parking), worker / 5 + 1);
+    }
+    assert_true(parking_claim_worker(&parking, PARKING_WORKERS_MAX - 5));
+    assert_int_equal(parking_asleep(&parking), PARKING_WORKERS_MAX / 5 - 1);
 }
 
 static void parking_claim_worker_wakes_that_one_even_while_others_search(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 200);
+    parking_init(&parking, 200, 200);
     put_to_sleep(&parking, 60, 100);
     assert_true(parking_start_search(&parking));
     assert_true(parking_claim_worker(&parking, 130));
@@ -146,11 +224,12 @@ static void parking_claim_worker_wakes_that_one_even_while_others_search(void **
 
 /* ---- searching ---- */
 
-/* How many may search at once while `asleep` of the workers sleep. */
+/* How many may search at once while `asleep` of the workers sleep. The spare ones that could come
+ * make no difference. */
 static uint32_t searchers_admitted(uint32_t worker_count, uint32_t asleep)
 {
     struct parking parking;
-    parking_init(&parking, worker_count);
+    parking_init(&parking, worker_count + SPARES, worker_count);
     put_to_sleep(&parking, 0, asleep);
     uint32_t admitted = 0;
     while (admitted <= worker_count && parking_start_search(&parking)) {
@@ -179,7 +258,7 @@ static void parking_end_search_tells_only_the_last(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 8);
+    parking_init(&parking, 8, 8);
     assert_true(parking_start_search(&parking));
     assert_true(parking_start_search(&parking));
     assert_true(parking_start_search(&parking));
@@ -203,7 +282,7 @@ static void parking_leaving_a_search_nobody_is_in_aborts(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 8);
+    parking_init(&parking, 8, 8);
     assert_true(aborts(end_search_of_new_parking, &parking)); /* INV-9 */
     assert_true(aborts(announce_as_searcher, &parking));
 }
@@ -214,7 +293,7 @@ static void parking_announce_leaves_the_search_only_if_in_it(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 100);
+    parking_init(&parking, 100, 100);
     assert_true(parking_start_search(&parking));
     assert_true(parking_start_search(&parking));
     parking_announce(&parking, 70, true);
@@ -230,7 +309,7 @@ static void parking_retract_unclaimed_goes_on_as_a_searcher(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 100);
+    parking_init(&parking, 100, 100);
     parking_announce(&parking, 69, false);
     parking_announce(&parking, 70, false);
     assert_true(parking_retract(&parking, 70));
@@ -243,16 +322,21 @@ static void parking_retract_claimed_must_wait_for_its_token(void **state)
 {
     (void)state;
     struct parking parking;
-    parking_init(&parking, 100);
+    parking_init(&parking, 100, 100);
     parking_announce(&parking, 70, false);
-    assert_int_equal(parking_claim_any(&parking), 70);
+    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), 70);
     assert_false(parking_retract(&parking, 70));
     assert_int_equal(searching(&parking), 1); /* the claim has counted it already */
 }
 
+static void init_with_more_usual_workers_than_all(void *arg)
+{
+    parking_init(arg, 8, 9);
+}
+
 static void init_with_too_many_workers(void *arg)
 {
-    parking_init(arg, PARKING_WORKERS_MAX + 1);
+    parking_init(arg, PARKING_WORKERS_MAX + 1, PARKING_WORKERS_MAX + 1);
 }
 
 static void parking_init_with_too_many_workers_aborts(void **state)
@@ -260,6 +344,7 @@ static void parking_init_with_too_many_workers_aborts(void **state)
     (void)state;
     struct parking parking;
     assert_true(aborts(init_with_too_many_workers, &parking));
+    assert_true(aborts(init_with_more_usual_workers_than_all, &parking));
 }
 
 /* ---- tokens ---- */
@@ -269,7 +354,7 @@ static void token_given_before_can_be_taken_at_once(void **state)
     (void)state;
     struct park_token token = {.word = 0};
     for (int i = 0; i < 3; i++) {
-        park_token_give(&token);
+        assert_false(park_token_give(&token));
         assert_int_equal(load_relaxed(&token.word), 1);
         park_token_take(&token);
         assert_int_equal(load_relaxed(&token.word), 0);
@@ -278,14 +363,14 @@ static void token_given_before_can_be_taken_at_once(void **state)
 
 static void give_token(void *arg)
 {
-    park_token_give(arg);
+    (void)!park_token_give(arg);
 }
 
 static void token_given_twice_aborts(void **state)
 {
     (void)state;
     struct park_token token = {.word = 0};
-    park_token_give(&token);
+    assert_false(park_token_give(&token));
     assert_true(aborts(give_token, &token)); /* INV-8 */
 }
 
@@ -293,6 +378,55 @@ static void *take_token(void *arg)
 {
     park_token_take(arg);
     return NULL;
+}
+
+/* Who gives the token to a worker in the poller must interrupt the poller; nobody else. */
+static void token_given_to_a_polling_worker_asks_for_an_interrupt(void **state)
+{
+    (void)state;
+    struct park_token token = {.word = 0};
+    for (int i = 0; i < 3; i++) {
+        assert_true(park_token_start_polling(&token));
+        assert_false(park_token_is_given(&token));
+        assert_true(park_token_give(&token));
+        assert_true(park_token_is_given(&token));
+        assert_false(park_token_end_polling(&token)); /* it must be taken */
+        assert_true(park_token_is_given(&token));
+        park_token_take(&token);
+        assert_false(park_token_is_given(&token));
+        assert_int_equal(load_relaxed(&token.word), 0);
+    }
+}
+
+static void token_given_before_polling_keeps_the_worker_from_it(void **state)
+{
+    (void)state;
+    struct park_token token = {.word = 0};
+    assert_false(park_token_give(&token));
+    assert_false(park_token_start_polling(&token));
+    assert_true(park_token_is_given(&token));
+    park_token_take(&token);
+    assert_true(park_token_start_polling(&token));
+}
+
+static void token_not_given_while_polling_is_not_there_afterwards(void **state)
+{
+    (void)state;
+    struct park_token token = {.word = 0};
+    assert_true(park_token_start_polling(&token));
+    assert_true(park_token_end_polling(&token));
+    assert_int_equal(load_relaxed(&token.word), 0);
+    assert_false(park_token_give(&token)); /* nobody is in the poller any more */
+    park_token_take(&token);
+}
+
+static void token_given_twice_to_a_polling_worker_aborts(void **state)
+{
+    (void)state;
+    struct park_token token = {.word = 0};
+    assert_true(park_token_start_polling(&token));
+    assert_true(park_token_give(&token));
+    assert_true(aborts(give_token, &token)); /* INV-8 */
 }
 
 static void token_given_to_a_sleeper_wakes_it(void **state)
@@ -304,7 +438,7 @@ static void token_given_to_a_sleeper_wakes_it(void **state)
     while (load_acquire(&token.word) != 2) { /* it waits, or is just about to */
         (void)sched_yield();
     }
-    park_token_give(&token);
+    assert_false(park_token_give(&token)); /* on its futex, not in the poller */
     assert_int_equal(pthread_join(sleeper, NULL), 0);
     assert_int_equal(load_relaxed(&token.word), 0);
 }
@@ -316,6 +450,10 @@ int main(void)
         cmocka_unit_test(parking_claim_takes_a_sleeper_and_makes_it_a_searcher),
         cmocka_unit_test(parking_claim_wakes_nobody_while_one_searches),
         cmocka_unit_test(parking_claims_each_sleeper_once_in_all_groups),
+        cmocka_unit_test(parking_claim_takes_the_last_choice_after_all_others),
+        cmocka_unit_test(parking_claim_of_a_last_choice_that_is_awake_finds_nobody),
+        cmocka_unit_test(parking_spare_workers_are_claimed_like_others),
+        cmocka_unit_test(parking_asleep_counts_the_bits_of_all_groups),
         cmocka_unit_test(parking_claim_worker_wakes_that_one_even_while_others_search),
         cmocka_unit_test(parking_half_of_the_awake_may_search_and_always_one),
         cmocka_unit_test(parking_end_search_tells_only_the_last),
@@ -326,6 +464,10 @@ int main(void)
         cmocka_unit_test(parking_init_with_too_many_workers_aborts),
         cmocka_unit_test(token_given_before_can_be_taken_at_once),
         cmocka_unit_test(token_given_twice_aborts),
+        cmocka_unit_test(token_given_to_a_polling_worker_asks_for_an_interrupt),
+        cmocka_unit_test(token_given_before_polling_keeps_the_worker_from_it),
+        cmocka_unit_test(token_not_given_while_polling_is_not_there_afterwards),
+        cmocka_unit_test(token_given_twice_to_a_polling_worker_aborts),
         cmocka_unit_test(token_given_to_a_sleeper_wakes_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,14 +11,16 @@
 
 #include "counting_allocator.h"
 
-#define CALLS 5
-#define TAG   UINT64_C(0xfedcba9876543210)
+#define CALLS  5
+#define WHEELS 2
+#define TAG    UINT64_C(0xfedcba9876543210)
 
 static const skua_pid owner = {UINT64_C(0x0010000004000001)};
 
 struct fixture {
     struct counting_allocator memory;
     struct object_pool events;
+    struct deadlines deadlines;
     struct pool_cache cache;
     struct process process;
 };
@@ -29,12 +31,17 @@ static int set_up(void **state)
     fixture = (struct fixture){.process = {.calls = OBJECT_NONE}};
     counting_allocator_init(&fixture.memory);
     *state = &fixture;
-    return event_pool_init(&fixture.events, &fixture.memory.allocator, 1) ? 0 : -1;
+    const struct allocator *allocator = &fixture.memory.allocator;
+    return event_pool_init(&fixture.events, allocator, 1) &&
+                   deadlines_init(&fixture.deadlines, allocator, &fixture.events, WHEELS)
+               ? 0
+               : -1;
 }
 
 static int tear_down(void **state)
 {
     struct fixture *fixture = *state;
+    deadlines_deinit(&fixture->deadlines);
     object_pool_deinit(&fixture->events);
     return counting_allocator_is_clean(&fixture->memory) ? 0 : -1;
 }
@@ -80,7 +87,7 @@ static void open_fills_the_node_and_names_it(void **state)
     assert_int_equal(call_guard(completion), load_relaxed(&node_at(fixture, index)->guard));
     assert_true(skua_pid_equal(completion.process, owner));
     assert_true(skua_pid_equal(call->owner, owner));
-    assert_int_equal(call->type, SKUA_EVENT_COMPLETION);
+    assert_int_equal(call->wheel, 0);
     assert_int_equal(call->tag, TAG);
     assert_int_equal(call->previous, OBJECT_NONE);
     assert_int_equal(call->next, OBJECT_NONE);
@@ -183,6 +190,29 @@ static void complete_turns_the_call_into_its_event(void **state)
     assert_int_equal(skua_payload_to_u64(&node->as.event.payload), 8);
 }
 
+/* ---- opening again, as a ticker does ---- */
+
+static void reopen_has_the_next_serial_and_no_deadline(void **state)
+{
+    struct fixture *fixture = *state;
+    const skua_completion first = open_one(fixture);
+    const uint32_t index = call_index(first);
+    struct event_node *node = node_at(fixture, index);
+    assert_true(deadlines_arm(&fixture->deadlines, 1, index, 1000));
+    assert_int_equal(node->as.call.wheel, 2);
+    assert_true(claim(fixture, first));
+    call_disarm(&fixture->deadlines, node, index);
+    const skua_completion second = call_reopen(node, index, owner);
+    assert_int_equal(call_index(second), index);
+    assert_int_equal(call_guard(second), call_guard(first) + CALL_SERIAL_ONE);
+    assert_true(skua_pid_equal(second.process, owner));
+    assert_true(skua_pid_equal(node->as.call.owner, owner));
+    assert_int_equal(node->as.call.tag, TAG);
+    assert_int_equal(node->as.call.wheel, 0);
+    assert_false(claim(fixture, first));
+    assert_true(claim(fixture, second));
+}
+
 /* ---- the list ---- */
 
 struct calls {
@@ -220,7 +250,7 @@ static void assert_list(struct fixture *fixture, const struct calls *calls)
         const size_t number = number_of(calls, index);
         assert_false(found[number]);
         found[number] = true;
-        assert_int_equal(call->previous, previous);
+        assert_int_equal(call->previous & ~CALL_ENDS, previous);
         previous = index;
         index = call->next;
     }
@@ -277,6 +307,65 @@ static void unlink_works_in_every_order(void **state)
     }
 }
 
+/* The others find their neighbour where it was. */
+static void reopen_keeps_the_place_in_the_list(void **state)
+{
+    struct fixture *fixture = *state;
+    struct calls calls;
+    open_and_link(fixture, &calls);
+    for (size_t number = 0; number < CALLS; number++) {
+        const uint32_t index = call_index(calls.completions[number]);
+        struct event_node *node = node_at(fixture, index);
+        assert_true(claim(fixture, calls.completions[number]));
+        node->as.event.type = SKUA_EVENT_TICK;
+        node->as.event.payload = skua_payload_empty(0);
+        calls.completions[number] = call_reopen(node, index, owner);
+        assert_list(fixture, &calls);
+    }
+    for (size_t number = 0; number < CALLS; number++) {
+        deliver(fixture, &calls, number);
+        assert_list(fixture, &calls);
+    }
+}
+
+/* CALL_ENDS lies in a link: what neighbours do to the link must not take it off, and the link must
+ * work with it. */
+static void mark_of_a_call_that_ends_survives_changes_of_the_list(void **state)
+{
+    struct fixture *fixture = *state;
+    for (size_t ending = 0; ending < CALLS; ending++) {
+        for (size_t other = 0; other < CALLS; other++) {
+            struct calls calls;
+            fixture->process.calls = OBJECT_NONE;
+            open_and_link(fixture, &calls);
+            const uint32_t index = call_index(calls.completions[ending]);
+            node_at(fixture, index)->as.call.previous |= CALL_ENDS;
+            if (other != ending) {
+                deliver(fixture, &calls, other);
+                assert_int_not_equal(node_at(fixture, index)->as.call.previous & CALL_ENDS, 0);
+            }
+            assert_list(fixture, &calls);
+            deliver(fixture, &calls, ending);
+            assert_list(fixture, &calls);
+        }
+    }
+}
+
+static void mark_of_a_call_that_ends_survives_a_new_neighbour(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t index = call_index(open_one(fixture));
+    struct event_node *node = node_at(fixture, index);
+    call_link(&fixture->events, &fixture->process, index);
+    node->as.call.previous |= CALL_ENDS;
+    const uint32_t neighbour = call_index(open_one(fixture));
+    call_link(&fixture->events, &fixture->process, neighbour);
+    assert_int_equal(node->as.call.previous, CALL_ENDS | neighbour);
+    call_unlink(&fixture->events, &fixture->process, node, index);
+    assert_int_equal(fixture->process.calls, neighbour);
+    assert_int_equal(node_at(fixture, neighbour)->as.call.next, OBJECT_NONE);
+}
+
 /* A call that its handler completed at once never was on the list. */
 static void unlink_of_a_call_that_was_not_linked_changes_no_list(void **state)
 {
@@ -323,7 +412,7 @@ static void revoke_of_no_calls_does_nothing(void **state)
 {
     struct fixture *fixture = *state;
     const uint32_t before = free_nodes(fixture);
-    call_revoke_all(&fixture->events, &fixture->cache, &fixture->process);
+    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
     assert_int_equal(free_nodes(fixture), before);
     assert_int_equal(fixture->process.calls, OBJECT_NONE);
 }
@@ -334,7 +423,7 @@ static void revoke_gives_the_nodes_back_and_makes_completions_late(void **state)
     struct calls calls;
     open_and_link(fixture, &calls);
     const uint32_t before = free_nodes(fixture);
-    call_revoke_all(&fixture->events, &fixture->cache, &fixture->process);
+    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
     assert_int_equal(free_nodes(fixture), before + CALLS);
     assert_int_equal(fixture->process.calls, OBJECT_NONE);
     for (size_t i = 0; i < CALLS; i++) {
@@ -354,12 +443,90 @@ static void revoke_leaves_calls_that_a_completer_has_won(void **state)
         assert_true(claim(fixture, calls.completions[won]));
         call_complete(node, -7, &result);
         const uint32_t before = free_nodes(fixture);
-        call_revoke_all(&fixture->events, &fixture->cache, &fixture->process);
+        call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
         assert_int_equal(free_nodes(fixture), before + CALLS - 1);
         assert_int_equal(fixture->process.calls, OBJECT_NONE);
         assert_int_equal(node->as.event.error, -7); /* a free node keeps its links there */
         assert_int_equal(skua_payload_to_u64(&node->as.event.payload), 99);
     }
+}
+
+/* ---- calls with a deadline ---- */
+
+static uint32_t armed_calls(struct fixture *fixture)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WHEELS; i++) {
+        count += fixture->deadlines.wheels[i].wheel.count;
+    }
+    return count;
+}
+
+static void arm(struct fixture *fixture, skua_completion completion, uint32_t wheel, uint64_t when)
+{
+    (void)!deadlines_arm(&fixture->deadlines, wheel, call_index(completion), when);
+}
+
+static void disarm_takes_the_call_out_of_its_wheel(void **state)
+{
+    struct fixture *fixture = *state;
+    const skua_completion one = open_one(fixture);
+    const skua_completion other = open_one(fixture);
+    arm(fixture, one, 0, 1000);
+    arm(fixture, other, 1, 1000);
+    assert_int_equal(armed_calls(fixture), 2);
+    assert_true(claim(fixture, other));
+    call_disarm(&fixture->deadlines, node_at(fixture, call_index(other)), call_index(other));
+    assert_int_equal(fixture->deadlines.wheels[0].wheel.count, 1);
+    assert_int_equal(fixture->deadlines.wheels[1].wheel.count, 0);
+    assert_true(deadlines_next(&fixture->deadlines, 1) == WHEEL_NEVER);
+}
+
+static void disarm_of_a_call_without_a_deadline_touches_no_wheel(void **state)
+{
+    struct fixture *fixture = *state;
+    const skua_completion armed = open_one(fixture);
+    const skua_completion plain = open_one(fixture);
+    arm(fixture, armed, 0, 1000);
+    assert_true(claim(fixture, plain));
+    call_disarm(&fixture->deadlines, node_at(fixture, call_index(plain)), call_index(plain));
+    assert_int_equal(armed_calls(fixture), 1);
+    assert_true(claim(fixture, armed));
+    call_disarm(&fixture->deadlines, node_at(fixture, call_index(armed)), call_index(armed));
+    assert_int_equal(armed_calls(fixture), 0);
+}
+
+static void revoke_takes_the_calls_out_of_their_wheels(void **state)
+{
+    struct fixture *fixture = *state;
+    struct calls calls;
+    struct wheel_due due[CALLS];
+    open_and_link(fixture, &calls);
+    for (size_t i = 0; i < CALLS; i++) {
+        arm(fixture, calls.completions[i], (uint32_t)i % WHEELS, 1000 * (i + 1));
+    }
+    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    assert_int_equal(armed_calls(fixture), 0);
+    for (uint32_t i = 0; i < WHEELS; i++) {
+        assert_true(deadlines_next(&fixture->deadlines, i) == WHEEL_NEVER);
+        assert_int_equal(deadlines_collect(&fixture->deadlines, i, UINT64_MAX - 1, due, CALLS), 0);
+    }
+}
+
+/* One that has fired is on its way to the process, as a completion is. */
+static void revoke_leaves_a_call_whose_deadline_has_passed(void **state)
+{
+    struct fixture *fixture = *state;
+    struct calls calls;
+    struct wheel_due due[CALLS];
+    open_and_link(fixture, &calls);
+    arm(fixture, calls.completions[2], 0, 1000);
+    assert_int_equal(deadlines_collect(&fixture->deadlines, 0, SKUA_SECOND, due, CALLS), 1);
+    assert_int_equal(due[0].index, call_index(calls.completions[2]));
+    const uint32_t before = free_nodes(fixture);
+    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    assert_int_equal(free_nodes(fixture), before + CALLS - 1);
+    assert_false(claim(fixture, calls.completions[2]));
 }
 
 #define CALL_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -376,6 +543,14 @@ int main(void)
         CALL_TEST(serial_differs_for_every_call_of_a_node),
         CALL_TEST(serial_may_wrap),
         CALL_TEST(complete_turns_the_call_into_its_event),
+        CALL_TEST(reopen_has_the_next_serial_and_no_deadline),
+        CALL_TEST(reopen_keeps_the_place_in_the_list),
+        CALL_TEST(mark_of_a_call_that_ends_survives_changes_of_the_list),
+        CALL_TEST(mark_of_a_call_that_ends_survives_a_new_neighbour),
+        CALL_TEST(disarm_takes_the_call_out_of_its_wheel),
+        CALL_TEST(disarm_of_a_call_without_a_deadline_touches_no_wheel),
+        CALL_TEST(revoke_takes_the_calls_out_of_their_wheels),
+        CALL_TEST(revoke_leaves_a_call_whose_deadline_has_passed),
         CALL_TEST(link_builds_a_list_of_all_calls),
         CALL_TEST(unlink_works_in_every_position),
         CALL_TEST(unlink_works_in_every_order),

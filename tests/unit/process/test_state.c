@@ -98,6 +98,19 @@ static void tag_tells_live_and_waiting_states(void **state)
     }
 }
 
+/* What a late sender finds in a record whose memory was given back. */
+static void word_of_zero_is_free_and_admits_nothing(void **state)
+{
+    (void)state;
+    uint32_t next;
+    store_relaxed(&process.word, 0);
+    assert_int_equal(state_of(state_peek(&process)), STATE_FREE);
+    assert_false(state_is_live(0));
+    assert_int_equal(state_push(&process, 0, LIST, &next), STATE_CLOSED);
+    assert_int_equal(state_request(&process, 0, STATE_KILL), STATE_CLOSED);
+    assert_int_equal(load_relaxed(&process.word), 0);
+}
+
 static void peek_sees_the_tag_without_the_list(void **state)
 {
     (void)state;
@@ -533,6 +546,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tag_keeps_its_parts_apart),
         cmocka_unit_test(tag_tells_live_and_waiting_states),
+        cmocka_unit_test(word_of_zero_is_free_and_admits_nothing),
         cmocka_unit_test(peek_sees_the_tag_without_the_list),
         cmocka_unit_test(push_to_a_waiting_process_makes_it_ready),
         cmocka_unit_test(push_to_a_ready_or_running_process_adds_to_its_list),

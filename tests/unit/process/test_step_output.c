@@ -172,6 +172,100 @@ static void yield_without_output_is_refused_and_dropped(void **state)
     assert_int_equal(drop_count, 1);
 }
 
+/* ---- deadlines and cancels ---- */
+
+static void deadline_is_that_of_the_last_yield(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_step *out = &fixture->out;
+    assert_int_equal(skua_step_yield(out, 1, 1, skua_payload_empty(0)), 0);
+    assert_int_equal(skua_step_deadline(out, 1000), 0);
+    assert_int_equal(skua_step_yield(out, 1, 2, skua_payload_empty(0)), 0);
+    assert_int_equal(skua_step_yield(out, 1, 3, skua_payload_empty(0)), 0);
+    assert_int_equal(skua_step_deadline(out, 5000), 0);
+    assert_int_equal(skua_step_deadline(out, 0), 0); /* the last one counts */
+    assert_int_equal(out->yield_count, 3);
+    assert_true(out->yields[0].deadline == 1000);
+    assert_true(out->yields[1].deadline == SKUA_FOREVER);
+    assert_true(out->yields[2].deadline == 0);
+    assert_int_equal(skua_step_deadline(out, SKUA_FOREVER), 0);
+    assert_true(out->yields[2].deadline == SKUA_FOREVER);
+    step_output_discard(out);
+}
+
+static void deadline_without_a_yield_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_step *out = &fixture->out;
+    assert_int_equal(skua_step_deadline(NULL, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_step_yield(out, 1, 2, owned(PAYLOAD_LIMIT + 1)), SKUA_E_PAYLOAD_SIZE);
+    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_step_yield(out, 1, 2, skua_payload_empty(0)), 0);
+    step_output_discard(out);
+    step_output_reset(out);
+    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID); /* that was another step's */
+    assert_int_equal(out->yield_count, 0);
+}
+
+/* It would fall upon the tag, which lies in the same place. */
+static void deadline_after_a_cancel_is_refused_and_changes_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_step *out = &fixture->out;
+    assert_int_equal(skua_step_yield(out, 1, 2, skua_payload_empty(0)), 0);
+    assert_int_equal(skua_step_cancel(out, 77), 0);
+    assert_int_equal(skua_step_deadline(out, 1000), SKUA_E_INVALID);
+    assert_true(out->yields[0].deadline == SKUA_FOREVER);
+    assert_true(out->yields[1].cancels == 77);
+    step_output_discard(out);
+}
+
+static void cancel_keeps_its_place_among_the_yields_and_takes_no_node(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_step *out = &fixture->out;
+    assert_int_equal(skua_step_cancel(out, 5), 0);
+    assert_int_equal(skua_step_yield(out, 1, 6, owned(1)), 0);
+    assert_int_equal(skua_step_cancel(out, UINT64_MAX), 0);
+    assert_int_equal(out->yield_count, 3);
+    assert_int_equal(out->yields[0].node, OBJECT_NONE);
+    assert_true(out->yields[0].cancels == 5);
+    assert_int_not_equal(out->yields[1].node, OBJECT_NONE);
+    assert_int_equal(out->yields[2].node, OBJECT_NONE);
+    assert_true(out->yields[2].cancels == UINT64_MAX);
+    assert_int_equal(nodes_in_use(fixture), 1);
+    assert_int_equal(out->status, STEP_DEFAULT);
+    step_output_discard(out);
+    assert_int_equal(drop_count, 1);
+    assert_int_equal(nodes_in_use(fixture), 0);
+}
+
+static void cancel_without_output_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(skua_step_cancel(NULL, 1), SKUA_E_INVALID);
+}
+
+static void cancel_without_memory_is_refused_and_keeps_the_yields(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_step *out = &fixture->out;
+    do {
+        assert_int_equal(skua_step_yield(out, 1, 2, skua_payload_empty(0)), 0);
+    } while (out->yield_count < out->yield_capacity);
+    const uint32_t full = out->yield_count;
+    counting_allocator_fail_from(&fixture->memory, 1);
+    assert_int_equal(skua_step_cancel(out, 2), SKUA_E_NO_MEMORY);
+    assert_int_equal(out->yield_count, full);
+    counting_allocator_fail_never(&fixture->memory);
+    assert_int_equal(skua_step_cancel(out, 2), 0);
+    assert_int_equal(out->yield_count, full + 1);
+    assert_true(out->yields[full].cancels == 2);
+    assert_int_equal(nodes_in_use(fixture), full);
+    step_output_discard(out);
+}
+
 /* ---- yields without memory ---- */
 
 /* Makes allocation n, counted from now, fail. The yield that needs it must leave no trace, and the
@@ -292,6 +386,7 @@ static void output_kept_beyond_its_step_is_refused(void **state)
     struct fixture *fixture = *state;
     fixture->out.open = false;
     assert_int_equal(skua_step_yield(&fixture->out, 1, 1, owned(1)), SKUA_E_INVALID);
+    assert_int_equal(skua_step_cancel(&fixture->out, 1), SKUA_E_INVALID);
     skua_step_done(&fixture->out, owned(1));
     skua_step_continue(&fixture->out);
     assert_int_equal(drop_count, 2);
@@ -300,10 +395,21 @@ static void output_kept_beyond_its_step_is_refused(void **state)
     assert_int_equal(nodes_in_use(fixture), 0);
 }
 
+static void deadline_for_a_yield_of_a_step_that_is_over_is_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(skua_step_yield(&fixture->out, 1, 1, skua_payload_empty(0)), 0);
+    fixture->out.open = false;
+    assert_int_equal(skua_step_deadline(&fixture->out, 1), SKUA_E_INVALID);
+    assert_true(fixture->out.yields[0].deadline == SKUA_FOREVER);
+    step_output_discard(&fixture->out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         OUTPUT_TEST(output_kept_beyond_its_step_is_refused),
+        OUTPUT_TEST(deadline_for_a_yield_of_a_step_that_is_over_is_refused),
         OUTPUT_TEST(output_of_a_thousand_yields_has_them_all_in_order),
         OUTPUT_TEST(output_reset_starts_anew_without_allocating),
         OUTPUT_TEST(output_discard_gives_nodes_back_and_drops_payloads),
@@ -311,6 +417,12 @@ int main(void)
         OUTPUT_TEST(yield_of_the_largest_payload_is_accepted),
         OUTPUT_TEST(yield_of_a_larger_payload_is_refused_and_dropped),
         OUTPUT_TEST(yield_without_output_is_refused_and_dropped),
+        OUTPUT_TEST(deadline_is_that_of_the_last_yield),
+        OUTPUT_TEST(deadline_without_a_yield_is_refused),
+        OUTPUT_TEST(deadline_after_a_cancel_is_refused_and_changes_nothing),
+        OUTPUT_TEST(cancel_keeps_its_place_among_the_yields_and_takes_no_node),
+        OUTPUT_TEST(cancel_without_output_is_refused),
+        OUTPUT_TEST(cancel_without_memory_is_refused_and_keeps_the_yields),
         OUTPUT_TEST(yield_without_memory_for_the_first_array_leaves_nothing),
         OUTPUT_TEST(yield_without_memory_for_its_node_leaves_nothing),
         OUTPUT_TEST(yield_without_memory_for_a_larger_array_keeps_the_earlier_ones),

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The blocking pools of a runtime, and the command of skua/blocking.h that runs a function on one.
+ * Blocking within a step is a matter of the scheduler: sched/spare.h. */
+#ifndef SKUA_BLOCKING_BLOCKING_H
+#define SKUA_BLOCKING_BLOCKING_H
+
+#include <skua/blocking.h>
+
+#include "blocking/pool.h"
+#include "sched/scheduler.h"
+
+struct named_pool {
+    const char *name;
+    struct blocking_pool pool;
+};
+
+struct blocking {
+    struct scheduler *sched;
+    struct named_pool pools[SKUA_BLOCKING_POOLS_MAX]; /* written before the workers start */
+    uint32_t count;
+    bool default_is_set; /* by the program, which it may do once */
+};
+
+/* With the default pool. */
+void blocking_init(struct blocking *blocking, struct scheduler *sched);
+void blocking_deinit(struct blocking *blocking);
+
+/* Registers the command. Returns 0 or SKUA_E_NO_MEMORY. */
+NODISCARD int blocking_register(struct blocking *blocking, struct registry *registry);
+
+/* As skua_blocking_register, before the workers start. */
+NODISCARD int blocking_add(struct blocking *blocking, const skua_blocking_pool *pool);
+
+/* Ends the threads, after the workers have ended; false if some have not returned at the monotonic
+ * deadline. May be called again. */
+NODISCARD bool blocking_stop(struct blocking *blocking, uint64_t deadline_ns);
+
+#endif

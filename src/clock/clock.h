@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock of a runtime: where its time comes from, and the commands of skua/clock.h. Timers
+ * themselves are deadlines of calls: dispatch/deadlines.h, sched/timers.h. */
+#ifndef SKUA_CLOCK_CLOCK_H
+#define SKUA_CLOCK_CLOCK_H
+
+#include "base/time_source.h"
+#include "sched/scheduler.h"
+
+/* The system's monotonic clock. */
+void clock_init_monotonic(struct time_source *source);
+
+/* Registers the commands. Returns 0 or SKUA_E_NO_MEMORY. */
+NODISCARD int clock_register(struct registry *registry, struct scheduler *sched);
+
+#endif

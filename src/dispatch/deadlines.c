@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#include "dispatch/deadlines.h"
+
+#include "base/mutex.h"
+#include "dispatch/call.h"
+
+/* Calls that are moved within a wheel while its lock is held once. */
+#define MOVES_MAX 256
+
+static size_t wheels_size(uint32_t count)
+{
+    return count * sizeof(struct deadline_wheel);
+}
+
+bool deadlines_init(struct deadlines *deadlines, const struct allocator *allocator,
+                    struct object_pool *events, uint32_t wheel_count)
+{
+    *deadlines = (struct deadlines){.allocator = allocator, .events = events};
+    deadlines->wheels = alloc_take(allocator, wheels_size(wheel_count), CACHE_LINE);
+    if (deadlines->wheels == NULL) {
+        return false;
+    }
+    deadlines->count = wheel_count;
+    for (uint32_t i = 0; i < wheel_count; i++) {
+        struct deadline_wheel *wheel = &deadlines->wheels[i];
+        store_relaxed(&wheel->next, WHEEL_NEVER); /* not shared yet */
+        mutex_init(&wheel->lock);
+        wheel_init(&wheel->wheel, events, offsetof(struct event_node, as.call.timer));
+    }
+    return true;
+}
+
+void deadlines_deinit(struct deadlines *deadlines)
+{
+    for (uint32_t i = 0; i < deadlines->count; i++) {
+        mutex_deinit(&deadlines->wheels[i].lock);
+    }
+    alloc_give(deadlines->allocator, deadlines->wheels, wheels_size(deadlines->count), CACHE_LINE);
+}
+
+/* Says so if there is something to do earlier than was known. */
+static bool publish_locked(struct deadline_wheel *wheel)
+{
+    const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
+    const uint64_t next = wheel_next(&wheel->wheel);
+    if (next != before) {
+        (void)exchange_seq_cst(&wheel->next, next); /* MO-timer */
+    }
+    return next < before;
+}
+
+static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when)
+{
+    wheel_add(&wheel->wheel, call, when);
+    /* Adding cannot make `next` later: most additions need not look at the whole wheel. */
+    const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
+    return when < before && publish_locked(wheel);
+}
+
+bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when)
+{
+    struct deadline_wheel *armed = &deadlines->wheels[wheel];
+    event_at(deadlines->events, call)->as.call.wheel = wheel + 1;
+    mutex_lock(&armed->lock);
+    const bool earlier = add_locked(armed, call, when);
+    mutex_unlock(&armed->lock);
+    return earlier;
+}
+
+static struct deadline_wheel *wheel_of(struct deadlines *deadlines, const struct event_node *node)
+{
+    return &deadlines->wheels[node->as.call.wheel - 1];
+}
+
+bool deadlines_move(struct deadlines *deadlines, uint32_t call, uint64_t when, int error)
+{
+    struct event_node *node = event_at(deadlines->events, call);
+    struct deadline_wheel *wheel = wheel_of(deadlines, node);
+    bool earlier = false;
+    mutex_lock(&wheel->lock);
+    if ((load_relaxed(&node->guard) & CALL_OPEN) != 0) { /* claimed under the lock only */
+        wheel_remove(&wheel->wheel, call);
+        node->as.call.error = error;
+        earlier = add_locked(wheel, call, when);
+    }
+    mutex_unlock(&wheel->lock);
+    return earlier;
+}
+
+void deadlines_disarm(struct deadlines *deadlines, uint32_t call)
+{
+    struct event_node *node = event_at(deadlines->events, call);
+    struct deadline_wheel *wheel = wheel_of(deadlines, node);
+    mutex_lock(&wheel->lock);
+    if (node->as.call.timer.when != 0) {
+        wheel_remove(&wheel->wheel, call);
+        if (wheel->wheel.count == 0) {
+            (void)publish_locked(wheel); /* otherwise one wake-up for nothing costs less */
+        }
+    }
+    mutex_unlock(&wheel->lock);
+}
+
+uint32_t deadlines_collect(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
+                           struct wheel_due *due, uint32_t most)
+{
+    struct deadline_wheel *from = &deadlines->wheels[wheel];
+    uint32_t claimed = 0;
+    mutex_lock(&from->lock);
+    const uint32_t count = wheel_expire(&from->wheel, now, due, most, MOVES_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        struct event_node *node = event_at(deadlines->events, due[i].index);
+        const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
+        if (call_claim(node, guard)) {
+            due[claimed++] = due[i];
+        }
+    }
+    (void)publish_locked(from);
+    mutex_unlock(&from->lock);
+    return claimed;
+}
+
+uint64_t deadlines_next_of_all(struct deadlines *deadlines, uint32_t count)
+{
+    uint64_t next = WHEEL_NEVER;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t one = deadlines_next(deadlines, i);
+        next = one < next ? one : next;
+    }
+    return next;
+}

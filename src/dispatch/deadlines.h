@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Open calls that end at an instant: timers, and commands with a deadline.
+ *
+ * Each worker has a wheel, with a lock of its own because anybody may have to reach into it: a
+ * completion that comes before the deadline, a worker that fires the timers of one that is stuck.
+ * The call's own node is what lies in the wheel, so arming needs no memory and cannot fail.
+ *
+ * Who ends a call is decided by its guard (dispatch/call.h), here as everywhere (INV-14):
+ *  - deadlines_collect takes a due call out of the wheel and claims it, both under the wheel's
+ *    lock. If somebody else has claimed it first, it is left to them;
+ *  - whoever else claims a call that has a deadline then calls deadlines_disarm, before the node is
+ *    used for anything else: it takes the lock and finds the call in the wheel, or taken out.
+ * So a call that is in a wheel is always this call, not a later one on the same node, and under the
+ * lock an open guard means that it is in the wheel.
+ *
+ * `next` tells without the lock when a wheel has something to do. seq_cst MO-timer: it is one of
+ * the sources of work of the parking protocol (sched/poll.h). */
+#ifndef SKUA_DISPATCH_DEADLINES_H
+#define SKUA_DISPATCH_DEADLINES_H
+
+#include "concurrent/wheel.h"
+#include "process/event.h"
+
+struct deadline_wheel {
+    CACHE_ALIGNED atomic_u64 next; /* WHEEL_NEVER if the wheel is empty; written under lock */
+    CACHE_ALIGNED pthread_mutex_t lock;
+    struct wheel wheel; /* under lock */
+};
+
+struct deadlines {
+    const struct allocator *allocator;
+    struct object_pool *events;
+    struct deadline_wheel *wheels; /* one per worker */
+    uint32_t count;
+};
+
+NODISCARD bool deadlines_init(struct deadlines *deadlines, const struct allocator *allocator,
+                              struct object_pool *events, uint32_t wheel_count);
+void deadlines_deinit(struct deadlines *deadlines);
+
+/* Arms an open call, to end at `when` with the error that its node has. Returns true if nothing
+ * else in that wheel is as early: the caller must then tell whoever sleeps (sched/timers.h). */
+NODISCARD bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
+                             uint64_t when);
+
+/* Gives an armed call another instant and error, unless it has ended meanwhile. Only while nobody
+ * but the caller and the wheel can end it. Returns as deadlines_arm. */
+NODISCARD bool deadlines_move(struct deadlines *deadlines, uint32_t call, uint64_t when, int error);
+
+/* Takes a call that the caller has claimed out of its wheel, if it is still in there. */
+void deadlines_disarm(struct deadlines *deadlines, uint32_t call);
+
+/* Claims calls of one wheel that are due, up to `most`; the caller must complete them. There may be
+ * more as long as deadlines_next is not after `now`. */
+NODISCARD uint32_t deadlines_collect(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
+                                     struct wheel_due *due, uint32_t most);
+
+/* When a wheel, or the first of `count` wheels, has something to do. */
+static inline uint64_t deadlines_next(struct deadlines *deadlines, uint32_t wheel)
+{
+    return load_seq_cst(&deadlines->wheels[wheel].next); /* MO-timer */
+}
+
+uint64_t deadlines_next_of_all(struct deadlines *deadlines, uint32_t count);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Waiting for descriptors: the commands of skua/net.h, and the poller of the scheduler
+ * (sched/poller.h) on top of epoll.
+ *
+ * A descriptor that is waited for is registered with EPOLLET and EPOLLONESHOT, for what its waiters
+ * want: the kernel tells once, and only if it is ready then or later; nothing wakes anybody while
+ * nobody waits. It stays registered, disarmed, so the next wait is one epoll_ctl again.
+ *
+ * A close() tells nobody, and the number may at once mean another file. The kernel keeps
+ * registrations by file and number: changing one fails if the number means another file now
+ * (ENOENT) or none (EBADF). Then whoever waited for it is told SKUA_E_CLOSED. That is noticed when
+ * somebody waits for the number again, by skua_descriptor_close, or by a chore (net_check). Events
+ * carry a serial besides the number, so that a late one about an earlier file is not mistaken.
+ *
+ * A waiter is a completion: its call may end otherwise (deadline, cancel, exit). What is left of it
+ * then stays until somebody looks at the descriptor again.
+ *
+ * One lock guards all of it. Completing a call under it takes locks of the scheduler, never the
+ * other way round. */
+#ifndef SKUA_NET_NET_H
+#define SKUA_NET_NET_H
+
+#include <pthread.h>
+#include <sys/epoll.h>
+
+#include "sched/poller.h"
+#include "sched/scheduler.h"
+
+#define NET_BATCH 128
+
+struct net_waiter {
+    struct net_waiter *next;
+    skua_completion completion;
+    bool writes;
+};
+
+struct net_descriptor {
+    struct net_waiter *waiters;
+    uint32_t serial; /* grows when the number means another file */
+};
+
+struct net {
+    struct poller poller;
+    struct scheduler *sched;
+    int epoll;
+    int wake_up;                         /* an eventfd; never read, as it is edge-triggered */
+    struct epoll_event ready[NET_BATCH]; /* the holder's of the poller's role */
+    pthread_mutex_t lock;
+    struct net_descriptor *descriptors; /* under lock; by number */
+    uint32_t capacity;                  /* under lock */
+};
+
+void net_init(struct net *net, struct scheduler *sched);
+void net_deinit(struct net *net);
+
+/* Registers the commands. Returns 0 or SKUA_E_NO_MEMORY. */
+NODISCARD int net_register(struct net *net, struct registry *registry);
+
+/* As skua_descriptor_close. `worker` is the caller's or null. */
+int net_close_descriptor(struct net *net, struct worker *worker, int fd);
+
+#endif

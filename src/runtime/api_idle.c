@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of skua/net.h and skua/blocking.h that are not called on a step's output. */
+#include <skua/net.h>
+
+#include "base/mutex.h"
+#include "runtime/runtime.h"
+#include "runtime/visit.h"
+#include "sched/shutdown.h"
+#include "sched/spare.h"
+
+int skua_descriptor_close(skua_runtime *runtime, int fd)
+{
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    struct worker *worker = visit_begin(runtime);
+    const int error = net_close_descriptor(&runtime->net, worker, fd);
+    visit_end(runtime, worker);
+    return error;
+}
+
+int skua_blocking_register(skua_runtime *runtime, const skua_blocking_pool *pool)
+{
+    if (runtime == NULL || pool == NULL || pool->name == NULL || pool->name[0] == '\0') {
+        return SKUA_E_INVALID;
+    }
+    if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {
+        return SKUA_E_FROZEN; /* without waiting for a stop that is under way */
+    }
+    mutex_lock(&runtime->sched.control);
+    const bool created = shutdown_phase(&runtime->sched) == PHASE_CREATED;
+    const int error = created ? blocking_add(&runtime->blocking, pool) : SKUA_E_FROZEN;
+    mutex_unlock(&runtime->sched.control);
+    return error;
+}
+
+static bool blocks(struct worker *worker)
+{
+    return (load_relaxed(&worker->absence) & ABSENCE_BLOCKS) != 0; /* set by this thread only */
+}
+
+int skua_blocking_begin(skua_context *ctx)
+{
+    if (ctx == NULL) {
+        return SKUA_E_INVALID;
+    }
+    if (ctx->worker == NULL) {
+        return 0;
+    }
+    if (blocks(ctx->worker)) {
+        return SKUA_E_INVALID;
+    }
+    spare_begin_block(ctx->worker);
+    return 0;
+}
+
+int skua_blocking_end(skua_context *ctx)
+{
+    if (ctx == NULL) {
+        return SKUA_E_INVALID;
+    }
+    if (ctx->worker == NULL) {
+        return 0;
+    }
+    if (!blocks(ctx->worker)) {
+        return SKUA_E_INVALID;
+    }
+    spare_end_block(ctx->worker);
+    return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/chores.h"
+
+#include "sched/poll.h"
+#include "sched/worker.h"
+
+/* Memory is given back when this much of it is free and nothing has been done for a while: a burst
+ * may be followed by the next. */
+#define TRIM_BYTES    ((uint64_t)4 << 20)
+#define TRIM_DELAY_NS (UINT64_C(250) * 1000000)
+
+void chores_init(struct scheduler *sched)
+{
+    for (uint32_t i = 0; i < CHORE_COUNT; i++) {
+        store_relaxed(&sched->chores.due[i], UINT64_MAX); /* not shared yet */
+    }
+}
+
+void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
+{
+    uint64_t never = UINT64_MAX;
+    if (load_relaxed(&sched->chores.due[chore]) == never &&     /* re-checked by the CAS */
+        cas_seq_cst(&sched->chores.due[chore], &never, when)) { /* MO-poll */
+        poll_publish(sched, worker, when);
+    }
+}
+
+uint64_t chores_next(struct scheduler *sched)
+{
+    uint64_t next = UINT64_MAX;
+    if (load_seq_cst(&sched->chores.busy) != 0) { /* MO-poll: who is at it looks again */
+        return next;
+    }
+    for (uint32_t i = 0; i < CHORE_COUNT; i++) {
+        const uint64_t due = load_seq_cst(&sched->chores.due[i]); /* MO-poll */
+        next = due < next ? due : next;
+    }
+    return next;
+}
+
+static uint64_t free_in(struct object_pool *pool)
+{
+    return (uint64_t)object_pool_free_chains(pool) * pool->batch * pool->shape.object_size;
+}
+
+static uint64_t free_bytes(struct scheduler *sched)
+{
+    return free_in(&sched->table.pool) + free_in(&sched->events);
+}
+
+void chores_consider_trim(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    if (load_relaxed(&sched->chores.due[CHORE_TRIM]) == UINT64_MAX && /* re-checked by want */
+        free_bytes(sched) >= load_relaxed(&sched->chores.kept) + TRIM_BYTES) { /* hint */
+        chores_want(sched, worker, CHORE_TRIM, time_now(sched->time) + TRIM_DELAY_NS);
+    }
+}
+
+/* No other worker runs processes, and no other thread is in a call: nobody is between finding a
+ * process and being done with it. Who comes later finds what was free as free, whether or not its
+ * memory is still there. */
+static bool is_quiescent(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        if (i != worker->index && load_seq_cst(&sched->workers[i].running) != 0) { /* MO-busy */
+            return false;
+        }
+    }
+    return load_seq_cst(&sched->visitors) == 0; /* MO-visit */
+}
+
+struct trimming {
+    struct worker *worker;
+    bool began;
+    bool given_up;
+};
+
+/* Asked now and then by the pool, for the first time when it has taken its free objects out of
+ * circulation: that is when nobody may still be about to use one of them (object_pool.h). */
+static bool trimming_goes_on(void *arg)
+{
+    struct trimming *trimming = arg;
+    const bool may_begin = trimming->began || is_quiescent(trimming->worker);
+    trimming->began = true;
+    trimming->given_up = !may_begin || idle_work_is_visible(trimming->worker->sched);
+    return !trimming->given_up;
+}
+
+/* False if there was something better to do. */
+static bool trim_pool(struct worker *worker, struct object_pool *pool)
+{
+    struct trimming trimming = {.worker = worker};
+    const size_t bytes = object_pool_trim(pool, trimming_goes_on, &trimming);
+    stats_add_owner(&worker->stats.trimmed_bytes, bytes);
+    return !trimming.given_up;
+}
+
+static uint64_t trim(struct worker *worker, uint64_t now)
+{
+    struct scheduler *sched = worker->sched;
+    if (!trim_pool(worker, &sched->table.pool) || !trim_pool(worker, &sched->events)) {
+        return now + TRIM_DELAY_NS;
+    }
+    store_relaxed(&sched->chores.kept, free_bytes(sched)); /* hint */
+    return UINT64_MAX;
+}
+
+static uint64_t check(struct worker *worker, uint64_t now)
+{
+    struct poller *poller = worker->sched->poller;
+    return poller->check(poller, worker, now);
+}
+
+bool chores_are_due(struct scheduler *sched)
+{
+    const uint64_t next = chores_next(sched);
+    return UNLIKELY(next != UINT64_MAX) && next <= time_now(sched->time) &&
+           exchange_seq_cst(&sched->chores.busy, 1) == 0; /* MO-poll */
+}
+
+void chores_do(struct worker *worker)
+{
+    static uint64_t (*const functions[CHORE_COUNT])(struct worker *, uint64_t) = {
+        [CHORE_TRIM] = trim, [CHORE_CHECK] = check};
+    struct scheduler *sched = worker->sched;
+    const uint64_t now = time_now(sched->time);
+    for (uint32_t i = 0; i < CHORE_COUNT; i++) {
+        if (load_seq_cst(&sched->chores.due[i]) <= now) { /* MO-poll */
+            const uint64_t again = functions[i](worker, now);
+            (void)exchange_seq_cst(&sched->chores.due[i], again); /* MO-poll */
+        }
+    }
+    (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll: before this worker parks */
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/poll.h"
+
+#include "sched/chores.h"
+#include "sched/timers.h"
+#include "sched/worker.h"
+
+#define HOLDER_NOBODY  0
+#define HOLDER_OUTSIDE UINT32_MAX
+
+/* The value of `until` while the holder is awake: no deadline is earlier. */
+#define UNTIL_AWAKE 0
+
+static uint64_t next_deadline(struct scheduler *sched)
+{
+    const uint64_t timer = timers_next(sched);
+    const uint64_t chore = chores_next(sched);
+    return timer < chore ? timer : chore;
+}
+
+static bool has_sources(struct scheduler *sched)
+{
+    return load_seq_cst(&sched->poll.waits) > 0 || /* MO-poll */
+           next_deadline(sched) != UINT64_MAX;
+}
+
+bool poll_is_unattended(struct scheduler *sched)
+{
+    return load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY && has_sources(sched); /* MO-poll */
+}
+
+static bool take(struct scheduler *sched, uint32_t holder)
+{
+    uint32_t nobody = HOLDER_NOBODY;
+    return cas_seq_cst(&sched->poll.holder, &nobody, holder); /* MO-poll */
+}
+
+static uint32_t holder_of(const struct worker *worker)
+{
+    return worker != NULL ? worker->index + 1 : HOLDER_OUTSIDE;
+}
+
+bool poll_try_take(struct scheduler *sched, const struct worker *worker)
+{
+    return poll_is_unattended(sched) && take(sched, holder_of(worker));
+}
+
+static void release(struct scheduler *sched, struct worker *worker)
+{
+    (void)exchange_seq_cst(&sched->poll.holder, HOLDER_NOBODY); /* MO-poll */
+    if (has_sources(sched)) {
+        idle_wake_one(sched, worker); /* does nothing if the caller is searching: INV-13 */
+    }
+}
+
+void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
+{
+    if (load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY) { /* P1b, MO-poll */
+        idle_wake_one(sched, worker);
+    } else if (deadline < load_seq_cst(&sched->poll.until)) { /* P1a, MO-poll */
+        sched->poller->interrupt(sched->poller);
+    }
+}
+
+/* W1, W2. */
+static uint64_t announce_deadline(struct scheduler *sched)
+{
+    uint64_t deadline = next_deadline(sched);
+    for (;;) {
+        (void)exchange_seq_cst(&sched->poll.until, deadline); /* MO-poll */
+        const uint64_t again = next_deadline(sched);
+        if (again >= deadline) {
+            return deadline;
+        }
+        deadline = again;
+    }
+}
+
+static void note_poll(struct scheduler *sched, struct worker *worker, uint64_t now)
+{
+    store_relaxed(&sched->poll.last, now); /* hint: who looks too often or too late does no harm */
+    STATS_COUNT(sched, worker, polls);
+}
+
+/* S4. Waits until there is a reason to be awake; returns how much is ready. */
+static uint32_t wait(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    for (;;) {
+        const uint64_t deadline = announce_deadline(sched);
+        const uint32_t ready = sched->poller->wait(sched->poller, deadline);
+        const uint64_t now = time_now(sched->time);
+        (void)exchange_seq_cst(&sched->poll.until, UNTIL_AWAKE); /* MO-poll */
+        note_poll(sched, worker, now);
+        if (ready > 0 || now >= next_deadline(sched) || park_token_is_given(&worker->token)) {
+            return ready;
+        }
+    }
+}
+
+/* Back among the searchers: by itself, or by the token that somebody has given or is about to. */
+static void wake_up(struct worker *worker)
+{
+    const bool claimed = !park_token_end_polling(&worker->token) ||
+                         !parking_retract(&worker->sched->parking, worker->index);
+    if (claimed) {
+        park_token_take(&worker->token);
+    }
+}
+
+void poll_sleep(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    uint32_t ready = 0;
+    if (park_token_start_polling(&worker->token)) {
+        ready = wait(worker);
+        wake_up(worker);
+    } else {
+        park_token_take(&worker->token);
+    }
+    if (ready > 0) {
+        sched->poller->deliver(sched->poller, worker, ready);
+    }
+    timers_fire_all(sched, worker, time_now(sched->time));
+    release(sched, worker);
+}
+
+void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
+{
+    if (!take(sched, holder_of(worker))) {
+        return;
+    }
+    note_poll(sched, worker, now);
+    const uint32_t ready = sched->poller->wait(sched->poller, 0);
+    if (ready > 0) {
+        sched->poller->deliver(sched->poller, worker, ready);
+    }
+    release(sched, worker);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* The poller's role: one idle worker at a time waits for descriptors and for the next deadline; the
+ * others sleep on their tokens. docs/idle.md tells the whole story.
+ *
+ * Timers and descriptors are sources of work like the queues, so the same recipe covers them
+ * (concurrent/parking.h). A source without a holder of the role is *unattended*, and that counts as
+ * visible work:
+ *
+ *   publisher                                    parker
+ *   P1 arm: exchange `next`, or count a          S1 set own bit
+ *      descriptor (seq_cst RMW)                  S2 leave the search
+ *   P1a the role is held:                        S3 look at every source; unattended sources:
+ *      a deadline before `until`? interrupt         take the role
+ *      otherwise done                            W1 store `until`
+ *   P1b nobody holds it: P2 to P5                W2 look at the deadlines again; earlier: W1
+ *                                                S4 wait in the poller until `until`
+ *
+ * INV-13: if a worker is parked and there are sources, somebody holds the role, or searches and
+ * will take it, or a token is on its way. Who gives the role up looks whether its sources are
+ * unattended then (poll_release, or leave_search in idle.c), after the seq_cst exchange that frees
+ * the role: a parker that failed to take it had set its bit before.
+ *
+ * INV-15: if P1's exchange comes before W2 in the order of all seq_cst operations, W2 sees the
+ * deadline; otherwise W1 comes before P1a, which sees `until` and interrupts.
+ *
+ * The role is never held while a step runs. A worker that has work looks at its own timers, and at
+ * the poller if nobody holds the role, every FAIRNESS_PERIOD picks (find_work.c); the monitor looks
+ * when that takes too long. */
+#ifndef SKUA_SCHED_POLL_H
+#define SKUA_SCHED_POLL_H
+
+#include "sched/scheduler.h"
+
+/* Whether there are timers, descriptors or chores, and nobody waits for them. */
+bool poll_is_unattended(struct scheduler *sched);
+
+/* Takes the role for a worker that is about to sleep, if there is something to wait for and nobody
+ * has it. */
+NODISCARD bool poll_try_take(struct scheduler *sched, const struct worker *worker);
+
+/* Sleeps in the poller, in place of park_token_take, then gives the role back. On return the worker
+ * counts as searching, and what was ready or due has been submitted to it. */
+void poll_sleep(struct worker *worker);
+
+/* Looks at the poller without waiting, if nobody has the role. `worker` is the caller's or null. */
+void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now);
+
+/* P1a and P1b for a deadline or chore that is earlier than those before it, or for a descriptor
+ * (`deadline` UINT64_MAX). */
+void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline);
+
+#endif

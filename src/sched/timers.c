@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/timers.h"
+
+#include "dispatch/call.h"
+#include "sched/deliver.h"
+#include "sched/poll.h"
+
+/* Calls that are ended together. */
+#define FIRE_BATCH 64
+
+uint64_t timers_next(struct scheduler *sched)
+{
+    return deadlines_next_of_all(&sched->deadlines, scheduler_threads(sched));
+}
+
+void timers_arm(struct worker *worker, uint32_t call, uint64_t when, int error, uint64_t period)
+{
+    struct scheduler *sched = worker->sched;
+    struct event_node *node = event_at(&sched->events, call);
+    node->as.call.error = error;
+    node->as.call.period = period;
+    if (deadlines_arm(&sched->deadlines, worker->index, call, when)) {
+        poll_publish(sched, worker, when);
+    }
+}
+
+void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error)
+{
+    if (deadlines_move(&worker->sched->deadlines, call, when, error)) {
+        poll_publish(worker->sched, worker, when);
+    }
+}
+
+void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
+{
+    (void)call_reopen(event_at(&worker->sched->events, call), call, worker->context.self);
+    timers_arm(worker, call, last + period, 0, period);
+}
+
+/* Turns a call into a tick, which says how many periods have passed and when the last one did. */
+static void make_tick(struct event_node *node, uint64_t when, uint64_t period, uint64_t now)
+{
+    const uint64_t more = now > when ? (now - when) / period : 0;
+    node->as.event.type = SKUA_EVENT_TICK;
+    node->as.event.payload.type = 0;
+    node->as.event.payload.storage = SKUA_PAYLOAD_INLINE;
+    node->as.event.payload.inline_size = 2 * sizeof(uint64_t);
+    node->as.event.payload.as.words[TICK_COUNT] = 1 + more;
+    node->as.event.payload.as.words[TICK_TIME] = when + more * period;
+}
+
+static void fire(struct scheduler *sched, struct worker *worker, const struct wheel_due *due,
+                 uint64_t now)
+{
+    struct event_node *node = event_at(&sched->events, due->index);
+    const skua_pid owner = node->as.call.owner;
+    const uint64_t period = node->as.call.period;
+    if (period != 0) {
+        make_tick(node, due->when, period, now);
+    } else {
+        const skua_payload nothing = skua_payload_empty(0);
+        call_complete(node, node->as.call.error, &nothing);
+    }
+    deliver_call(sched, worker, owner, due->index);
+    STATS_COUNT(sched, worker, timers);
+}
+
+void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel, uint64_t now)
+{
+    struct wheel_due due[FIRE_BATCH];
+    if (deadlines_next(&sched->deadlines, wheel) > now) {
+        return;
+    }
+    uint32_t count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
+    /* The last one first: a worker runs what was submitted to it last. */
+    while (count > 0) {
+        fire(sched, worker, &due[--count], now);
+    }
+}
+
+void timers_fire_all(struct scheduler *sched, struct worker *worker, uint64_t now)
+{
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        timers_fire(sched, worker, i, now);
+    }
+}
