@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: MIT */
+/* Workloads of what a runtime does when it has nothing to run: it waits for timers, descriptors and
+ * messages, wakes for them, and gives memory back. */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define MIB ((double)(1 << 20))
+
+/* ---- samples ---- */
+
+struct samples {
+    uint32_t *values; /* nanoseconds or microseconds, up to 4 billion */
+    atomic_uint count;
+    uint32_t capacity;
+};
+
+static void samples_init(struct samples *samples, uint32_t capacity)
+{
+    samples->values = calloc(capacity, sizeof *samples->values);
+    expect_ok(samples->values != NULL ? 0 : SKUA_E_NO_MEMORY, "samples");
+    samples->capacity = capacity;
+    atomic_store(&samples->count, 0);
+}
+
+static void samples_add(struct samples *samples, uint64_t value)
+{
+    const uint32_t at = atomic_fetch_add(&samples->count, 1);
+    if (at < samples->capacity) {
+        samples->values[at] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
+    }
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a;
+    const uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static uint32_t samples_percentile(struct samples *samples, uint32_t percent)
+{
+    const uint32_t count = atomic_load(&samples->count);
+    qsort(samples->values, count, sizeof *samples->values, compare_values);
+    return samples->values[(uint64_t)count * percent / 100];
+}
+
+/* ---- timers: a million processes, each asleep for its own time ---- */
+
+static struct samples lateness; /* microseconds */
+static atomic_uint early;
+
+struct sleeper {
+    uint64_t due;
+};
+
+static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    struct sleeper *sleeper = self;
+    (void)events;
+    const uint64_t now = skua_context_now(ctx);
+    if (count == 0) {
+        const uint64_t duration = skua_context_random(ctx) % SKUA_SECOND;
+        sleeper->due = now + duration;
+        return skua_step_sleep(out, 1, duration);
+    }
+    if (now < sleeper->due) {
+        atomic_fetch_add(&early, 1);
+    } else {
+        samples_add(&lateness, (now - sleeper->due) / 1000);
+    }
+    skua_step_done(out, skua_payload_empty(0));
+    return 0;
+}
+
+static const skua_process_type sleeper_type = {
+    .name = "sleeper", .state_size = sizeof(struct sleeper), .step = sleeper_step};
+
+struct bedtime {
+    uint32_t started;
+};
+
+/* Starts the sleepers, a hundred a step. */
+static int bedtime_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    struct bedtime *bedtime = self;
+    (void)events;
+    (void)count;
+    int error = 0;
+    for (uint32_t i = 0; i < 100 && error == 0; i++, bedtime->started++) {
+        error = skua_context_spawn(ctx, &sleeper_type, NULL, NULL, 0, NULL);
+    }
+    if (bedtime->started < MILLION) {
+        skua_step_continue(out);
+    } else {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return error;
+}
+
+static const skua_process_type bedtime_type = {
+    .name = "bedtime", .state_size = sizeof(struct bedtime), .step = bedtime_step};
+
+static double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+struct measurement bench_timers(uint32_t workers)
+{
+    skua_runtime *runtime = bench_create(workers);
+    expect_ok(skua_runtime_start(runtime), "start");
+    samples_init(&lateness, MILLION);
+    atomic_store(&early, 0);
+    const uint64_t memory = bench_resident_bytes();
+    const double cpu = cpu_seconds();
+    const uint64_t begin = now_ns();
+    expect_ok(skua_process_submit(runtime, &bedtime_type, NULL, NULL, 0, NULL), "submit");
+    bench_sleep(500000000);
+    const double used = (double)(bench_resident_bytes() - memory) / MIB;
+    bench_wait_until_empty(runtime, MILLION + 1);
+    const double wall = (double)(now_ns() - begin) / 1e9;
+    struct measurement result = bench_finish(runtime, wall);
+    if (atomic_load(&early) > 0 || atomic_load(&lateness.count) != MILLION) {
+        fprintf(stderr, "skua-bench: %u timers early, %u fired\n", atomic_load(&early),
+                atomic_load(&lateness.count));
+        exit(1);
+    }
+    snprintf(result.note, sizeof result.note,
+             "none early; late p50 %.2f ms, p99 %.2f ms; CPU %.2f s; %.0f MiB after 0.5 s",
+             samples_percentile(&lateness, 50) / 1e3, samples_percentile(&lateness, 99) / 1e3,
+             cpu_seconds() - cpu, used);
+    free(lateness.values);
+    return result;
+}
+
+/* ---- wake: from a send outside to the step, beside the wake-up of a bare thread ---- */
+
+#define WAKES 1000
+
+static struct samples wakes;      /* nanoseconds */
+static struct samples bare_wakes; /* nanoseconds */
+
+static int woken_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CANCEL) {
+            skua_step_done(out, skua_payload_empty(0));
+            return 0;
+        }
+        samples_add(&wakes, now_ns() - skua_payload_to_u64(&events[i].payload));
+    }
+    return 0;
+}
+
+static const skua_process_type woken_type = {.name = "woken", .step = woken_step};
+
+/* The bare thread sleeps on this word, which counts the wake-ups; the time of the last is beside. */
+static struct {
+    atomic_uint word;
+    _Atomic uint64_t sent;
+} bare;
+
+static void *bare_main(void *arg)
+{
+    (void)arg;
+    for (uint32_t seen = 0; seen < WAKES;) {
+        while (atomic_load(&bare.word) == seen) {
+            syscall(SYS_futex, &bare.word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
+        }
+        samples_add(&bare_wakes, now_ns() - atomic_load(&bare.sent));
+        seen++;
+    }
+    return NULL;
+}
+
+static void wake_bare_thread(void)
+{
+    atomic_store(&bare.sent, now_ns());
+    atomic_fetch_add(&bare.word, 1);
+    syscall(SYS_futex, &bare.word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+struct measurement bench_wake(uint32_t workers)
+{
+    skua_runtime *runtime = bench_create(workers);
+    expect_ok(skua_runtime_start(runtime), "start");
+    samples_init(&wakes, WAKES);
+    samples_init(&bare_wakes, WAKES);
+    atomic_store(&bare.word, 0);
+    pthread_t thread;
+    expect_ok(pthread_create(&thread, NULL, bare_main, NULL) == 0 ? 0 : SKUA_E_THREAD, "thread");
+    skua_pid pid;
+    expect_ok(skua_process_submit(runtime, &woken_type, NULL, NULL, 0, &pid), "submit");
+    for (uint32_t i = 0; i < WAKES; i++) {
+        bench_sleep(500000);
+        expect_ok(skua_message_send(runtime, pid, skua_payload_u64(0, now_ns())), "send");
+        bench_sleep(500000);
+        wake_bare_thread();
+    }
+    pthread_join(thread, NULL);
+    struct measurement result = bench_finish(runtime, 0);
+    const double p50 = samples_percentile(&wakes, 50);
+    const double bare_p50 = samples_percentile(&bare_wakes, 50);
+    result.value = p50 / bare_p50;
+    snprintf(result.note, sizeof result.note,
+             "p50 %.1f us, p99 %.1f us; bare futex p50 %.1f us, p99 %.1f us", p50 / 1e3,
+             samples_percentile(&wakes, 99) / 1e3, bare_p50 / 1e3,
+             samples_percentile(&bare_wakes, 99) / 1e3);
+    free(wakes.values);
+    free(bare_wakes.values);
+    return result;
+}
+
+/* ---- stuck: every worker is in a step that sleeps for two seconds ---- */
+
+#define STUCK_NS 2000000000l
+#define NAP_NS   (30 * SKUA_MILLISECOND)
+
+static struct {
+    atomic_uint stuck;
+    atomic_uint napping;
+    atomic_uint served;
+    _Atomic uint64_t ready_at; /* when the message was sent and the descriptor written */
+    _Atomic uint64_t message;  /* how long each waited, in nanoseconds */
+    _Atomic uint64_t timer;
+    _Atomic uint64_t descriptor;
+    atomic_uint stalls; /* calls of the hook that named a stuck process */
+    int fd;
+} scene;
+
+static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    atomic_fetch_add(&scene.stuck, 1);
+    bench_sleep(STUCK_NS);
+    skua_step_done(out, skua_payload_empty(0));
+    return 0;
+}
+
+static const skua_process_type stuck_type = {.name = "stuck", .step = stuck_step};
+
+static void serve(_Atomic uint64_t *waited, uint64_t since, skua_step *out)
+{
+    atomic_store(waited, now_ns() - since);
+    atomic_fetch_add(&scene.served, 1);
+    skua_step_done(out, skua_payload_empty(0));
+}
+
+static int ready_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    serve(&scene.message, atomic_load(&scene.ready_at), out);
+    return 0;
+}
+
+static const skua_process_type ready_type = {.name = "ready", .step = ready_step};
+
+static int napper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    uint64_t *due = self;
+    (void)events;
+    if (count > 0) {
+        serve(&scene.timer, *due, out);
+        return 0;
+    }
+    *due = skua_context_deadline(ctx, NAP_NS);
+    atomic_fetch_add(&scene.napping, 1);
+    return skua_step_timer(out, 1, *due);
+}
+
+static const skua_process_type napper_type = {
+    .name = "napper", .state_size = sizeof(uint64_t), .step = napper_step};
+
+static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    if (count > 0) {
+        serve(&scene.descriptor, atomic_load(&scene.ready_at), out);
+        return events[0].error;
+    }
+    atomic_fetch_add(&scene.napping, 1);
+    return skua_step_wait_readable(out, 1, scene.fd);
+}
+
+static const skua_process_type reader_type = {.name = "reader", .step = reader_step};
+
+static void note_stall(void *arg, const skua_stall *stall)
+{
+    (void)arg;
+    if (strcmp(stall->type_name, "stuck") == 0) {
+        atomic_fetch_add(&scene.stalls, 1);
+    }
+}
+
+static void wait_for(atomic_uint *counter, uint32_t value)
+{
+    while (atomic_load(counter) < value) {
+        bench_sleep(50000);
+    }
+}
+
+static void submit(skua_runtime *runtime, const skua_process_type *type)
+{
+    expect_ok(skua_process_submit(runtime, type, NULL, NULL, 0, NULL), "submit");
+}
+
+struct measurement bench_stuck(uint32_t workers)
+{
+    skua_runtime *runtime;
+    const uint64_t one = 1;
+    memset(&scene, 0, sizeof scene);
+    expect_ok(skua_runtime_create(&runtime, &(skua_runtime_config){.worker_count = workers,
+                                                                   .on_stall = note_stall}),
+              "create");
+    expect_ok(skua_runtime_start(runtime), "start");
+    scene.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    submit(runtime, &napper_type);
+    submit(runtime, &reader_type);
+    wait_for(&scene.napping, 2);
+    for (uint32_t i = 0; i < workers; i++) {
+        submit(runtime, &stuck_type);
+    }
+    wait_for(&scene.stuck, workers);
+    atomic_store(&scene.ready_at, now_ns());
+    submit(runtime, &ready_type);
+    expect_ok(write(scene.fd, &one, sizeof one) == (ssize_t)sizeof one ? 0 : SKUA_E_INVALID,
+              "write");
+    wait_for(&scene.served, 3);
+    const uint64_t done = now_ns();
+    if (done - atomic_load(&scene.ready_at) > (uint64_t)STUCK_NS) {
+        fprintf(stderr, "skua-bench: served only after the stuck steps\n");
+        exit(1);
+    }
+    const double message = (double)atomic_load(&scene.message) / 1e6;
+    const double timer = (double)atomic_load(&scene.timer) / 1e6;
+    const double descriptor = (double)atomic_load(&scene.descriptor) / 1e6;
+    double worst = message > timer ? message : timer;
+    worst = worst > descriptor ? worst : descriptor;
+    struct measurement result = bench_finish(runtime, worst);
+    snprintf(result.note, sizeof result.note,
+             "message %.1f ms, timer %.1f ms, descriptor %.1f ms; stalls reported %u", message,
+             timer, descriptor, atomic_load(&scene.stalls));
+    close(scene.fd);
+    return result;
+}
+
+/* ---- idle-sources: many timers and descriptors, and nothing happens ---- */
+
+#define FAR_TIMERS  10000
+#define DESCRIPTORS 1000
+
+static int waiter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    const int *fd = self;
+    (void)ctx;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CANCEL) {
+            skua_step_done(out, skua_payload_empty(0));
+            return 0;
+        }
+    }
+    atomic_fetch_add(&scene.napping, 1);
+    return *fd >= 0 ? skua_step_wait_readable(out, 1, *fd)
+                    : skua_step_sleep(out, 1, 3600 * SKUA_SECOND);
+}
+
+static int waiter_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                       size_t input_count)
+{
+    (void)ctx;
+    (void)method;
+    *(int *)self = input_count > 0 ? (int)skua_payload_to_u64(&input[0]) : -1;
+    return 0;
+}
+
+static const skua_process_type waiter_type = {
+    .name = "waiter", .state_size = sizeof(int), .init = waiter_init, .step = waiter_step};
+
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < DESCRIPTORS + 100) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+struct measurement bench_idle_sources(uint32_t workers)
+{
+    static int fds[DESCRIPTORS];
+    skua_runtime *runtime = bench_create(workers);
+    raise_descriptor_limit();
+    memset(&scene, 0, sizeof scene);
+    expect_ok(skua_runtime_start(runtime), "start");
+    for (uint32_t i = 0; i < DESCRIPTORS; i++) {
+        fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        expect_ok(fds[i] >= 0 ? 0 : SKUA_E_DESCRIPTOR, "eventfd");
+        skua_payload input = skua_payload_u64(0, (uint64_t)fds[i]);
+        expect_ok(skua_process_submit(runtime, &waiter_type, NULL, &input, 1, NULL), "submit");
+    }
+    for (uint32_t i = 0; i < FAR_TIMERS; i++) {
+        submit(runtime, &waiter_type);
+    }
+    wait_for(&scene.napping, DESCRIPTORS + FAR_TIMERS);
+    bench_sleep(500000000); /* until the monitor sleeps, too */
+    const uint64_t before = bench_context_switches();
+    bench_sleep(5000000000);
+    struct measurement result = bench_finish(runtime, (double)(bench_context_switches() - before));
+    for (uint32_t i = 0; i < DESCRIPTORS; i++) {
+        close(fds[i]);
+    }
+    return result;
+}
+
+/* ---- after-burst: a million processes have lived at once, then ended ---- */
+
+/* Lives until it gets a message. */
+static int mayfly_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    if (count > 0) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type mayfly_type = {
+    .name = "mayfly", .state_size = 64, .step = mayfly_step};
+
+static skua_pid *mayflies;
+
+static int start_mayflies(skua_context *ctx)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < MILLION && error == 0; i++) {
+        error = skua_context_spawn(ctx, &mayfly_type, NULL, NULL, 0, &mayflies[i]);
+    }
+    return error;
+}
+
+static int end_mayflies(skua_context *ctx)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < MILLION && error == 0; i++) {
+        error = skua_context_send(ctx, mayflies[i], skua_payload_empty(0));
+    }
+    return error;
+}
+
+/* Its first step starts them all, the second ends them all. */
+static int swarm_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    bool *started = self;
+    (void)events;
+    (void)count;
+    if (!*started) {
+        *started = true;
+        skua_step_continue(out);
+        return start_mayflies(ctx);
+    }
+    skua_step_done(out, skua_payload_empty(0));
+    return end_mayflies(ctx);
+}
+
+static const skua_process_type swarm_type = {
+    .name = "swarm", .state_size = sizeof(bool), .step = swarm_step};
+
+struct measurement bench_after_burst(uint32_t workers)
+{
+    skua_runtime *runtime = bench_create(workers);
+    expect_ok(skua_runtime_start(runtime), "start");
+    mayflies = calloc(MILLION, sizeof *mayflies);
+    expect_ok(mayflies != NULL ? 0 : SKUA_E_NO_MEMORY, "mayflies");
+    memset(mayflies, 1, MILLION * sizeof *mayflies); /* not to be counted below */
+    const uint64_t before = bench_resident_bytes();
+    submit(runtime, &swarm_type);
+    bench_wait_until_empty(runtime, MILLION + 1);
+    const uint64_t peak = bench_resident_bytes();
+    bench_sleep(2000000000); /* an idle runtime gives memory back after a while */
+    const uint64_t after = bench_resident_bytes();
+    const double left = after > before ? (double)(after - before) / MIB : 0;
+    struct measurement result = bench_finish(runtime, left);
+    snprintf(result.note, sizeof result.note, "start %.1f MiB, when they had ended %.1f, then %.1f",
+             (double)before / MIB, (double)peak / MIB, (double)after / MIB);
+    free(mayflies);
+    return result;
+}
