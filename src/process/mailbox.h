@@ -3,8 +3,9 @@
  *
  * A sender reserves a place before it pushes and returns it if it could not push; the worker counts
  * a message as consumed when it hands it to a step or drops it. Both counters belong to the slot
- * and are never reset: reserved - consumed is the number of waiting messages plus the senders
+ * and outlive its processes: reserved - consumed is the number of waiting messages plus the senders
  * between reserving and pushing, in this process or, for a moment, in an earlier one of the slot.
+ * (They begin anew when the slot's memory was given back, at a time without any senders: chores.c.)
  * So the limit is never exceeded, whoever else sends; a sender may be refused a moment too early.
  * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
  *

@@ -7,7 +7,7 @@
  *  consumed                the worker that holds Running           senders, info
  *  mailbox_limit, type     the spawner, before the first READY     any thread
  *  queue                   whoever holds the Ready token           the same
- *  slot                    the table, once                         any thread
+ *  slot                    the table, before any use               any thread
  *  state, backlog, calls   spawner, then the worker in Running     the same
  *  progress                the worker that holds Running           info
  *
