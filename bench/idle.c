@@ -172,7 +172,7 @@ static int woken_step(void *self, skua_context *ctx, skua_event *events, size_t 
 
 static const skua_process_type woken_type = {.name = "woken", .step = woken_step};
 
-/* The bare thread sleeps on this word, which counts the wake-ups; the time of the last is beside. */
+/* The bare thread sleeps on this word, which counts the wake-ups. */
 static struct {
     atomic_uint word;
     _Atomic uint64_t sent;

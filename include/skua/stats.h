@@ -42,8 +42,8 @@ typedef struct skua_stats {
 
 /* Reads the statistics. Safe while everything runs; counters read one after the other need not
  * belong to the same instant.
- * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1], with the
- *          spare workers that have been started so far behind the others.
+ * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1]. The
+ *          spare workers that have been started so far come behind the others.
  * Threads: any.      Blocks: never.
  * Returns: the number of workers, spare ones included; SKUA_E_INVALID. */
 SKUA_API int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers,

@@ -72,18 +72,20 @@ static struct deadline_wheel *wheel_of(struct deadlines *deadlines, const struct
     return &deadlines->wheels[node->as.call.wheel - 1];
 }
 
-bool deadlines_move(struct deadlines *deadlines, uint32_t call, uint64_t when, int error)
+bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
+                    int error)
 {
     struct event_node *node = event_at(deadlines->events, call);
-    struct deadline_wheel *wheel = wheel_of(deadlines, node);
+    /* Not wheel_of: if the call has just ended, its event lies over that. */
+    struct deadline_wheel *armed = &deadlines->wheels[wheel];
     bool earlier = false;
-    mutex_lock(&wheel->lock);
+    mutex_lock(&armed->lock);
     if ((load_relaxed(&node->guard) & CALL_OPEN) != 0) { /* claimed under the lock only */
-        wheel_remove(&wheel->wheel, call);
+        wheel_remove(&armed->wheel, call);
         node->as.call.error = error;
-        earlier = add_locked(wheel, call, when);
+        earlier = add_locked(armed, call, when);
     }
-    mutex_unlock(&wheel->lock);
+    mutex_unlock(&armed->lock);
     return earlier;
 }
 

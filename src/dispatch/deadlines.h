@@ -43,9 +43,11 @@ void deadlines_deinit(struct deadlines *deadlines);
 NODISCARD bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
                              uint64_t when);
 
-/* Gives an armed call another instant and error, unless it has ended meanwhile. Only while nobody
- * but the caller and the wheel can end it. Returns as deadlines_arm. */
-NODISCARD bool deadlines_move(struct deadlines *deadlines, uint32_t call, uint64_t when, int error);
+/* Gives a call that was armed in this wheel another instant and error, unless it has ended
+ * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as deadlines_arm.
+ */
+NODISCARD bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
+                              uint64_t when, int error);
 
 /* Takes a call that the caller has claimed out of its wheel, if it is still in there. */
 void deadlines_disarm(struct deadlines *deadlines, uint32_t call);

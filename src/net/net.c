@@ -56,8 +56,10 @@ static void close_poller(struct poller *poller)
     struct net *net = CONTAINER_OF(poller, struct net, poller);
     mutex_lock(&net->lock);
     close_if_open(&net->epoll);
-    close_if_open(&net->wake_up);
     mutex_unlock(&net->lock);
+    mutex_lock(&net->wake_up_lock);
+    close_if_open(&net->wake_up);
+    mutex_unlock(&net->wake_up_lock);
 }
 
 /* epoll_wait with a timeout in nanoseconds, rounded up to milliseconds on systems before Linux 5.11
@@ -108,7 +110,9 @@ static void interrupt_poller(struct poller *poller)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
     const uint64_t one = 1;
+    mutex_lock(&net->wake_up_lock);
     (void)!write(net->wake_up, &one, sizeof one);
+    mutex_unlock(&net->wake_up_lock);
 }
 
 /* ---- waiters, under the lock ---- */
@@ -157,6 +161,19 @@ static void end_waits(struct net *net, struct worker *worker, struct net_descrip
             }
         }
         remove_waiter(net, link);
+    }
+}
+
+/* Forgets about waits that have ended otherwise. */
+static void forget_ended(struct net *net, struct net_descriptor *descriptor)
+{
+    struct net_waiter **link = &descriptor->waiters;
+    while (*link != NULL) {
+        if (deliver_is_open(net->sched, (*link)->completion)) {
+            link = &(*link)->next;
+        } else {
+            remove_waiter(net, link);
+        }
     }
 }
 
@@ -253,6 +270,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     }
     struct net_descriptor *descriptor = &net->descriptors[fd];
     const bool before = descriptor->waiters != NULL;
+    forget_ended(net, descriptor); /* or a descriptor that is never ready would collect them */
     *waiter = (struct net_waiter){descriptor->waiters, completion, writes};
     descriptor->waiters = waiter;
     const int error = arm(net, worker, fd, descriptor);
@@ -338,6 +356,7 @@ static void check_locked(struct net *net, struct worker *worker, uint32_t first)
     for (uint32_t fd = first; fd < first + CHECK_BATCH && fd < net->capacity; fd++) {
         struct net_descriptor *descriptor = &net->descriptors[fd];
         if (descriptor->waiters != NULL) {
+            forget_ended(net, descriptor);
             rearm(net, worker, (int)fd, descriptor);
             count_waits(net, true, descriptor->waiters != NULL);
         }
@@ -369,8 +388,17 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
         end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
         count_waits(net, true, false);
     }
+    /* The number goes while the lock is held, or somebody could begin to wait for a file that is
+     * about to be closed, and never hear of it. What may take time is the end of the file: a second
+     * number keeps it until the lock is free. */
+    const int last = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    (void)epoll_ctl(net->epoll, EPOLL_CTL_DEL, fd, NULL);
+    const bool closed = close(fd) == 0 || errno != EBADF;
     mutex_unlock(&net->lock);
-    return close(fd) == 0 || errno != EBADF ? 0 : SKUA_E_DESCRIPTOR;
+    if (last >= 0) {
+        (void)close(last);
+    }
+    return closed ? 0 : SKUA_E_DESCRIPTOR;
 }
 
 /* ---- beginning and end ---- */
@@ -389,6 +417,7 @@ void net_init(struct net *net, struct scheduler *sched)
     net->epoll = -1;
     net->wake_up = -1;
     mutex_init(&net->lock);
+    mutex_init(&net->wake_up_lock);
     net->descriptors = NULL;
     net->capacity = 0;
 }
@@ -402,6 +431,7 @@ void net_deinit(struct net *net)
     }
     alloc_give(&net->sched->allocator, net->descriptors, table_size(net->capacity),
                alignof(struct net_descriptor));
+    mutex_deinit(&net->wake_up_lock);
     mutex_deinit(&net->lock);
 }
 

@@ -43,7 +43,10 @@ struct net {
     struct poller poller;
     struct scheduler *sched;
     int epoll;
-    int wake_up;                         /* an eventfd; never read, as it is edge-triggered */
+    /* An eventfd; never read, as it is edge-triggered. Under a lock of its own: who has given the
+     * token may come to interrupt the wait only after the runtime has stopped. */
+    int wake_up;
+    pthread_mutex_t wake_up_lock;
     struct epoll_event ready[NET_BATCH]; /* the holder's of the poller's role */
     pthread_mutex_t lock;
     struct net_descriptor *descriptors; /* under lock; by number */

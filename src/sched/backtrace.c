@@ -40,7 +40,7 @@ static void handle(int signal)
         if (cas_acq_rel_relaxed(&slot->state, &asked, ANSWERING)) { /* MO-backtrace */
             const int count = backtrace(slot->frames, BACKTRACE_MAX);
             slot->count = count > 0 ? (uint32_t)count : 0;
-            store_relaxed(&slot->state, IDLE); /* sem_post orders it */
+            store_release(&slot->state, IDLE); /* MO-backtrace: the frames */
             (void)sem_post(&slot->answered);
         }
     }
@@ -117,5 +117,6 @@ uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int 
     if (!answered && !cas_acq_rel_relaxed(&backtrace->state, &asked, IDLE)) { /* MO-backtrace */
         answered = wait_for_answer(backtrace, UINT64_MAX / 2); /* it is just about to */
     }
-    return answered ? backtrace->count : 0; /* sem_post and sem_wait order the frames, too */
+    /* MO-backtrace: sem_post and sem_wait order the frames, too, but not every tool knows. */
+    return answered && load_acquire(&backtrace->state) == IDLE ? backtrace->count : 0;
 }

@@ -129,8 +129,12 @@ void chores_do(struct worker *worker)
     const uint64_t now = time_now(sched->time);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         if (load_seq_cst(&sched->chores.due[i]) <= now) { /* MO-poll */
+            /* First of all: who wants it from now on, wants it once more. */
+            (void)exchange_seq_cst(&sched->chores.due[i], UINT64_MAX); /* MO-poll */
             const uint64_t again = functions[i](worker, now);
-            (void)exchange_seq_cst(&sched->chores.due[i], again); /* MO-poll */
+            if (again != UINT64_MAX) {
+                chores_want(sched, worker, i, again);
+            }
         }
     }
     (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll: before this worker parks */

@@ -12,8 +12,8 @@ void chores_init(struct scheduler *sched);
 /* Wants a chore at `when`, unless it is wanted already. `worker` is the caller's or null. */
 void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when);
 
-/* When the next one is due, or UINT64_MAX; also while a worker is at them: it looks again when it is
- * done, and others need not wait for it. */
+/* When the next one is due, or UINT64_MAX; also while a worker is at them: it looks again when it
+ * is done, and others need not wait for it. */
 uint64_t chores_next(struct scheduler *sched);
 
 /* Called by a worker that has found no work: wants the trimming of memory if much of it is free. */

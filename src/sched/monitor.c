@@ -70,7 +70,8 @@ static void look_at_worker(struct scheduler *sched, struct worker *worker, struc
     if (blocks && (absence & ABSENCE_COVERED) == 0) {
         spare_cover(sched, worker, absence);
     }
-    if (running == RUNNING_NOTHING || running == RUNNING_UNKNOWN || blocks || running != seen->running || steps != seen->steps) {
+    if (running == RUNNING_NOTHING || running == RUNNING_UNKNOWN || blocks ||
+        running != seen->running || steps != seen->steps) {
         *seen = (struct sighting){.running = running, .steps = steps, .since = now};
     } else if (now - seen->since >= sched->config.stall_limit_ns) {
         look_at_stuck(sched, worker, seen, now);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/spare.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -148,6 +149,7 @@ static int call_step(struct worker *worker, struct process *process,
     const int error = process_type(process)->step(process->state, &worker->context,
                                                   delivery->events, delivery->count, &worker->out);
     worker->out.open = false;
+    spare_return(worker); /* blocking ends with the step, not with the pick */
     return error;
 }
 

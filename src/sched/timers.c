@@ -26,7 +26,7 @@ void timers_arm(struct worker *worker, uint32_t call, uint64_t when, int error, 
 
 void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error)
 {
-    if (deadlines_move(&worker->sched->deadlines, call, when, error)) {
+    if (deadlines_move(&worker->sched->deadlines, worker->index, call, when, error)) {
         poll_publish(worker->sched, worker, when);
     }
 }

@@ -51,7 +51,7 @@ void *worker_main(void *arg)
             break;
         }
         step_run(worker, process);
-        spare_return(worker);
+        spare_return(worker); /* it may have been missed in a handler, a close or on_exit, too */
     }
     return NULL;
 }

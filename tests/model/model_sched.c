@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The workers' loop as a whole: worker.c, find_work.c, submit.c, steal.c, idle.c and poll.c as they
- * are, with steps that only submit. There are no timers and no descriptors (model_poll.c has them). The searches are as long as the real ones, so this
+ * are, with steps that only submit. There are no timers and no descriptors (model_poll.c has them).
+ * The searches are as long as the real ones, so this
  * looks at a sample of the schedules; model_parking.c and model_next.c look closer at the parts.
  *
  * A *stuck* step does not return. What it has put into the next slot then waits for a search; what

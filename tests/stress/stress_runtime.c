@@ -1112,7 +1112,7 @@ static void run_threads(uint64_t *random)
     end_completer(completer);
 }
 
-/* INV-20: with nothing alive, each object of a pool is in one cache, one chain or a trimmed page. */
+/* INV-20: with nothing alive, each object of a pool is in a cache, a chain or a trimmed page. */
 static void check_pool(const char *what, struct object_pool *pool, uint64_t in_caches)
 {
     const uint64_t chain_length = pool->batch > 0 ? pool->batch : 1;
