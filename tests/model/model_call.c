@@ -14,6 +14,7 @@
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
@@ -58,7 +59,7 @@ static struct {
 } reused[COMPLETERS_MAX];
 static uint32_t dropped[CALLS_MAX][COMPLETERS_MAX + 1][TRIES_MAX]; /* results */
 
-/* ---- in place of submit.c, spawn.c and poll.c ---- */
+/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
 
 static void enqueue(void)
 {
@@ -85,6 +86,12 @@ void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadl
     (void)worker;
     (void)deadline;
     EXPLORE_CHECK(false, "no call has a deadline");
+}
+
+void spare_end_block(struct worker *worker)
+{
+    (void)worker;
+    EXPLORE_CHECK(false, "no step blocks");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)

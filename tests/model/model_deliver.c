@@ -18,6 +18,7 @@
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
@@ -61,7 +62,7 @@ static uint32_t old_count;
 static struct watcher watcher;
 static int watch_error;
 
-/* ---- in place of submit.c, spawn.c and poll.c ---- */
+/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
 
 static void enqueue(void)
 {
@@ -89,6 +90,12 @@ void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadl
     (void)worker;
     (void)deadline;
     EXPLORE_CHECK(false, "no call has a deadline");
+}
+
+void spare_end_block(struct worker *worker)
+{
+    (void)worker;
+    EXPLORE_CHECK(false, "no step blocks");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)
