@@ -48,8 +48,7 @@ int skua_step_ticker(skua_step *out, uint64_t tag, uint64_t period_ns)
 
 uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns)
 {
-    const uint64_t now = skua_context_now(ctx);
-    return timeout_ns < SKUA_FOREVER - now ? now + timeout_ns : SKUA_FOREVER;
+    return time_after(skua_context_now(ctx), timeout_ns);
 }
 
 /* ---- after the step: the handlers ---- */
@@ -64,7 +63,7 @@ static int end_at(struct scheduler *sched, const skua_command *command, uint64_t
         return 0;
     }
     if (command->deadline == SKUA_FOREVER && when != SKUA_FOREVER) {
-        timers_arm(worker, call, when, 0, 0);
+        timers_arm(worker, call, &(struct timing){.now = now, .when = when});
     } else if (when < command->deadline) {
         timers_move(worker, call, when, 0);
     }
@@ -80,7 +79,7 @@ static int sleep_for(void *arg, skua_command *command, skua_payload *result)
         return SKUA_E_INVALID;
     }
     const uint64_t now = time_now(sched->time);
-    return end_at(sched, command, now + duration, now);
+    return end_at(sched, command, time_after(now, duration), now);
 }
 
 static int wait_until(void *arg, skua_command *command, skua_payload *result)
@@ -103,8 +102,9 @@ static int tick(void *arg, skua_command *command, skua_payload *result)
         command->deadline != SKUA_FOREVER) {
         return SKUA_E_INVALID;
     }
-    timers_arm(worker_here(sched), call_index(command->completion), time_now(sched->time) + period,
-               0, period);
+    const uint64_t now = time_now(sched->time);
+    timers_arm(worker_here(sched), call_index(command->completion),
+               &(struct timing){.now = now, .when = time_after(now, period), .period = period});
     return SKUA_PENDING;
 }
 

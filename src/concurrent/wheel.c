@@ -62,8 +62,11 @@ static void insert(struct wheel *wheel, uint32_t index, struct wheel_link *link)
     *first = index;
 }
 
-void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when)
+void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when, uint64_t past)
 {
+    if (wheel->count == 0 && wheel->current < past >> WHEEL_TICK_SHIFT) {
+        wheel->current = past >> WHEEL_TICK_SHIFT;
+    }
     struct wheel_link *link = wheel_link_of(wheel, index);
     link->when = when > 0 ? when : 1;
     insert(wheel, index, link);

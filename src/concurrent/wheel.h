@@ -13,6 +13,9 @@
  * level finds it. Slots remember their earliest tick, so that a sleeper wakes for a timer, not for
  * a cascade; removal does not correct it, which may cost one wake-up too many, never a late one.
  *
+ * (An instant in the very last tick of 64 bits, 584 years after the clock began, counts as the
+ * beginning of that tick.)
+ *
  * Work is done in bounded portions: a slot of a higher level may hold a million objects, and the
  * caller holds a lock. Not thread-safe by itself.
  *
@@ -61,8 +64,10 @@ static inline struct wheel_link *wheel_link_of(const struct wheel *wheel, uint32
     return (struct wheel_link *)(void *)(object + wheel->link_offset);
 }
 
-/* Adds an object that is due at `when` (0 counts as 1). */
-void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when);
+/* Adds an object that is due at `when` (0 counts as 1). `past` is an instant that has passed: an
+ * empty wheel may begin there, so that what is added finds a low level although nobody has looked
+ * at the wheel for long. */
+void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when, uint64_t past);
 
 /* Removes an object that is in the wheel. */
 void wheel_remove(struct wheel *wheel, uint32_t index);

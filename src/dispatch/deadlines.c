@@ -49,20 +49,21 @@ static bool publish_locked(struct deadline_wheel *wheel)
     return next < before;
 }
 
-static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when)
+static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when, uint64_t past)
 {
-    wheel_add(&wheel->wheel, call, when);
+    wheel_add(&wheel->wheel, call, when, past);
     /* Adding cannot make `next` later: most additions need not look at the whole wheel. */
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
     return when < before && publish_locked(wheel);
 }
 
-bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when)
+bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
+                   uint64_t past)
 {
     struct deadline_wheel *armed = &deadlines->wheels[wheel];
     event_at(deadlines->events, call)->as.call.wheel = wheel + 1;
     mutex_lock(&armed->lock);
-    const bool earlier = add_locked(armed, call, when);
+    const bool earlier = add_locked(armed, call, when, past);
     mutex_unlock(&armed->lock);
     return earlier;
 }
@@ -83,7 +84,7 @@ bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call, 
     if ((load_relaxed(&node->guard) & CALL_OPEN) != 0) { /* claimed under the lock only */
         wheel_remove(&armed->wheel, call);
         node->as.call.error = error;
-        earlier = add_locked(armed, call, when);
+        earlier = add_locked(armed, call, when, 0);
     }
     mutex_unlock(&armed->lock);
     return earlier;

@@ -38,10 +38,11 @@ NODISCARD bool deadlines_init(struct deadlines *deadlines, const struct allocato
                               struct object_pool *events, uint32_t wheel_count);
 void deadlines_deinit(struct deadlines *deadlines);
 
-/* Arms an open call, to end at `when` with the error that its node has. Returns true if nothing
- * else in that wheel is as early: the caller must then tell whoever sleeps (sched/timers.h). */
+/* Arms an open call, to end at `when` with the error that its node has; `past` is an instant that
+ * has passed. Returns true if nothing else in that wheel is as early: the caller must then tell
+ * whoever sleeps (sched/timers.h). */
 NODISCARD bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
-                             uint64_t when);
+                             uint64_t when, uint64_t past);
 
 /* Gives a call that was armed in this wheel another instant and error, unless it has ended
  * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as deadlines_arm.

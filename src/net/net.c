@@ -296,7 +296,7 @@ static int wait_for(struct net *net, skua_command *command, bool writes)
     mutex_unlock(&net->lock);
     if (error == SKUA_PENDING) {
         poll_publish(sched, worker, UINT64_MAX);
-        chores_want(sched, worker, CHORE_CHECK, time_now(sched->time) + CHECK_PERIOD_NS);
+        chores_want(sched, worker, CHORE_CHECK, time_after(time_now(sched->time), CHECK_PERIOD_NS));
     }
     return error;
 }
@@ -373,7 +373,8 @@ static uint64_t check_poller(struct poller *poller, struct worker *worker, uint6
         capacity = net->capacity;
         mutex_unlock(&net->lock);
     }
-    return load_seq_cst(&net->sched->poll.waits) > 0 ? now + CHECK_PERIOD_NS : UINT64_MAX;
+    return load_seq_cst(&net->sched->poll.waits) > 0 ? time_after(now, CHECK_PERIOD_NS)
+                                                     : UINT64_MAX;
 }
 
 int net_close_descriptor(struct net *net, struct worker *worker, int fd)

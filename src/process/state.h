@@ -78,7 +78,8 @@ static inline uint32_t state_tag(uint32_t generation, enum process_state state)
 
 static inline bool state_is_live(uint32_t tag)
 {
-    return state_of(tag) >= STATE_READY && state_of(tag) <= STATE_IDLE;
+    /* Ready to Idle, in one comparison: Free, which is zero, becomes the largest number. */
+    return (tag & STATE_MASK) - (uint32_t)STATE_READY <= (uint32_t)STATE_IDLE - STATE_READY;
 }
 
 static inline bool state_is_waiting(uint32_t tag)

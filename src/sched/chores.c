@@ -53,7 +53,7 @@ void chores_consider_trim(struct worker *worker)
     struct scheduler *sched = worker->sched;
     if (load_relaxed(&sched->chores.due[CHORE_TRIM]) == UINT64_MAX && /* re-checked by want */
         free_bytes(sched) >= load_relaxed(&sched->chores.kept) + TRIM_BYTES) { /* hint */
-        chores_want(sched, worker, CHORE_TRIM, time_now(sched->time) + TRIM_DELAY_NS);
+        chores_want(sched, worker, CHORE_TRIM, time_after(time_now(sched->time), TRIM_DELAY_NS));
     }
 }
 
@@ -102,7 +102,7 @@ static uint64_t trim(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
     if (!trim_pool(worker, &sched->table.pool) || !trim_pool(worker, &sched->events)) {
-        return now + TRIM_DELAY_NS;
+        return time_after(now, TRIM_DELAY_NS);
     }
     store_relaxed(&sched->chores.kept, free_bytes(sched)); /* hint */
     return UINT64_MAX;

@@ -77,11 +77,13 @@ static int begin(struct worker *worker, struct yield *yield, skua_completion com
                  skua_payload *result)
 {
     if (UNLIKELY(yield->deadline != SKUA_FOREVER)) {
-        if (yield->deadline <= time_now(worker->sched->time)) {
+        const uint64_t now = time_now(worker->sched->time);
+        if (yield->deadline <= now) {
             skua_payload_drop(&yield->payload);
             return SKUA_E_TIMEOUT;
         }
-        timers_arm(worker, yield->node, yield->deadline, SKUA_E_TIMEOUT, 0);
+        timers_arm(worker, yield->node,
+                   &(struct timing){.now = now, .when = yield->deadline, .error = SKUA_E_TIMEOUT});
     }
     return call_handler(worker, yield, completion, result);
 }

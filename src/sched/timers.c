@@ -7,20 +7,23 @@
 
 /* Calls that are ended together. */
 #define FIRE_BATCH 64
+/* Portions of a wheel that are moved without finding a call that is due, before others get a turn:
+ * a million timers come down from a higher level together. */
+#define PORTIONS_MAX 16
 
 uint64_t timers_next(struct scheduler *sched)
 {
     return deadlines_next_of_all(&sched->deadlines, scheduler_threads(sched));
 }
 
-void timers_arm(struct worker *worker, uint32_t call, uint64_t when, int error, uint64_t period)
+void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing)
 {
     struct scheduler *sched = worker->sched;
     struct event_node *node = event_at(&sched->events, call);
-    node->as.call.error = error;
-    node->as.call.period = period;
-    if (deadlines_arm(&sched->deadlines, worker->index, call, when)) {
-        poll_publish(sched, worker, when);
+    node->as.call.error = timing->error;
+    node->as.call.period = timing->period;
+    if (deadlines_arm(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
+        poll_publish(sched, worker, timing->when);
     }
 }
 
@@ -34,7 +37,8 @@ void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error)
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
 {
     (void)call_reopen(event_at(&worker->sched->events, call), call, worker->context.self);
-    timers_arm(worker, call, last + period, 0, period);
+    timers_arm(worker, call,
+               &(struct timing){.now = last, .when = time_after(last, period), .period = period});
 }
 
 /* Turns a call into a tick, which says how many periods have passed and when the last one did. */
@@ -71,7 +75,13 @@ void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel,
     if (deadlines_next(&sched->deadlines, wheel) > now) {
         return;
     }
-    uint32_t count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < PORTIONS_MAX && count == 0; i++) {
+        count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
+        if (deadlines_next(&sched->deadlines, wheel) > now) {
+            break;
+        }
+    }
     /* The last one first: a worker runs what was submitted to it last. */
     while (count > 0) {
         fire(sched, worker, &due[--count], now);

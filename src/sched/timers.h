@@ -5,9 +5,16 @@
 
 #include "sched/scheduler.h"
 
-/* Arms an open call in the worker's wheel: at `when` it ends with `error`, or ticks if `period` is
- * not zero. */
-void timers_arm(struct worker *worker, uint32_t call, uint64_t when, int error, uint64_t period);
+/* When a call is to end, as of `now`: with `error`, or, if `period` is not zero, with a tick. */
+struct timing {
+    uint64_t now;
+    uint64_t when;
+    uint64_t period;
+    int error;
+};
+
+/* Arms an open call in the worker's wheel. */
+void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing);
 
 /* The same for a call that was armed on this worker and that only its timer can end. */
 void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error);

@@ -198,7 +198,7 @@ static void reopen_has_the_next_serial_and_no_deadline(void **state)
     const skua_completion first = open_one(fixture);
     const uint32_t index = call_index(first);
     struct event_node *node = node_at(fixture, index);
-    assert_true(deadlines_arm(&fixture->deadlines, 1, index, 1000));
+    assert_true(deadlines_arm(&fixture->deadlines, 1, index, 1000, 0));
     assert_int_equal(node->as.call.wheel, 2);
     assert_true(claim(fixture, first));
     call_disarm(&fixture->deadlines, node, index);
@@ -464,7 +464,7 @@ static uint32_t armed_calls(struct fixture *fixture)
 
 static void arm(struct fixture *fixture, skua_completion completion, uint32_t wheel, uint64_t when)
 {
-    (void)!deadlines_arm(&fixture->deadlines, wheel, call_index(completion), when);
+    (void)!deadlines_arm(&fixture->deadlines, wheel, call_index(completion), when, 0);
 }
 
 static void disarm_takes_the_call_out_of_its_wheel(void **state)

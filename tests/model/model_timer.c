@@ -1,0 +1,774 @@
+/* SPDX-License-Identifier: MIT */
+/* dispatch/deadlines.h and sched/timers.h: calls that end when their time comes, against all the
+ * other ways in which they end: a completion, a cancel, the exit of their process. The code is the
+ * real one, from sched/step.c and sched/timers.c down; the run queue is a counter, and instead of
+ * sleeping in the poller those who fire wait until poll_publish is called. Each looks at the wheel
+ * and takes the time at which it has something to do for the time that it is.
+ *
+ * INV-14: whatever wants to end a call, it ends once; the process gets that one end, or none if it
+ *         has ended itself. Of a ticker nothing comes after its end.
+ * INV-15: whoever fires is told of every deadline: none stays in the wheel.
+ * INV-20: each node is given back exactly once, and when it is used again nobody who knew it before
+ *         touches it.
+ * And every result that was handed in is dropped exactly once. */
+#include <skua/clock.h>
+#include <string.h>
+
+#include "dispatch/call.h"
+#include "explore.h"
+#include "rig.h"
+#include "sched/deliver.h"
+#include "sched/poll.h"
+#include "sched/spare.h"
+#include "sched/spawn.h"
+#include "sched/timers.h"
+#include "sched/worker.h"
+
+#define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
+#define SOON     (RIG_BEGINNING + 5 * TICK)
+#define DEADLINE (RIG_BEGINNING + 10 * TICK)
+#define FAR      (RIG_BEGINNING + 1000000 * TICK)
+#define PERIOD   (5 * TICK)
+
+#define CALLS_MAX 3
+#define WORKERS   RIG_WORKERS_MAX
+#define TRIES_MAX 2
+
+/* The workers by what they do here, with a wheel for each: timers are in that of the first. */
+enum { RUNNER, COMPLETER_1, COMPLETER_2, FIRER_1, FIRER_2 = COMPLETER_2 };
+
+/* What is asked for. */
+enum command {
+    PENDING, /* somebody else completes it */
+    INSTANT, /* its handler returns the result */
+    PROMPT,  /* its handler completes it as somebody else would, and says that it is pending */
+    SLEEP,   /* until SOON */
+    TICKER,
+};
+
+/* What the process does. */
+static struct {
+    enum command command;
+    uint32_t yields;       /* in its first step */
+    bool has_deadline;     /* each of them */
+    bool cancels_at_once;  /* in the step that yields */
+    bool cancels_next;     /* in the step after that, which comes at once */
+    uint32_t cancels_tick; /* when it gets the tick with this number; 0: none */
+    bool ends_at_once;
+    /* One more in the step after the first end; nobody completes it. */
+    enum { NO_MORE, MORE_TIMED, MORE_CANCELLED } more;
+    uint64_t lateness; /* of those who fire */
+} plan;
+
+struct call {
+    skua_completion completion;
+    uint32_t accepted; /* completions that were */
+    uint32_t ends;     /* that the process got */
+    int error;         /* with which it ended */
+    uint64_t periods;  /* that its ticks stood for */
+};
+
+static struct process *process;
+static skua_pid pid;
+static struct registry registry;
+static atomic_u32 queue;
+static atomic_u32 issued[WORKERS];    /* calls that each completer may complete */
+static atomic_u32 announced[WORKERS]; /* news for those who fire */
+static uint32_t tokens;
+static uint32_t ended;
+static uint32_t call_count;
+static bool is_cancelled;
+static struct call calls[CALLS_MAX];
+static uint32_t dropped[CALLS_MAX][WORKERS][TRIES_MAX]; /* results */
+static uint32_t handed_in;
+/* A node that came back is used again at once, for a call with a timer in the last wheel. */
+static struct {
+    bool open;
+    skua_completion completion;
+} reused[WORKERS];
+
+/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
+
+static void enqueue(void)
+{
+    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
+    (void)fetch_add_seq_cst(&queue, 1);
+}
+
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
+{
+    (void)sched;
+    (void)worker;
+    EXPLORE_CHECK(ready == process, "INV-14: only the one process is woken");
+    enqueue();
+}
+
+void submit_behind(struct worker *worker, struct process *ready)
+{
+    submit_ready(&rig, worker, ready);
+}
+
+void spare_end_block(struct worker *worker)
+{
+    (void)worker;
+    EXPLORE_CHECK(false, "no step blocks");
+}
+
+void spawn_release_state(struct scheduler *sched, struct process *ending)
+{
+    (void)sched;
+    EXPLORE_CHECK(ending == process, "only the one process ends");
+    ended++;
+}
+
+void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
+{
+    (void)sched;
+    (void)worker;
+    (void)deadline;
+    for (uint32_t i = FIRER_2; i <= FIRER_1; i++) {
+        (void)fetch_add_seq_cst(&announced[i], 1);
+    }
+}
+
+/* ---- results ---- */
+
+static void drop_result(void *data, size_t size)
+{
+    (void)size;
+    EXPLORE_CHECK(++*(uint32_t *)data == 1, "a result is dropped once");
+}
+
+static skua_payload make_result(uint32_t call, uint32_t who, uint32_t try)
+{
+    handed_in++;
+    return skua_payload_pointer(0, &dropped[call][who][try], drop_result);
+}
+
+/* ---- nodes that are used again ---- */
+
+static uint32_t nodes_at_hand(const struct worker *worker)
+{
+    return worker->caches.events.active.count + worker->caches.events.spare.count;
+}
+
+static void reuse_node(struct worker *worker)
+{
+    uint32_t index;
+    EXPLORE_CHECK(deliver_take_node(&rig, worker, &index), "the rig has memory");
+    struct event_node *node = event_at(&rig.events, index);
+    memset(&node->as, 0xff, sizeof node->as);
+    reused[worker->index].completion = call_open(node, index, (skua_pid){UINT64_MAX});
+    reused[worker->index].open = true;
+    (void)!deadlines_arm(&rig.deadlines, WORKERS - 1, index, FAR, 0);
+}
+
+/* Uses a node that has just come back, if one has. */
+static void reuse_if_given(struct worker *worker, uint32_t before)
+{
+    if (nodes_at_hand(worker) > before && !reused[worker->index].open) {
+        reuse_node(worker);
+    }
+}
+
+/* ---- completions ---- */
+
+static void complete(uint32_t who, uint32_t call, uint32_t try)
+{
+    struct worker *worker = &rig.workers[who];
+    skua_payload result = make_result(call, who, try);
+    const uint32_t before = nodes_at_hand(worker);
+    explore_note("completes call %u", (unsigned)call);
+    const int outcome = deliver_completion(&rig, worker, calls[call].completion, 0, &result);
+    explore_note("%s", outcome == 0 ? "was accepted" : "came too late");
+    if (outcome == 0) {
+        EXPLORE_CHECK(++calls[call].accepted == 1, "INV-14: one completion is accepted");
+    }
+    reuse_if_given(worker, before);
+}
+
+/* ---- commands ---- */
+
+static int handle_pending(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    (void)fetch_add_seq_cst(&issued[COMPLETER_1], 1);
+    (void)fetch_add_seq_cst(&issued[COMPLETER_2], 1);
+    return SKUA_PENDING;
+}
+
+static int handle_instant(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    *result = make_result(call_count - 1, RUNNER, 0);
+    return 0;
+}
+
+static int handle_prompt(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    complete(RUNNER, call_count - 1, 0);
+    return SKUA_PENDING;
+}
+
+/* As in clock.c. */
+static int handle_sleep(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)result;
+    const uint32_t index = call_index(command->completion);
+    if (plan.has_deadline) {
+        timers_move(&rig.workers[RUNNER], index, SOON, 0);
+    } else {
+        timers_arm(&rig.workers[RUNNER], index, &(struct timing){.when = SOON});
+    }
+    return SKUA_PENDING;
+}
+
+static int handle_ticker(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)result;
+    timers_arm(&rig.workers[RUNNER], call_index(command->completion),
+               &(struct timing){.when = RIG_BEGINNING + PERIOD, .period = PERIOD});
+    return SKUA_PENDING;
+}
+
+static skua_handler_fn *const handlers[] = {
+    [PENDING] = handle_pending, [INSTANT] = handle_instant, [PROMPT] = handle_prompt,
+    [SLEEP] = handle_sleep,     [TICKER] = handle_ticker,
+};
+
+static int handle(void *arg, skua_command *command, skua_payload *result)
+{
+    explore_note("opens call %u", (unsigned)call_count);
+    calls[call_count++].completion = command->completion;
+    return handlers[command->id](arg, command, result);
+}
+
+/* ---- the process ---- */
+
+struct self {
+    uint32_t steps;
+    uint32_t ticks;
+    bool has_more;
+};
+
+static void yield_next(skua_step *out, enum command command, bool has_deadline, uint32_t number)
+{
+    const int error = skua_step_yield(out, command, number, skua_payload_empty(0));
+    EXPLORE_CHECK(error == 0, "the rig has memory");
+    if (has_deadline) {
+        EXPLORE_CHECK(skua_step_deadline(out, DEADLINE) == 0, "there is a yield");
+    }
+}
+
+static void cancel(skua_step *out, uint32_t first, uint32_t count)
+{
+    is_cancelled = true;
+    for (uint32_t i = first; i < first + count; i++) {
+        const int error = skua_step_cancel(out, i);
+        EXPLORE_CHECK(error == 0, "the rig has memory");
+    }
+}
+
+static void yield_more(skua_step *out)
+{
+    const bool is_timed = plan.more == MORE_TIMED;
+    yield_next(out, PENDING, is_timed, call_count);
+    if (!is_timed) {
+        cancel(out, call_count, 1);
+    }
+    plan.more = NO_MORE;
+}
+
+/* The ticks stay on their grid, and none is forgotten. */
+static void get_tick(struct self *self, struct call *call, const skua_event *event)
+{
+    explore_note("gets a tick of %u periods", (unsigned)skua_tick_count(event));
+    EXPLORE_CHECK(plan.command == TICKER, "INV-14: only a ticker ticks");
+    EXPLORE_CHECK(call->ends == 0, "INV-14: no tick after the end");
+    EXPLORE_CHECK(event->error == 0 && skua_pid_is_none(event->from), "a tick has neither");
+    EXPLORE_CHECK(skua_tick_count(event) > 0, "a tick stands for a period");
+    call->periods += skua_tick_count(event);
+    EXPLORE_CHECK(skua_tick_time(event) == RIG_BEGINNING + call->periods * PERIOD,
+                  "the ticks stand for all periods so far");
+    self->ticks++;
+}
+
+static void get_end(struct self *self, struct call *call, const skua_event *event)
+{
+    explore_note("call %u ends: %s", (unsigned)event->tag, skua_error_name(event->error));
+    EXPLORE_CHECK(event->type == SKUA_EVENT_COMPLETION, "nothing else comes");
+    EXPLORE_CHECK(++call->ends == 1, "INV-14: a call ends once");
+    EXPLORE_CHECK(skua_pid_is_none(event->from), "the links of the call are not shown");
+    call->error = event->error;
+    self->has_more = plan.more != NO_MORE;
+}
+
+static void get_event(struct self *self, const skua_event *event)
+{
+    EXPLORE_CHECK(event->tag < call_count, "INV-14: of a call that was opened");
+    struct call *call = &calls[event->tag];
+    if (event->type == SKUA_EVENT_TICK) {
+        get_tick(self, call, event);
+    } else {
+        get_end(self, call, event);
+    }
+}
+
+static void begin(skua_step *out)
+{
+    for (uint32_t i = 0; i < plan.yields; i++) {
+        yield_next(out, plan.command, plan.has_deadline, i);
+    }
+    if (plan.cancels_at_once) {
+        cancel(out, 0, plan.yields);
+    }
+    if (plan.cancels_next) {
+        skua_step_continue(out);
+    }
+    if (plan.ends_at_once) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+}
+
+static int step(void *state, skua_context *context, skua_event *events, size_t count,
+                skua_step *out)
+{
+    (void)context;
+    struct self *self = state;
+    for (size_t i = 0; i < count; i++) {
+        get_event(self, &events[i]);
+    }
+    const uint32_t number = self->steps++;
+    if (number == 0) {
+        begin(out);
+        return 0;
+    }
+    const bool tick_is_enough = plan.cancels_tick != 0 && self->ticks >= plan.cancels_tick;
+    if (!is_cancelled && (plan.cancels_next || tick_is_enough)) {
+        cancel(out, 0, plan.yields);
+    }
+    if (self->has_more && count == 0) {
+        self->has_more = false;
+        yield_more(out);
+    }
+    if (self->has_more) {
+        skua_step_continue(out); /* the node of what came is free by then */
+    }
+    return 0;
+}
+
+static const skua_process_type type = {
+    .name = "timed", .state_size = sizeof(struct self), .step = step};
+
+/* ---- threads ---- */
+
+static const uint32_t numbers[WORKERS] = {0, 1, 2, 3};
+
+static void run_worker(const void *arg)
+{
+    (void)arg;
+    struct worker *worker = &rig.workers[RUNNER];
+    for (;;) {
+        explore_take(&queue);
+        tokens--;
+        step_run(worker, process);
+        if (ended > 0) {
+            reuse_node(worker); /* of its calls, if they have been revoked */
+        }
+    }
+}
+
+static void run_killer(const void *arg)
+{
+    (void)arg;
+    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
+}
+
+/* Completes every call of the first step, as soon as it is open. */
+static void run_completer(const void *number)
+{
+    const uint32_t who = *(const uint32_t *)number;
+    const uint32_t count = plan.yields;
+    for (uint32_t i = 0; i < count; i++) {
+        explore_take(&issued[who]);
+        complete(who, i, 0);
+    }
+}
+
+/* Completes the first call once more than it should. */
+static void run_double_completer(const void *number)
+{
+    const uint32_t who = *(const uint32_t *)number;
+    explore_take(&issued[who]);
+    complete(who, 0, 0);
+    complete(who, 0, 1);
+}
+
+static void run_firer(const void *number)
+{
+    const uint32_t who = *(const uint32_t *)number;
+    struct worker *worker = &rig.workers[who];
+    for (;;) {
+        explore_take(&announced[who]);
+        for (uint64_t now; (now = deadlines_next(&rig.deadlines, RUNNER)) != WHEEL_NEVER;) {
+            const uint32_t before = nodes_at_hand(worker);
+            now += plan.lateness;
+            explore_note("it is %u", (unsigned)((now - RIG_BEGINNING) / TICK));
+            timers_fire(&rig, worker, RUNNER, now);
+            reuse_if_given(worker, before);
+        }
+    }
+}
+
+/* ---- the beginning and the end ---- */
+
+static void setup(void)
+{
+    rig_reset(WORKERS);
+    rig.registry = &registry;
+    for (uint32_t id = PENDING; id <= TICKER; id++) {
+        registry.direct[id] = (skua_handler){.name = "command", .run = handle};
+    }
+    memset(calls, 0, sizeof calls);
+    memset(reused, 0, sizeof reused);
+    memset(dropped, 0, sizeof dropped);
+    memset(&plan, 0, sizeof plan);
+    tokens = ended = call_count = handed_in = 0;
+    is_cancelled = false;
+    store_relaxed(&queue, 0);
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        store_relaxed(&issued[i], 0);
+        store_relaxed(&announced[i], 0);
+    }
+    process = rig_spawn(&rig.outside.caches.processes, &type, &pid);
+    explore_ignore(&process->type, sizeof process->type);
+    explore_ignore(&process->progress, sizeof process->progress);
+    explore_ignore(&process->consumed, sizeof process->consumed);
+    enqueue();
+    plan.yields = 1;
+}
+
+static void setup_deadline(void)
+{
+    setup();
+    plan.has_deadline = true;
+}
+
+static void setup_deadline_two(void)
+{
+    setup_deadline();
+    plan.yields = 2;
+}
+
+static void setup_deadline_cancelled(void)
+{
+    setup_deadline();
+    plan.cancels_next = true;
+}
+
+static void setup_deadline_cancelled_two(void)
+{
+    setup_deadline_two();
+    plan.cancels_next = true;
+}
+
+static void setup_deadline_cancelled_at_once(void)
+{
+    setup_deadline();
+    plan.cancels_at_once = true;
+}
+
+static void setup_deadline_ending(void)
+{
+    setup_deadline();
+    plan.ends_at_once = true;
+}
+
+static void setup_deadline_ending_two(void)
+{
+    setup_deadline_two();
+    plan.ends_at_once = true;
+}
+
+static void setup_deadline_instant(void)
+{
+    setup_deadline();
+    plan.command = INSTANT;
+}
+
+static void setup_deadline_prompt(void)
+{
+    setup_deadline();
+    plan.command = PROMPT;
+}
+
+static void setup_deadline_again(void)
+{
+    setup_deadline();
+    plan.more = MORE_TIMED;
+}
+
+/* The later call has no deadline, whatever its node was used for. */
+static void setup_deadline_then_none(void)
+{
+    setup_deadline();
+    plan.more = MORE_CANCELLED;
+}
+
+static void setup_sleep(void)
+{
+    setup();
+    plan.command = SLEEP;
+}
+
+static void setup_sleep_two(void)
+{
+    setup_sleep();
+    plan.yields = 2;
+}
+
+static void setup_sleep_cancelled(void)
+{
+    setup_sleep();
+    plan.cancels_next = true;
+}
+
+static void setup_sleep_moved(void)
+{
+    setup_sleep();
+    plan.has_deadline = true;
+}
+
+static void setup_sleep_moved_two(void)
+{
+    setup_sleep_moved();
+    plan.yields = 2;
+}
+
+static void setup_ticker(void)
+{
+    setup();
+    plan.command = TICKER;
+    plan.cancels_tick = 2;
+}
+
+static void setup_ticker_late(void)
+{
+    setup_ticker();
+    plan.lateness = 2 * PERIOD + 1;
+}
+
+static void setup_ticker_then_none(void)
+{
+    setup_ticker();
+    plan.cancels_tick = 1;
+    plan.more = MORE_CANCELLED;
+}
+
+static void setup_ticker_cancelled(void)
+{
+    setup();
+    plan.command = TICKER;
+    plan.cancels_next = true;
+}
+
+static void setup_ticker_cancelled_two(void)
+{
+    setup_ticker_cancelled();
+    plan.yields = 2;
+}
+
+static void setup_ticker_ending(void)
+{
+    setup_ticker();
+    plan.ends_at_once = true;
+}
+
+static bool all_is_done(void)
+{
+    return load_relaxed(&queue) == 0;
+}
+
+static uint32_t count_drops(void)
+{
+    uint32_t count = 0;
+    for (uint32_t call = 0; call < CALLS_MAX; call++) {
+        for (uint32_t who = 0; who < WORKERS; who++) {
+            for (uint32_t try = 0; try < TRIES_MAX; try++) {
+                count += dropped[call][who][try];
+            }
+        }
+    }
+    return count;
+}
+
+/* The nodes that were used again are as they were left. Returns how many there are. */
+static uint32_t close_reused(void)
+{
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        if (reused[i].open) {
+            const uint32_t index = call_index(reused[i].completion);
+            struct event_node *node = event_at(&rig.events, index);
+            EXPLORE_CHECK(node->as.call.wheel == WORKERS && node->as.call.timer.when == FAR,
+                          "INV-14: the timer of a later call on the same node is not touched");
+            EXPLORE_CHECK(call_claim(node, call_guard(reused[i].completion)),
+                          "INV-14: a later call on the same node is not touched");
+            deadlines_disarm(&rig.deadlines, index);
+            open++;
+        }
+    }
+    return open;
+}
+
+static void check_wheels(void)
+{
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        EXPLORE_CHECK(rig.deadlines.wheels[i].wheel.count == 0, "INV-15: no deadline is left");
+        EXPLORE_CHECK(deadlines_next(&rig.deadlines, i) == WHEEL_NEVER,
+                      "INV-15: who has nothing to wait for knows it");
+    }
+}
+
+static void check_error(const struct call *call)
+{
+    if (call->accepted > 0) {
+        EXPLORE_CHECK(call->error == 0, "INV-14: what was accepted is delivered");
+        return;
+    }
+    switch (call->error) {
+    case 0:
+        EXPLORE_CHECK(plan.command == INSTANT || plan.command == SLEEP,
+                      "INV-14: only what was accepted is delivered");
+        break;
+    case SKUA_E_TIMEOUT:
+        EXPLORE_CHECK(plan.has_deadline, "INV-14: only what has a deadline times out");
+        break;
+    case SKUA_E_CANCELLED:
+        EXPLORE_CHECK(is_cancelled, "INV-14: only what was cancelled says so");
+        break;
+    default:
+        EXPLORE_CHECK(false, "INV-14: no other error comes");
+    }
+}
+
+static void check(void)
+{
+    EXPLORE_CHECK(ended > 0 || call_count >= plan.yields, "all handlers were called");
+    for (uint32_t i = 0; i < call_count; i++) {
+        EXPLORE_CHECK(ended > 0 || calls[i].ends == 1, "INV-14: a call ends");
+        if (calls[i].ends > 0) {
+            check_error(&calls[i]);
+        }
+    }
+    EXPLORE_CHECK(count_drops() == handed_in, "every result is dropped");
+    EXPLORE_CHECK(tokens == 0, "INV-3: all tokens were used");
+    const uint32_t live = close_reused();
+    check_wheels();
+    EXPLORE_CHECK(rig_free_nodes() + live == rig_all_nodes(), "INV-20: every node is given back");
+}
+
+static void check_ended(void)
+{
+    check();
+    EXPLORE_CHECK(ended == 1, "it ended");
+}
+
+/* The first call had an end, and the later one on the same node its own. */
+static void check_again(int error)
+{
+    check();
+    const uint32_t first = call_index(calls[0].completion);
+    EXPLORE_CHECK(call_count == 2 && call_index(calls[1].completion) == first,
+                  "the later call has the same node");
+    EXPLORE_CHECK(calls[1].error == error && calls[1].accepted == 0,
+                  "INV-14: the completions of the earlier call do not count for it");
+}
+
+static void check_timed_again(void)
+{
+    check_again(SKUA_E_TIMEOUT);
+}
+
+static void check_cancelled_again(void)
+{
+    check_again(SKUA_E_CANCELLED);
+}
+
+static void check_ticked(void)
+{
+    check();
+    EXPLORE_CHECK(calls[0].periods >= plan.cancels_tick, "the ticks came");
+}
+
+#define WORKER           EXPLORE_THREAD("worker", run_worker, NULL)
+#define KILLER           EXPLORE_THREAD("killer", run_killer, NULL)
+#define COMPLETER        EXPLORE_THREAD("completer", run_completer, &numbers[COMPLETER_1])
+#define DOUBLE_COMPLETER EXPLORE_THREAD("completer", run_double_completer, &numbers[COMPLETER_1])
+#define FIRER            EXPLORE_THREAD("firer", run_firer, &numbers[FIRER_1])
+#define FIRER2           EXPLORE_THREAD("firer2", run_firer, &numbers[FIRER_2])
+
+#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
+    {                                                                                              \
+        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
+        .may_rest = all_is_done, .finish = finish_,                                                \
+    }
+#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
+#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
+    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
+#define RANDOM(name_, setup_, finish_, ...)                                                        \
+    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+
+static const struct explore_model models[] = {
+    ALL("deadline", setup_deadline, check, WORKER, FIRER),
+    ALL("deadline_two_firers", setup_deadline, check, WORKER, FIRER, FIRER2),
+    ALL("deadline_completed", setup_deadline, check, WORKER, FIRER, COMPLETER),
+    BOUNDED("deadline_two_calls", 4, setup_deadline_two, check, WORKER, FIRER, COMPLETER),
+    ALL("deadline_instant", setup_deadline_instant, check, WORKER, FIRER),
+    ALL("deadline_prompt", setup_deadline_prompt, check, WORKER, FIRER),
+    ALL("deadline_cancelled", setup_deadline_cancelled, check, WORKER, FIRER),
+    ALL("deadline_cancelled_at_once", setup_deadline_cancelled_at_once, check, WORKER, FIRER),
+    BOUNDED("deadline_cancelled_completed", 4, setup_deadline_cancelled, check, WORKER, FIRER,
+            COMPLETER),
+    BOUNDED("deadline_cancelled_two_calls", 3, setup_deadline_cancelled_two, check, WORKER, FIRER,
+            COMPLETER),
+    ALL("deadline_ending", setup_deadline_ending, check_ended, WORKER, FIRER),
+    ALL("deadline_ending_completed", setup_deadline_ending, check_ended, WORKER, FIRER, COMPLETER),
+    BOUNDED("deadline_ending_two_calls", 4, setup_deadline_ending_two, check_ended, WORKER, FIRER,
+            COMPLETER),
+    BOUNDED("deadline_killed", 4, setup_deadline, check_ended, WORKER, FIRER, COMPLETER, KILLER),
+    BOUNDED("deadline_again", 4, setup_deadline_again, check_timed_again, WORKER, FIRER,
+            DOUBLE_COMPLETER),
+    BOUNDED("deadline_then_none", 4, setup_deadline_then_none, check_cancelled_again, WORKER, FIRER,
+            DOUBLE_COMPLETER),
+    ALL("sleep", setup_sleep, check, WORKER, FIRER, FIRER2),
+    BOUNDED("sleep_two", 4, setup_sleep_two, check, WORKER, FIRER, FIRER2),
+    ALL("sleep_cancelled", setup_sleep_cancelled, check, WORKER, FIRER),
+    ALL("sleep_killed", setup_sleep, check_ended, WORKER, FIRER, KILLER),
+    ALL("sleep_moved", setup_sleep_moved, check, WORKER, FIRER),
+    BOUNDED("sleep_moved_two", 3, setup_sleep_moved_two, check, WORKER, FIRER, FIRER2),
+    ALL("ticker", setup_ticker, check_ticked, WORKER, FIRER),
+    ALL("ticker_late", setup_ticker_late, check_ticked, WORKER, FIRER),
+    ALL("ticker_then_none", setup_ticker_then_none, check_cancelled_again, WORKER, FIRER),
+    BOUNDED("ticker_two_firers", 3, setup_ticker, check_ticked, WORKER, FIRER, FIRER2),
+    ALL("ticker_cancelled", setup_ticker_cancelled, check, WORKER, FIRER),
+    BOUNDED("ticker_cancelled_two", 4, setup_ticker_cancelled_two, check, WORKER, FIRER),
+    ALL("ticker_ending", setup_ticker_ending, check_ended, WORKER, FIRER),
+    BOUNDED("ticker_killed", 4, setup_ticker, check_ended, WORKER, FIRER, KILLER),
+    RANDOM("many", setup_deadline_cancelled_two, check_ended, WORKER, FIRER, FIRER2, COMPLETER,
+           KILLER),
+    RANDOM("many_ticks", setup_ticker, check_ended, WORKER, FIRER, FIRER2, KILLER),
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
+}
