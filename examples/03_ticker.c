@@ -13,6 +13,7 @@
 enum { TAG_TICK, TAG_CURFEW };
 
 struct metronome {
+    bool ticks;
     uint64_t began;
     uint64_t wanted;
     uint64_t seen;
@@ -29,8 +30,9 @@ static int metronome_init(void *self, skua_context *ctx, const char *method, sku
 }
 
 /* The first step asks for the ticks, and for an end in case they never come. */
-static int begin(const struct metronome *metronome, skua_context *ctx, skua_step *out)
+static int begin(struct metronome *metronome, skua_context *ctx, skua_step *out)
 {
+    metronome->ticks = true;
     const int error = skua_step_ticker(out, TAG_TICK, PERIOD);
     return error != 0
                ? error
@@ -50,15 +52,17 @@ static int metronome_step(void *self, skua_context *ctx, skua_event *events, siz
                           skua_step *out)
 {
     struct metronome *metronome = self;
-    if (count == 0) {
-        return begin(metronome, ctx, out);
-    }
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_TICK) {
             tick(metronome, &events[i]);
+        } else if (events[i].type == SKUA_EVENT_CANCEL) {
+            return events[i].error;
         } else if (events[i].type == SKUA_EVENT_COMPLETION && events[i].tag == TAG_CURFEW) {
             return SKUA_E_TIMEOUT;
         }
+    }
+    if (!metronome->ticks) {
+        return begin(metronome, ctx, out);
     }
     if (metronome->seen >= metronome->wanted) {
         /* Ticker and timer end with the process; nothing has to be taken back. */

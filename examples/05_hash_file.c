@@ -34,6 +34,7 @@ static int hash_file(skua_payload *input, skua_payload *result)
 }
 
 struct hasher {
+    bool asked;
     char **names;
     uint64_t count;
     uint64_t left;
@@ -60,9 +61,10 @@ static int hasher_init(void *self, skua_context *ctx, const char *method, skua_p
 
 /* Asks for all files at once; the tag says which one. The names outlive the process, so the
  * payloads need not own them. */
-static int ask(const struct hasher *hasher, skua_step *out)
+static int ask(struct hasher *hasher, skua_step *out)
 {
     int error = 0;
+    hasher->asked = true;
     for (uint64_t i = 0; i < hasher->count && error == 0; i++) {
         error = skua_step_blocking(out, i, "files", hash_file,
                                    skua_payload_pointer(0, hasher->names[i], NULL));
@@ -89,13 +91,15 @@ static int hasher_step(void *self, skua_context *ctx, skua_event *events, size_t
 {
     struct hasher *hasher = self;
     (void)ctx;
-    if (count == 0) {
-        return ask(hasher, out);
-    }
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_COMPLETION) {
             show(hasher, &events[i]);
+        } else if (events[i].type == SKUA_EVENT_CANCEL) {
+            return events[i].error;
         }
+    }
+    if (!hasher->asked) {
+        return ask(hasher, out);
     }
     if (hasher->left == 0) {
         skua_step_done(out, skua_payload_u64(0, hasher->failed));

@@ -3,7 +3,10 @@
  *
  * A timer belongs to the process whose step asked for it and ends with it; skua_step_cancel takes
  * it back by its tag. No timer fires early. Instants are rounded up to the resolution below; how
- * much later the process runs depends on how busy the workers are (docs/idle.md). */
+ * much later the process runs depends on how busy the workers are (docs/idle.md).
+ *
+ * A process that waits for a timer is run by any other event, too: only the completion with the
+ * timer's tag says that the time has come. */
 #ifndef SKUA_CLOCK_H
 #define SKUA_CLOCK_H
 
@@ -14,7 +17,7 @@
 SKUA_BEGIN_DECLS
 
 /* Timers that are due within one such span fire together, at its end: 65.536 microseconds. */
-#define SKUA_CLOCK_RESOLUTION (UINT64_C(1) << 16)
+#define SKUA_CLOCK_RESOLUTION_NS (UINT64_C(1) << 16)
 
 /* The longest duration: 292 years. A negative number, converted, is longer than that. */
 #define SKUA_DURATION_MAX ((uint64_t)INT64_MAX)
@@ -26,6 +29,7 @@ SKUA_API SKUA_NODISCARD int skua_step_sleep(skua_step *out, uint64_t tag, uint64
 
 /* Completes at an instant of skua_context_now's clock; at once if it has passed; for SKUA_FOREVER
  * never, until it is cancelled.
+ * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
 SKUA_API SKUA_NODISCARD int skua_step_timer(skua_step *out, uint64_t tag, uint64_t deadline_ns);
 
@@ -33,6 +37,7 @@ SKUA_API SKUA_NODISCARD int skua_step_timer(skua_step *out, uint64_t tag, uint64
  * end of this step. The ticks stay on the grid that began there. A process that is slower than its
  * ticker has at most one tick waiting: skua_tick_count tells how many periods it stands for. The
  * completion comes when the ticker is cancelled.
+ * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_DURATION (zero, or more than SKUA_DURATION_MAX); SKUA_E_INVALID;
  *          SKUA_E_NO_MEMORY. A deadline for a ticker is refused with a completion of
  *          SKUA_E_INVALID. */
@@ -50,7 +55,8 @@ static inline uint64_t skua_tick_time(const skua_event *tick)
     return tick->payload.as.words[1];
 }
 
-/* The instant `timeout_ns` after skua_context_now; SKUA_FOREVER if that is beyond all time. */
+/* The instant `timeout_ns` after skua_context_now. SKUA_FOREVER stays what it is (and so does -1,
+ * which is the same number); any other negative number gives an instant that has passed. */
 SKUA_API uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns);
 
 SKUA_END_DECLS

@@ -19,7 +19,7 @@
     X(UNKNOWN_METHOD, -5008, "the process type has no such method")                                \
     X(UNKNOWN_COMMAND, -5009, "no handler is registered for this command")                         \
     X(COMMAND_EXISTS, -5010, "a handler is already registered for this command")                   \
-    X(FROZEN, -5011, "commands can be registered only before the runtime is started")              \
+    X(FROZEN, -5011, "commands and pools are registered before the runtime is started")            \
     X(NOT_STARTED, -5012, "the runtime has not been started")                                      \
     X(STARTED, -5013, "the runtime has already been started")                                      \
     X(STOPPED, -5014, "the runtime is stopping or has stopped")                                    \

@@ -100,7 +100,7 @@ SKUA_API int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, sku
  * SKUA_E_TIMEOUT and what the command brings later is dropped. A deadline that has passed when the
  * step returns ends the yield at once; its handler is not called. SKUA_FOREVER takes it away again.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (no yield in this step). */
+ * Returns: 0; SKUA_E_INVALID (no yield in this step, or the last one was refused). */
 SKUA_API int skua_step_deadline(skua_step *out, uint64_t deadline_ns);
 
 /* Takes back all open yields with this tag, those of this step before the call included: each that

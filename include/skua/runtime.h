@@ -58,7 +58,8 @@ typedef struct skua_runtime_config {
      * skua_blocking_begin and end; default 32, at most SKUA_SPARES_MAX. */
     uint32_t spare_limit;
     /* How long a step may run before its worker counts as stuck: all that it holds up is then taken
-     * over by a spare worker. Default 10 ms, at least 1 ms. */
+     * over by a spare worker. Default 10 ms, at least 1 ms. Timers and descriptors that no worker
+     * looks after are rescued after a quarter of it, or after 2.5 ms if that is shorter. */
     uint64_t stall_limit_ns;
     /* Called once for every step that exceeds the limit, while it still runs.
      * Threads: one of the runtime's own.      Blocks: must not.

@@ -18,16 +18,17 @@ struct call {
     struct blocking_job job;
     struct scheduler *sched; /* known from the handler on */
     const struct allocator *allocator;
-    const char *pool; /* valid until the handler has run */
     skua_blocking_fn *function;
     skua_payload input;
     skua_completion completion;
+    size_t size;
+    char pool[]; /* its name */
 };
 
 static void free_call(struct call *call)
 {
     skua_payload_drop(&call->input);
-    alloc_give(call->allocator, call, sizeof *call, alignof(struct call));
+    alloc_give(call->allocator, call, call->size, alignof(struct call));
 }
 
 /* ---- in a step ---- */
@@ -44,16 +45,19 @@ static int yield_call(skua_step *out, uint64_t tag, const char *pool, skua_block
     if (skua_payload_size(input) > out->payload_limit) {
         return SKUA_E_PAYLOAD_SIZE;
     }
-    struct call *call = alloc_take(out->allocator, sizeof *call, alignof(struct call));
+    const char *name = pool != NULL ? pool : SKUA_BLOCKING_DEFAULT;
+    const size_t size = sizeof(struct call) + strlen(name) + 1;
+    struct call *call = alloc_take(out->allocator, size, alignof(struct call));
     if (call == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     *call = (struct call){
         .allocator = out->allocator,
-        .pool = pool != NULL ? pool : SKUA_BLOCKING_DEFAULT,
         .function = function,
         .input = skua_payload_empty(0), /* until nothing can fail any more */
+        .size = size,
     };
+    memcpy(call->pool, name, strlen(name) + 1);
     const int error = skua_step_yield(out, reserved_id(RESERVED_BLOCKING), tag,
                                       skua_payload_pointer(0, call, drop_payload));
     if (error == 0) {
@@ -68,6 +72,7 @@ int skua_step_blocking(skua_step *out, uint64_t tag, const char *pool, skua_bloc
     const bool valid = out != NULL && out->open && function != NULL;
     const int error = valid ? yield_call(out, tag, pool, function, &input) : SKUA_E_INVALID;
     if (error != 0) {
+        step_output_refuse(out);
         skua_payload_drop(&input);
     }
     return error;

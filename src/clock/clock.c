@@ -5,10 +5,11 @@
 
 #include "dispatch/call.h"
 #include "dispatch/reserved.h"
+#include "process/step_output.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-_Static_assert(SKUA_CLOCK_RESOLUTION == UINT64_C(1) << WHEEL_TICK_SHIFT, "as documented");
+_Static_assert(SKUA_CLOCK_RESOLUTION_NS == UINT64_C(1) << WHEEL_TICK_SHIFT, "as documented");
 
 static uint64_t monotonic_now(struct time_source *source)
 {
@@ -31,8 +32,11 @@ static int yield_number(skua_step *out, enum reserved_command command, uint64_t 
 
 int skua_step_sleep(skua_step *out, uint64_t tag, uint64_t duration_ns)
 {
-    return duration_ns <= SKUA_DURATION_MAX ? yield_number(out, RESERVED_SLEEP, tag, duration_ns)
-                                            : SKUA_E_DURATION;
+    if (duration_ns > SKUA_DURATION_MAX) {
+        step_output_refuse(out);
+        return SKUA_E_DURATION;
+    }
+    return yield_number(out, RESERVED_SLEEP, tag, duration_ns);
 }
 
 int skua_step_timer(skua_step *out, uint64_t tag, uint64_t deadline_ns)
@@ -42,13 +46,20 @@ int skua_step_timer(skua_step *out, uint64_t tag, uint64_t deadline_ns)
 
 int skua_step_ticker(skua_step *out, uint64_t tag, uint64_t period_ns)
 {
-    const bool fits = period_ns > 0 && period_ns <= SKUA_DURATION_MAX;
-    return fits ? yield_number(out, RESERVED_TICKER, tag, period_ns) : SKUA_E_DURATION;
+    if (period_ns == 0 || period_ns > SKUA_DURATION_MAX) {
+        step_output_refuse(out);
+        return SKUA_E_DURATION;
+    }
+    return yield_number(out, RESERVED_TICKER, tag, period_ns);
 }
 
 uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns)
 {
-    return time_after(skua_context_now(ctx), timeout_ns);
+    const uint64_t now = skua_context_now(ctx);
+    if (timeout_ns > SKUA_DURATION_MAX) {
+        return timeout_ns == SKUA_FOREVER ? SKUA_FOREVER : now; /* a negative number has passed */
+    }
+    return time_after(now, timeout_ns);
 }
 
 /* ---- after the step: the handlers ---- */
@@ -62,7 +73,7 @@ static int end_at(struct scheduler *sched, const skua_command *command, uint64_t
     if (when <= now) {
         return 0;
     }
-    if (command->deadline == SKUA_FOREVER && when != SKUA_FOREVER) {
+    if (command->deadline == SKUA_FOREVER) {
         timers_arm(worker, call, &(struct timing){.now = now, .when = when});
     } else if (when < command->deadline) {
         timers_move(worker, call, when, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ids of Skua's own commands. Programs ask for them through functions of their own; one that
- * yields a number of these itself, with whatever payload, gets SKUA_E_INVALID. */
+/* The ids of Skua's own commands. Programs ask for them through functions of their own. One may be
+ * yielded directly, too: a payload that those functions could not have made gets SKUA_E_INVALID. */
 #ifndef SKUA_DISPATCH_RESERVED_H
 #define SKUA_DISPATCH_RESERVED_H
 

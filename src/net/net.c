@@ -12,6 +12,7 @@
 
 #include "base/mutex.h"
 #include "dispatch/reserved.h"
+#include "process/step_output.h"
 #include "sched/chores.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -21,6 +22,11 @@
 #define CHECK_PERIOD_NS (UINT64_C(10) * 1000000000)
 /* Descriptors that are checked before the lock is let go for a moment. */
 #define CHECK_BATCH 256
+#define READABLE    ((uint32_t)EPOLLIN | (uint32_t)EPOLLRDHUP)
+#define WRITABLE    ((uint32_t)EPOLLOUT)
+
+/* Ended waiters do not matter as long as there are few waiters. */
+#define WAITERS_FEW 8
 /* The table begins with room for so many. */
 #define CAPACITY_MIN 64
 
@@ -62,19 +68,27 @@ static void close_poller(struct poller *poller)
     mutex_unlock(&net->wake_up_lock);
 }
 
-/* epoll_wait with a timeout in nanoseconds, rounded up to milliseconds on systems before Linux 5.11
- * that have no other. */
-static int wait_for_events(struct net *net, const struct timespec *timeout)
+/* For systems before Linux 5.11, and sandboxes that do not know epoll_pwait2: milliseconds, rounded
+ * up. */
+static int wait_for_milliseconds(struct net *net, const struct timespec *timeout)
 {
-    const long count =
-        syscall(SYS_epoll_pwait2, net->epoll, net->ready, NET_BATCH, timeout, NULL, (size_t)0);
-    if (count >= 0 || errno != ENOSYS) {
-        return (int)count;
-    }
     const int64_t day_ms = 24 * 60 * 60 * 1000;
     const int64_t ms =
         timeout == NULL ? -1 : timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
     return epoll_wait(net->epoll, net->ready, NET_BATCH, ms < day_ms ? (int)ms : (int)day_ms);
+}
+
+static int wait_for_events(struct net *net, const struct timespec *timeout)
+{
+    if (!net->has_no_pwait2) {
+        const long count =
+            syscall(SYS_epoll_pwait2, net->epoll, net->ready, NET_BATCH, timeout, NULL, (size_t)0);
+        if (count >= 0 || errno == EINTR) {
+            return (int)count;
+        }
+        net->has_no_pwait2 = true;
+    }
+    return wait_for_milliseconds(net, timeout);
 }
 
 static struct timespec time_left(struct net *net, uint64_t deadline)
@@ -135,74 +149,68 @@ static void count_waits(struct net *net, bool before, bool after)
 
 static uint32_t wanted_by(const struct net_waiter *waiter)
 {
-    return waiter->writes ? (uint32_t)EPOLLOUT : (uint32_t)(EPOLLIN | EPOLLRDHUP);
+    return waiter->writes ? WRITABLE : READABLE;
 }
 
-/* Ends those waits that want one of `events`, or all if that is zero, and forgets about those that
- * have ended otherwise. */
+/* What is wanted of a descriptor, or happens to it, in terms of READABLE and WRITABLE: an error or
+ * a hang-up, which the kernel adds to whatever is asked for, ends every wait. */
+static uint32_t meaning_of(uint32_t events)
+{
+    const uint32_t over = EPOLLERR | EPOLLHUP;
+    return ((events & (READABLE | over)) != 0 ? READABLE : 0) |
+           ((events & (WRITABLE | over)) != 0 ? WRITABLE : 0);
+}
+
+static void tell(struct net *net, struct worker *worker, const struct net_waiter *waiter, int error)
+{
+    skua_payload nothing = skua_payload_empty(0);
+    const int late = deliver_completion(net->sched, worker, waiter->completion, error, &nothing);
+    if (late == 0 && error == 0) {
+        STATS_COUNT(net->sched, worker, ready);
+    }
+}
+
+/* Looks at all waiters of a descriptor. Those that want one of `events` are told `error`, or all of
+ * them if that is not 0; those whose calls have ended otherwise are forgotten. */
 static void end_waits(struct net *net, struct worker *worker, struct net_descriptor *descriptor,
                       uint32_t events, int error)
 {
-    struct scheduler *sched = net->sched;
     struct net_waiter **link = &descriptor->waiters;
+    descriptor->wanted = 0;
+    descriptor->count = 0;
     while (*link != NULL) {
         struct net_waiter *waiter = *link;
-        const bool open = deliver_is_open(sched, waiter->completion);
-        const bool ends = events == 0 || (events & (wanted_by(waiter) | EPOLLERR | EPOLLHUP)) != 0;
+        const bool open = deliver_is_open(net->sched, waiter->completion);
+        const bool ends = error != 0 || (events & wanted_by(waiter)) != 0;
         if (open && !ends) {
+            descriptor->wanted |= wanted_by(waiter);
+            descriptor->count++;
             link = &waiter->next;
             continue;
         }
         if (open) {
-            skua_payload nothing = skua_payload_empty(0);
-            const int late = deliver_completion(sched, worker, waiter->completion, error, &nothing);
-            if (late == 0 && error == 0) {
-                STATS_COUNT(sched, worker, ready);
-            }
+            tell(net, worker, waiter, error);
         }
         remove_waiter(net, link);
     }
+    descriptor->look_at = 2 * descriptor->count + WAITERS_FEW;
 }
 
-/* Forgets about waits that have ended otherwise. */
-static void forget_ended(struct net *net, struct net_descriptor *descriptor)
-{
-    struct net_waiter **link = &descriptor->waiters;
-    while (*link != NULL) {
-        if (deliver_is_open(net->sched, (*link)->completion)) {
-            link = &(*link)->next;
-        } else {
-            remove_waiter(net, link);
-        }
-    }
-}
-
-static uint32_t wanted_events(const struct net_descriptor *descriptor)
-{
-    uint32_t events = 0;
-    for (const struct net_waiter *w = descriptor->waiters; w != NULL; w = w->next) {
-        events |= wanted_by(w);
-    }
-    return events;
-}
-
-static int control(struct net *net, int operation, int fd, const struct net_descriptor *descriptor)
+static int control(struct net *net, int operation, int fd, const struct net_descriptor *descriptor,
+                   uint32_t events)
 {
     struct epoll_event event = {
-        .events = wanted_events(descriptor) | EPOLLET | EPOLLONESHOT,
+        .events = events | EPOLLET | EPOLLONESHOT,
         .data.u64 = (uint64_t)descriptor->serial << 32 | (uint32_t)fd,
     };
     return epoll_ctl(net->epoll, operation, fd, &event) == 0 ? 0 : errno;
 }
 
-/* Asks the kernel again for what the waiters want. If the number does not mean their file any more,
- * they are told. */
-static void rearm(struct net *net, struct worker *worker, int fd, struct net_descriptor *descriptor)
+/* The number means another file than the one that is waited for, or none. */
+static void tell_closed(struct net *net, struct worker *worker, struct net_descriptor *descriptor)
 {
-    if (descriptor->waiters != NULL && control(net, EPOLL_CTL_MOD, fd, descriptor) != 0) {
-        descriptor->serial++;
-        end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
-    }
+    descriptor->serial++;
+    end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
 }
 
 static int error_of(int system_error)
@@ -210,22 +218,18 @@ static int error_of(int system_error)
     return system_error == ENOMEM || system_error == ENOSPC ? SKUA_E_NO_MEMORY : SKUA_E_DESCRIPTOR;
 }
 
-/* Arms a descriptor for a new waiter, its first one in the list, besides those that it had. */
-static int arm(struct net *net, struct worker *worker, int fd, struct net_descriptor *descriptor)
+/* Asks the kernel for what a new waiter wants, besides what is wanted already. */
+static int arm(struct net *net, struct worker *worker, int fd, struct net_descriptor *descriptor,
+               uint32_t events)
 {
-    int error = control(net, EPOLL_CTL_MOD, fd, descriptor);
+    int error = control(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
     if (error == 0) {
         return 0;
     }
-    /* Not registered, at least not this file: the others waited for one that is closed. */
-    struct net_waiter *waiter = descriptor->waiters;
-    descriptor->waiters = waiter->next;
-    end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
-    descriptor->waiters = waiter;
-    waiter->next = NULL;
-    descriptor->serial++;
+    /* Not registered, at least not this file. */
+    tell_closed(net, worker, descriptor);
     if (error == ENOENT) {
-        error = control(net, EPOLL_CTL_ADD, fd, descriptor);
+        error = control(net, EPOLL_CTL_ADD, fd, descriptor, events);
     }
     return error == 0 ? 0 : error_of(error);
 }
@@ -270,12 +274,18 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     }
     struct net_descriptor *descriptor = &net->descriptors[fd];
     const bool before = descriptor->waiters != NULL;
-    forget_ended(net, descriptor); /* or a descriptor that is never ready would collect them */
-    *waiter = (struct net_waiter){descriptor->waiters, completion, writes};
-    descriptor->waiters = waiter;
-    const int error = arm(net, worker, fd, descriptor);
-    if (error != 0) {
-        remove_waiter(net, &descriptor->waiters);
+    *waiter = (struct net_waiter){.completion = completion, .writes = writes};
+    if (descriptor->count >= descriptor->look_at) {
+        end_waits(net, worker, descriptor, 0, 0); /* only forgets */
+    }
+    const int error = arm(net, worker, fd, descriptor, wanted_by(waiter));
+    if (error == 0) {
+        waiter->next = descriptor->waiters;
+        descriptor->waiters = waiter;
+        descriptor->wanted |= wanted_by(waiter);
+        descriptor->count++;
+    } else {
+        alloc_give(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
     }
     count_waits(net, before, descriptor->waiters != NULL);
     return error != 0 ? error : SKUA_PENDING;
@@ -316,6 +326,7 @@ static int wait_writable(void *arg, skua_command *command, skua_payload *result)
 static int yield_wait(skua_step *out, enum reserved_command command, uint64_t tag, int fd)
 {
     if (fd < 0) {
+        step_output_refuse(out);
         return SKUA_E_DESCRIPTOR;
     }
     return skua_step_yield(out, reserved_id(command), tag, skua_payload_u64(0, (uint64_t)fd));
@@ -333,33 +344,55 @@ int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd)
 
 /* ---- what becomes of the waits ---- */
 
+/* Something has happened to a descriptor. Asking for the rest also tells whether the number still
+ * means the same file: only then are the waiters told that it is ready. */
+static void deliver_event(struct net *net, struct worker *worker, int fd, uint32_t events)
+{
+    struct net_descriptor *descriptor = &net->descriptors[fd];
+    const uint32_t rest = descriptor->wanted & ~events;
+    if (descriptor->waiters == NULL) {
+        return;
+    }
+    if (control(net, EPOLL_CTL_MOD, fd, descriptor, rest) == 0) {
+        end_waits(net, worker, descriptor, events, 0);
+    } else {
+        tell_closed(net, worker, descriptor);
+    }
+    count_waits(net, true, descriptor->waiters != NULL);
+}
+
 static void deliver_poller(struct poller *poller, struct worker *worker, uint32_t ready)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
     mutex_lock(&net->lock);
     for (uint32_t i = 0; i < ready; i++) {
-        const int fd = (int)(uint32_t)net->ready[i].data.u64;
-        struct net_descriptor *descriptor = &net->descriptors[fd];
-        if (descriptor->serial != net->ready[i].data.u64 >> 32) {
-            continue; /* about an earlier file of that number */
+        const uint64_t data = net->ready[i].data.u64;
+        const int fd = (int)(uint32_t)data;
+        if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
+            deliver_event(net, worker, fd, meaning_of(net->ready[i].events));
         }
-        const bool before = descriptor->waiters != NULL;
-        end_waits(net, worker, descriptor, net->ready[i].events, 0);
-        rearm(net, worker, fd, descriptor);
-        count_waits(net, before, descriptor->waiters != NULL);
     }
     mutex_unlock(&net->lock);
+}
+
+static void check_descriptor(struct net *net, struct worker *worker, int fd)
+{
+    struct net_descriptor *descriptor = &net->descriptors[fd];
+    if (descriptor->waiters == NULL) {
+        return;
+    }
+    end_waits(net, worker, descriptor, 0, 0); /* only forgets */
+    if (descriptor->waiters != NULL &&
+        control(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted) != 0) {
+        tell_closed(net, worker, descriptor);
+    }
+    count_waits(net, true, descriptor->waiters != NULL);
 }
 
 static void check_locked(struct net *net, struct worker *worker, uint32_t first)
 {
     for (uint32_t fd = first; fd < first + CHECK_BATCH && fd < net->capacity; fd++) {
-        struct net_descriptor *descriptor = &net->descriptors[fd];
-        if (descriptor->waiters != NULL) {
-            forget_ended(net, descriptor);
-            rearm(net, worker, (int)fd, descriptor);
-            count_waits(net, true, descriptor->waiters != NULL);
-        }
+        check_descriptor(net, worker, (int)fd);
     }
 }
 
@@ -384,9 +417,7 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     }
     mutex_lock(&net->lock);
     if ((uint32_t)fd < net->capacity && net->descriptors[fd].waiters != NULL) {
-        struct net_descriptor *descriptor = &net->descriptors[fd];
-        descriptor->serial++;
-        end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
+        tell_closed(net, worker, &net->descriptors[fd]);
         count_waits(net, true, false);
     }
     /* The number goes while the lock is held, or somebody could begin to wait for a file that is

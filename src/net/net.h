@@ -9,11 +9,13 @@
  * A close() tells nobody, and the number may at once mean another file. The kernel keeps
  * registrations by file and number: changing one fails if the number means another file now
  * (ENOENT) or none (EBADF). Then whoever waited for it is told SKUA_E_CLOSED. That is noticed when
- * somebody waits for the number again, by skua_descriptor_close, or by a chore (net_check). Events
- * carry a serial besides the number, so that a late one about an earlier file is not mistaken.
+ * somebody waits for the number again, when an event for it comes (a file lives on if it has
+ * another number somewhere), by skua_descriptor_close, or by a chore. Events carry a serial besides
+ * the number, so that a late one about an earlier file is not mistaken.
  *
  * A waiter is a completion: its call may end otherwise (deadline, cancel, exit). What is left of it
- * then stays until somebody looks at the descriptor again.
+ * then stays until somebody looks at all waiters of the descriptor, which happens when an event
+ * comes and whenever their number has doubled.
  *
  * One lock guards all of it. Completing a call under it takes locks of the scheduler, never the
  * other way round. */
@@ -36,13 +38,17 @@ struct net_waiter {
 
 struct net_descriptor {
     struct net_waiter *waiters;
-    uint32_t serial; /* grows when the number means another file */
+    uint32_t serial;  /* grows when the number means another file */
+    uint32_t wanted;  /* events that some waiter wants, or wanted when it was last looked */
+    uint32_t count;   /* of waiters, ended ones included */
+    uint32_t look_at; /* a count at which it is worth to look for ended ones */
 };
 
 struct net {
     struct poller poller;
     struct scheduler *sched;
     int epoll;
+    bool has_no_pwait2; /* the holder's of the poller's role: the system refuses it */
     /* An eventfd; never read, as it is edge-triggered. Under a lock of its own: who has given the
      * token may come to interrupt the wait only after the runtime has stopped. */
     int wake_up;

@@ -45,14 +45,10 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
 
 int skua_step_deadline(skua_step *out, uint64_t deadline_ns)
 {
-    if (out == NULL || !out->open || out->yield_count == 0) {
+    if (out == NULL || !out->open || !out->yielded) {
         return SKUA_E_INVALID;
     }
-    struct yield *last = &out->yields[out->yield_count - 1];
-    if (last->node == OBJECT_NONE) {
-        return SKUA_E_INVALID;
-    }
-    last->deadline = deadline_ns;
+    out->yields[out->yield_count - 1].deadline = deadline_ns;
     return 0;
 }
 
@@ -61,6 +57,7 @@ int skua_step_cancel(skua_step *out, uint64_t tag)
     if (out == NULL || !out->open) {
         return SKUA_E_INVALID;
     }
+    step_output_refuse(out);
     if (!make_room(out)) {
         return SKUA_E_NO_MEMORY;
     }
@@ -74,9 +71,12 @@ int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload
     const bool valid = out != NULL && out->open;
     const int error = valid ? append_yield(out, command, tag, &payload) : SKUA_E_INVALID;
     if (UNLIKELY(error != 0)) {
+        step_output_refuse(out);
         skua_payload_drop(&payload);
+        return error;
     }
-    return error;
+    out->yielded = true;
+    return 0;
 }
 
 /* A result that a later call replaces must not be forgotten. */

@@ -28,6 +28,7 @@ struct skua_step {
     uint32_t yield_count;
     uint32_t yield_capacity;
     struct yield *yields;
+    bool yielded;        /* the last thing that was asked for is the last yield */
     skua_payload result; /* of STEP_DONE */
     /* Set once, by the worker. */
     const struct allocator *allocator;
@@ -42,6 +43,15 @@ static inline void step_output_reset(skua_step *out)
     out->open = true;
     out->status = STEP_DEFAULT;
     out->yield_count = 0;
+    out->yielded = false;
+}
+
+/* Something was asked for and refused: a deadline that follows must not go to an earlier yield. */
+static inline void step_output_refuse(skua_step *out)
+{
+    if (out != NULL) {
+        out->yielded = false;
+    }
 }
 
 /* Takes back all yields and the result, if any. */

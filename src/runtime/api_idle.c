@@ -34,11 +34,6 @@ int skua_blocking_register(skua_runtime *runtime, const skua_blocking_pool *pool
     return error;
 }
 
-static bool blocks(struct worker *worker)
-{
-    return (load_relaxed(&worker->absence) & ABSENCE_BLOCKS) != 0; /* set by this thread only */
-}
-
 int skua_blocking_begin(skua_context *ctx)
 {
     if (ctx == NULL) {
@@ -47,7 +42,7 @@ int skua_blocking_begin(skua_context *ctx)
     if (ctx->worker == NULL) {
         return 0;
     }
-    if (blocks(ctx->worker)) {
+    if (ctx->worker->blocks) {
         return SKUA_E_INVALID;
     }
     spare_begin_block(ctx->worker);
@@ -62,7 +57,7 @@ int skua_blocking_end(skua_context *ctx)
     if (ctx->worker == NULL) {
         return 0;
     }
-    if (!blocks(ctx->worker)) {
+    if (!ctx->worker->blocks) {
         return SKUA_E_INVALID;
     }
     spare_end_block(ctx->worker);

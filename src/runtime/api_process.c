@@ -51,8 +51,18 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     return error;
 }
 
-static int wait_for(struct scheduler *sched, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
+/* Waits for a watcher's process. */
+static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t deadline)
 {
+    visit_pause(runtime);
+    const int error = watch_wait(&runtime->sched, watcher, deadline);
+    visit_resume(runtime);
+    return error;
+}
+
+static int wait_for(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
+{
+    struct scheduler *sched = &runtime->sched;
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     struct watcher watcher = {.pid = pid, .exit = exit};
     watch_add(sched, &watcher);
@@ -61,7 +71,7 @@ static int wait_for(struct scheduler *sched, skua_pid pid, uint64_t timeout_ns, 
         watch_remove(sched, &watcher);
         return error;
     }
-    return watch_wait(sched, &watcher, deadline);
+    return wait_paused(runtime, &watcher, deadline);
 }
 
 int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
@@ -73,17 +83,17 @@ int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, 
     if (worker != NULL) {
         return SKUA_E_INSIDE_STEP;
     }
-    const int error = wait_for(&runtime->sched, pid, timeout_ns, exit);
+    const int error = wait_for(runtime, pid, timeout_ns, exit);
     visit_end(runtime, worker);
     return error;
 }
 
-static int run_and_wait(struct scheduler *sched, struct spawn_request *request, skua_exit *exit)
+static int run_and_wait(skua_runtime *runtime, struct spawn_request *request, skua_exit *exit)
 {
     struct watcher watcher = {.exit = exit};
     request->watcher = &watcher;
-    const int error = spawn_process(sched, NULL, request);
-    return error != 0 ? error : watch_wait(sched, &watcher, UINT64_MAX);
+    const int error = spawn_process(&runtime->sched, NULL, request);
+    return error != 0 ? error : wait_paused(runtime, &watcher, UINT64_MAX);
 }
 
 int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
@@ -96,7 +106,7 @@ int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const
     struct spawn_request request = {
         .type = type, .method = method, .input = input, .input_count = input_count};
     struct worker *worker = visit_begin(runtime);
-    const int error = run_and_wait(&runtime->sched, &request, exit);
+    const int error = run_and_wait(runtime, &request, exit);
     visit_end(runtime, worker);
     return error;
 }

@@ -101,17 +101,25 @@ int skua_runtime_start(skua_runtime *runtime)
 }
 
 /* With no process left nobody wants the results any more. A function that has not returned gets
- * what is left of the time, and at least a moment: threads that are idle need it to end. */
-static bool stop_blocking(skua_runtime *runtime, uint64_t deadline)
+ * what is left of the time, and at least a moment: threads that are idle need it to end. Returns
+ * `result`, or that of the first of several stops, or SKUA_E_STUCK. */
+static int stop_blocking(skua_runtime *runtime, uint64_t deadline, int result)
 {
     const uint64_t least = monotonic_ns() + BLOCKING_GRACE_NS;
     mutex_lock(&runtime->sched.control); /* one at a time, as for the rest of stopping */
-    const bool stopped = blocking_stop(&runtime->blocking, deadline > least ? deadline : least);
-    mutex_unlock(&runtime->sched.control);
-    if (stopped) {
-        store_release(&runtime->blocking_stopped, 1); /* MO-stop */
+    if (result != 0) {
+        runtime->stopped_with = result;
     }
-    return stopped;
+    result = runtime->stopped_with;
+    if (load_relaxed(&runtime->blocking_stopped) != 0) { /* written under the lock */
+        result = 0;
+    } else if (blocking_stop(&runtime->blocking, deadline > least ? deadline : least)) {
+        store_release(&runtime->blocking_stopped, 1); /* MO-stop */
+    } else {
+        result = SKUA_E_STUCK;
+    }
+    mutex_unlock(&runtime->sched.control);
+    return result;
 }
 
 int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
@@ -125,13 +133,15 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     const int result = shutdown_stop(&runtime->sched, timeout_ns);
     const bool stopped = shutdown_is_complete(&runtime->sched) && result != SKUA_E_NOT_STARTED;
-    return !stopped || stop_blocking(runtime, deadline) ? result : SKUA_E_STUCK;
+    return stopped ? stop_blocking(runtime, deadline, result) : result;
 }
 
 void visit_wait(skua_runtime *runtime)
 {
-    while (load_seq_cst(&runtime->sched.visitors) > 0) { /* MO-visit */
-        (void)sched_yield();                             /* they are on their way out */
+    /* The sum: a visit that pauses is counted on the other side first. */
+    while (load_seq_cst(&runtime->waiters) > 0 || load_seq_cst(&runtime->sched.visitors) > 0 ||
+           load_seq_cst(&runtime->waiters) > 0) { /* MO-visit */
+        (void)sched_yield();                      /* they are on their way out */
     }
 }
 

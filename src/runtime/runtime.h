@@ -16,6 +16,8 @@ struct skua_runtime {
     struct net net;
     struct blocking blocking;
     atomic_u32 blocking_stopped; /* no thread of a blocking pool is left */
+    int stopped_with;            /* under sched.control: what stopping the scheduler returned */
+    atomic_u32 waiters;          /* see visit.h */
 };
 
 /* api_runtime.c: as skua_runtime_create, with a time source and a poller in place of the system's

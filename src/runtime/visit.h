@@ -26,6 +26,21 @@ static inline void visit_end(skua_runtime *runtime, const struct worker *worker)
     }
 }
 
+/* A call that waits for a process is a visit only while it does something: memory can be given back
+ * while it sleeps (sched/chores.c), but the runtime cannot be destroyed. Called by threads that are
+ * not workers, during a visit; the visit is over until visit_resume. */
+static inline void visit_pause(skua_runtime *runtime)
+{
+    (void)fetch_add_seq_cst(&runtime->waiters, 1);        /* MO-visit: before the visit ends */
+    (void)fetch_sub_seq_cst(&runtime->sched.visitors, 1); /* MO-visit */
+}
+
+static inline void visit_resume(skua_runtime *runtime)
+{
+    (void)fetch_add_seq_cst(&runtime->sched.visitors, 1); /* MO-visit: before the wait ends */
+    (void)fetch_sub_seq_cst(&runtime->waiters, 1);        /* MO-visit */
+}
+
 /* Waits until no call is under way. */
 void visit_wait(skua_runtime *runtime);
 

@@ -110,12 +110,19 @@ static bool wait_for_answer(struct backtrace *backtrace, uint64_t deadline_ns)
 
 uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int signal)
 {
-    uint32_t asked = worker->index + 1;
-    store_release(&backtrace->state, asked); /* MO-backtrace */
+    const uint32_t asked = worker->index + 1;
+    uint32_t seen = IDLE;
+    if (!cas_acq_rel_relaxed(&backtrace->state, &seen, asked)) { /* MO-backtrace */
+        return 0; /* an earlier thread is still at it */
+    }
+    while (sem_trywait(&backtrace->answered) == 0) {
+        /* an answer that came after all */
+    }
     bool answered = pthread_kill(worker->thread, signal) == 0 &&
                     wait_for_answer(backtrace, monotonic_ns() + ANSWER_TIMEOUT_NS);
-    if (!answered && !cas_acq_rel_relaxed(&backtrace->state, &asked, IDLE)) { /* MO-backtrace */
-        answered = wait_for_answer(backtrace, UINT64_MAX / 2); /* it is just about to */
+    seen = asked;
+    if (!answered && !cas_acq_rel_relaxed(&backtrace->state, &seen, IDLE)) { /* MO-backtrace */
+        answered = wait_for_answer(backtrace, monotonic_ns() + ANSWER_TIMEOUT_NS);
     }
     /* MO-backtrace: sem_post and sem_wait order the frames, too, but not every tool knows. */
     return answered && load_acquire(&backtrace->state) == IDLE ? backtrace->count : 0;

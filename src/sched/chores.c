@@ -8,12 +8,17 @@
  * may be followed by the next. */
 #define TRIM_BYTES    ((uint64_t)4 << 20)
 #define TRIM_DELAY_NS (UINT64_C(250) * 1000000)
+/* If that is not possible, it is tried again after twice the time, up to this. */
+#define TRIM_DELAY_MAX_NS (UINT64_C(64) * 1000000000)
+/* How long the monitor leaves a check to the workers. */
+#define CHECK_PATIENCE_NS UINT64_C(1000000000)
 
 void chores_init(struct scheduler *sched)
 {
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         store_relaxed(&sched->chores.due[i], UINT64_MAX); /* not shared yet */
     }
+    sched->chores.trim_delay = TRIM_DELAY_NS;
 }
 
 void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
@@ -102,8 +107,11 @@ static uint64_t trim(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
     if (!trim_pool(worker, &sched->table.pool) || !trim_pool(worker, &sched->events)) {
-        return time_after(now, TRIM_DELAY_NS);
+        uint64_t *delay = &sched->chores.trim_delay;
+        *delay = *delay < TRIM_DELAY_MAX_NS ? 2 * *delay : *delay;
+        return time_after(now, *delay);
     }
+    sched->chores.trim_delay = TRIM_DELAY_NS;
     store_relaxed(&sched->chores.kept, free_bytes(sched)); /* hint */
     return UINT64_MAX;
 }
@@ -112,6 +120,21 @@ static uint64_t check(struct worker *worker, uint64_t now)
 {
     struct poller *poller = worker->sched->poller;
     return poller->check(poller, worker, now);
+}
+
+/* Does not touch a chore that somebody wants from now on: it is wanted once more. */
+static void finish(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t again)
+{
+    if (again != UINT64_MAX) {
+        chores_want(sched, worker, chore, again);
+    }
+}
+
+/* Others may sleep without looking at the chores as long as somebody is at them. */
+static void end(struct scheduler *sched, struct worker *worker)
+{
+    (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll */
+    poll_publish(sched, worker, chores_next(sched));
 }
 
 bool chores_are_due(struct scheduler *sched)
@@ -131,11 +154,20 @@ void chores_do(struct worker *worker)
         if (load_seq_cst(&sched->chores.due[i]) <= now) { /* MO-poll */
             /* First of all: who wants it from now on, wants it once more. */
             (void)exchange_seq_cst(&sched->chores.due[i], UINT64_MAX); /* MO-poll */
-            const uint64_t again = functions[i](worker, now);
-            if (again != UINT64_MAX) {
-                chores_want(sched, worker, i, again);
-            }
+            finish(sched, worker, i, functions[i](worker, now));
         }
     }
-    (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll: before this worker parks */
+    end(sched, worker);
+}
+
+void chores_check_if_overdue(struct scheduler *sched, uint64_t now)
+{
+    const uint64_t due = load_seq_cst(&sched->chores.due[CHORE_CHECK]); /* MO-poll */
+    if (due > now || now - due < CHECK_PATIENCE_NS ||
+        exchange_seq_cst(&sched->chores.busy, 1) != 0) { /* MO-poll */
+        return;
+    }
+    (void)exchange_seq_cst(&sched->chores.due[CHORE_CHECK], UINT64_MAX); /* MO-poll */
+    finish(sched, NULL, CHORE_CHECK, sched->poller->check(sched->poller, NULL, now));
+    end(sched, NULL);
 }

@@ -16,6 +16,9 @@ void chores_want(struct scheduler *sched, struct worker *worker, enum chore chor
  * is done, and others need not wait for it. */
 uint64_t chores_next(struct scheduler *sched);
 
+/* For the monitor: looks for waits that can never end, if no worker has had the time. */
+void chores_check_if_overdue(struct scheduler *sched, uint64_t now);
+
 /* Called by a worker that has found no work: wants the trimming of memory if much of it is free. */
 void chores_consider_trim(struct worker *worker);
 

@@ -153,9 +153,21 @@ static bool push_call(struct scheduler *sched, struct worker *worker, skua_pid o
     return false;
 }
 
-void deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner, uint32_t call)
+struct process *deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
+                             uint32_t call)
 {
-    (void)push_call(sched, worker, owner, call); /* gone: nobody needs to know */
+    struct process *process = object_pool_at(&sched->table.pool, pid_slot(owner));
+    struct event_node *node = event_at(&sched->events, call);
+    switch (state_push(process, pid_generation(owner), call, &node->next)) {
+    case STATE_ENQUEUE:
+        return process;
+    case STATE_DONE:
+        return NULL;
+    case STATE_CLOSED:
+        break;
+    }
+    deliver_give_node(sched, worker, call); /* gone: nobody needs to know */
+    return NULL;
 }
 
 bool deliver_is_open(struct scheduler *sched, skua_completion completion)

@@ -20,8 +20,10 @@ int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, 
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,
                        int error, skua_payload *result);
 
-/* Hands an event that was made of a claimed call, or of a ticker, to its process. */
-void deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner, uint32_t call);
+/* Hands an event that was made of a claimed call, or of a ticker, to its process. Returns the
+ * process if it has become Ready, which the caller must then submit; otherwise null. */
+NODISCARD struct process *deliver_call(struct scheduler *sched, struct worker *worker,
+                                       skua_pid owner, uint32_t call);
 
 /* Whether a call is still open, at this moment. */
 bool deliver_is_open(struct scheduler *sched, skua_completion completion);

@@ -24,6 +24,7 @@
 #define NEXT_STREAK_MAX 3
 #define GLOBAL_BATCH    16
 #define POLL_PERIOD_NS  UINT64_C(50000)
+#define OVERDUE_NS      UINT64_C(1000000)
 
 static struct process *empty_next(struct worker *worker)
 {
@@ -101,19 +102,24 @@ struct process *find_global(struct worker *worker)
     return take_global(worker, GLOBAL_BATCH);
 }
 
-/* Every FAIRNESS_PERIOD picks a worker that is never idle looks at its own timers, and at the
- * descriptors if no idle worker waits for them; the latter costs a system call, so not more often
- * than makes sense. */
+/* Every FAIRNESS_PERIOD picks a worker that is never idle looks at its own timers; at those of
+ * another, each in turn, in case that one is stuck or rests; and at the descriptors if no idle
+ * worker waits for them, which costs a system call, so not more often than makes sense. */
 static void look_at_sources(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
+    const uint32_t other = worker->tick / FAIRNESS_PERIOD % scheduler_threads(sched);
     const uint64_t timer = deadlines_next(&sched->deadlines, worker->index);
+    const uint64_t other_timer = deadlines_next(&sched->deadlines, other);
     const bool waits = load_relaxed(&sched->poll.waits) > 0; /* hint: the next look sees it */
-    if (LIKELY(timer == UINT64_MAX && !waits)) {
+    if (LIKELY(timer == UINT64_MAX && other_timer == UINT64_MAX && !waits)) {
         return;
     }
     const uint64_t now = time_now(sched->time);
     timers_fire(sched, worker, worker->index, now);
+    if (other_timer <= now && now - other_timer >= OVERDUE_NS) {
+        timers_fire(sched, worker, other, now);
+    }
     const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
     if (waits && now > last && now - last >= POLL_PERIOD_NS) {
         poll_look(sched, worker, now);

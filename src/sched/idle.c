@@ -79,6 +79,15 @@ static void pause_between(uint32_t round)
     }
 }
 
+/* With every other worker asleep there is nobody to steal from, and what comes from outside wakes
+ * whoever sleeps. Giving way would then only cost: the kernel lets a thread that has given way wait
+ * longer when it wakes, which made the wake-up of an idle runtime three times as slow. */
+static bool is_alone(struct scheduler *sched)
+{
+    const uint32_t resting = load_seq_cst(&sched->spare.resting); /* MO-spare */
+    return parking_asleep(&sched->parking) + resting + 1 >= scheduler_threads(sched);
+}
+
 static struct process *climb_ladder(struct worker *worker)
 {
     if (scheduler_threads(worker->sched) == 1) {
@@ -86,6 +95,9 @@ static struct process *climb_ladder(struct worker *worker)
     }
     steal_begin(worker);
     for (uint32_t round = 1; round <= ROUNDS_MAX; round++) {
+        if (round > ROUNDS_TIGHT && is_alone(worker->sched)) {
+            break;
+        }
         struct process *process = find_global(worker);
         if (process == NULL) {
             process = steal(worker, round == ROUNDS_MAX);
@@ -140,7 +152,6 @@ static void park(struct worker *worker, bool searching)
     } else {
         park_token_take(&worker->token); /* S4 */
     }
-    monitor_notice(sched);
 }
 
 /* Chores take time, in which the worker is as busy as in a step. */
@@ -186,6 +197,12 @@ struct process *idle_find(struct worker *worker)
 {
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     struct process *process = find_or_exit(worker, parking_start_search(&worker->sched->parking));
-    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy: before it looks anything up */
+    idle_end(worker);
     return process;
+}
+
+void idle_end(struct worker *worker)
+{
+    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy, MO-monitor */
+    monitor_notice(worker->sched);
 }

@@ -5,16 +5,28 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "sched/backtrace.h"
+#include "sched/chores.h"
 #include "sched/inspect.h"
 #include "sched/poll.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-/* Looks in the time of one stall limit, while a worker is awake. */
+/* Looks in the time of one stall limit, or of the longest that is waited for. */
 #define LOOKS_PER_LIMIT 4
-/* With all workers asleep, this many looks, each after twice the time of the one before. */
+#define LIMIT_MAX_NS    (UINT64_C(10) * 1000000)
+/* With no worker busy, this many looks, each after twice the time of the one before. */
 #define LOOKS_BEFORE_SLEEP 5
+/* Portions of due timers that one look fires at most. */
+#define FIRE_MAX 64
+
+/* The time between two looks. A program may raise the stall limit, but not the time after which
+ * somebody looks after its timers and descriptors. */
+static uint64_t look_period(const struct scheduler *sched)
+{
+    const uint64_t limit = sched->config.stall_limit_ns;
+    return (limit < LIMIT_MAX_NS ? limit : LIMIT_MAX_NS) / LOOKS_PER_LIMIT;
+}
 
 static void report(struct scheduler *sched, struct worker *worker, const struct sighting *seen,
                    uint64_t now)
@@ -46,68 +58,83 @@ static void free_next(struct scheduler *sched, struct worker *worker)
     }
 }
 
-static void look_at_stuck(struct scheduler *sched, struct worker *worker, struct sighting *seen,
-                          uint64_t now)
+static bool is_stuck(const struct scheduler *sched, const struct sighting *seen, uint64_t now)
 {
-    const uint32_t absence = load_seq_cst(&worker->absence); /* MO-spare */
-    if ((absence & ABSENCE_COVERED) == 0) {
-        spare_cover(sched, worker, absence);
-    }
-    free_next(sched, worker);
-    if (!seen->reported) {
-        seen->reported = true;
-        report(sched, worker, seen, now);
-    }
+    return seen->running != RUNNING_NOTHING && now - seen->since >= sched->config.stall_limit_ns;
 }
 
+/* Notes what a worker does, and makes up for it if it has been absent for too long. */
 static void look_at_worker(struct scheduler *sched, struct worker *worker, struct sighting *seen,
                            uint64_t now)
 {
-    const uint64_t running = load_acquire(&worker->running);   /* MO-monitor: the PID's record */
+    uint64_t running = load_acquire(&worker->running);         /* MO-monitor: the PID's record */
     const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
     const uint32_t absence = load_seq_cst(&worker->absence);   /* MO-spare */
     const bool blocks = (absence & ABSENCE_BLOCKS) != 0;
-    if (blocks && (absence & ABSENCE_COVERED) == 0) {
+    if (running == RUNNING_UNKNOWN || blocks) {
+        running = RUNNING_NOTHING;
+    }
+    if (running != seen->running || steps != seen->steps) {
+        *seen = (struct sighting){.running = running, .steps = steps, .since = now};
+    }
+    const bool stuck = is_stuck(sched, seen, now);
+    if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
         spare_cover(sched, worker, absence);
     }
-    if (running == RUNNING_NOTHING || running == RUNNING_UNKNOWN || blocks ||
-        running != seen->running || steps != seen->steps) {
-        *seen = (struct sighting){.running = running, .steps = steps, .since = now};
-    } else if (now - seen->since >= sched->config.stall_limit_ns) {
-        look_at_stuck(sched, worker, seen, now);
+    if (stuck) {
+        free_next(sched, worker);
     }
 }
 
-/* Fires timers and looks at descriptors if the workers have not done so for a stall limit. */
+/* Fires timers and looks at descriptors if the workers have not done so for a while. */
 static void look_at_sources(struct scheduler *sched)
 {
     const uint64_t now = time_now(sched->time);
-    const uint64_t patience = sched->config.stall_limit_ns / LOOKS_PER_LIMIT;
-    const uint64_t due = timers_next(sched);
-    if (due <= now && now - due >= patience) {
+    const uint64_t patience = look_period(sched);
+    uint64_t due = timers_next(sched);
+    for (uint32_t i = 0; i < FIRE_MAX && due <= now && now - due >= patience; i++) {
         timers_fire_all(sched, NULL, now);
+        due = timers_next(sched);
     }
-    const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
-    if (load_seq_cst(&sched->poll.waits) > 0 && last <= now &&
-        now - last >= patience) { /* MO-poll */
+    const uint64_t last = load_relaxed(&sched->poll.last);   /* hint */
+    const bool waits = load_seq_cst(&sched->poll.waits) > 0; /* MO-poll */
+    if (waits && last <= now && now - last >= patience) {
         poll_look(sched, NULL, now);
     }
+    chores_check_if_overdue(sched, now);
 }
 
+/* What is stuck is made up for first, everywhere; then the program is told, which takes longer. */
 static void look(struct scheduler *sched)
 {
     const uint64_t now = monotonic_ns();
     const uint32_t threads = scheduler_threads(sched);
+    struct sighting *sightings = sched->monitor.sightings;
     for (uint32_t i = 0; i < threads; i++) {
-        look_at_worker(sched, &sched->workers[i], &sched->monitor.sightings[i], now);
+        look_at_worker(sched, &sched->workers[i], &sightings[i], now);
     }
     look_at_sources(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        if (!sightings[i].reported && is_stuck(sched, &sightings[i], now)) {
+            sightings[i].reported = true;
+            report(sched, &sched->workers[i], &sightings[i], now);
+        }
+    }
 }
 
-static bool all_sleep(struct scheduler *sched)
+/* Whether no worker runs processes; one that blocks and has a spare in its place does not count. */
+static bool nobody_is_busy(struct scheduler *sched)
 {
-    const uint32_t resting = load_seq_cst(&sched->spare.resting); /* MO-spare */
-    return parking_asleep(&sched->parking) + resting == scheduler_threads(sched);
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        struct worker *worker = &sched->workers[i];
+        const uint32_t away = ABSENCE_BLOCKS | ABSENCE_COVERED;
+        if (load_seq_cst(&worker->running) != RUNNING_NOTHING && /* MO-monitor */
+            load_seq_cst(&worker->absence) != away) {            /* MO-monitor */
+            return false;
+        }
+    }
+    return true;
 }
 
 /* Waits for `period`, or until it is woken or must end. */
@@ -117,12 +144,12 @@ static void pause_locked(struct scheduler *sched, uint64_t period)
                                monotonic_deadline(period));
 }
 
-/* Waits until a worker is awake or the monitor must end. */
+/* Waits until a worker is busy or the monitor must end. */
 static void sleep_locked(struct scheduler *sched)
 {
     (void)exchange_seq_cst(&sched->monitor.asleep, 1); /* MO-monitor */
     while (!sched->monitor.stopping && load_seq_cst(&sched->monitor.asleep) != 0 &&
-           all_sleep(sched)) {
+           nobody_is_busy(sched)) {
         (void)condition_wait_until(&sched->monitor.changed, &sched->monitor.lock, UINT64_MAX);
     }
     (void)exchange_seq_cst(&sched->monitor.asleep, 0); /* MO-monitor */
@@ -130,16 +157,16 @@ static void sleep_locked(struct scheduler *sched)
 
 static void watch_locked(struct scheduler *sched)
 {
-    uint32_t quiet = 0; /* looks in a row that found all workers asleep */
+    uint32_t quiet = 0; /* looks in a row that found nobody busy */
     while (!sched->monitor.stopping) {
         if (quiet > LOOKS_BEFORE_SLEEP) {
             sleep_locked(sched);
             quiet = 0;
         }
-        pause_locked(sched, (sched->config.stall_limit_ns / LOOKS_PER_LIMIT) << quiet);
+        pause_locked(sched, look_period(sched) << quiet);
         mutex_unlock(&sched->monitor.lock);
         look(sched);
-        quiet = all_sleep(sched) ? quiet + 1 : 0;
+        quiet = nobody_is_busy(sched) ? quiet + 1 : 0;
         mutex_lock(&sched->monitor.lock);
     }
 }

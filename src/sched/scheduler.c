@@ -106,7 +106,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     sched->poller = poller;
     sched->worker_count = config->worker_count;
     sched->capacity = config->worker_count + config->spare_limit;
-    const uint32_t cache_count = sched->capacity + 1; /* and the outside */
+    const uint32_t cache_count = sched->worker_count + 1; /* and the outside; spare ones are rare */
     if (!process_table_init(&sched->table, &sched->allocator, runtime_id, config->process_limit,
                             cache_count)) {
         return SKUA_E_NO_MEMORY;

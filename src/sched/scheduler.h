@@ -63,6 +63,7 @@ struct worker {
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
     bool retires;           /* a spare worker, which rests when the others are enough (spare.h) */
+    bool blocks;            /* its step has said so: nothing must wait for the end of it */
     skua_event batch[SKUA_EVENTS_PER_STEP];
 
     /* What it sleeps on; see concurrent/parking.h. */
@@ -156,6 +157,7 @@ struct scheduler {
         CACHE_ALIGNED atomic_u64 due[CHORE_COUNT]; /* UINT64_MAX: not wanted */
         atomic_u32 busy;                           /* somebody is at it */
         atomic_u64 kept;                           /* free memory that trimming had to leave */
+        uint64_t trim_delay;                       /* of whoever is at it */
     } chores;
 
     /* See monitor.h. */

@@ -87,11 +87,12 @@ static void end_threads(struct scheduler *sched)
 static int start_workers(struct scheduler *sched)
 {
     for (uint32_t i = 0; i < sched->worker_count; i++) {
+        store_seq_cst(&sched->threads, i + 1); /* MO-spare: before it can hold anything */
         const int error = worker_start(&sched->workers[i]);
         if (error != 0) {
+            store_seq_cst(&sched->threads, i); /* it held nothing */
             return error;
         }
-        store_seq_cst(&sched->threads, i + 1); /* MO-spare */
     }
     return monitor_start(sched);
 }

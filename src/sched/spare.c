@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/mutex.h"
+#include "sched/monitor.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -63,6 +64,7 @@ static bool step_in(struct scheduler *sched)
 void spare_begin_block(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
+    worker->blocks = true;
     const uint32_t before = fetch_or_seq_cst(&worker->absence, ABSENCE_BLOCKS); /* MO-spare */
     find_release_next(worker); /* it would wait for the end of the step */
     if ((before & ABSENCE_COVERED) == 0 && step_in(sched)) {
@@ -76,10 +78,12 @@ void spare_begin_block(struct worker *worker)
 
 void spare_end_block(struct worker *worker)
 {
-    const uint32_t before = exchange_seq_cst(&worker->absence, 0); /* MO-spare */
+    worker->blocks = false;
+    const uint32_t before = exchange_seq_cst(&worker->absence, 0); /* MO-spare, MO-monitor */
     if ((before & ABSENCE_COVERED) != 0) {
         add_surplus(worker->sched);
     }
+    monitor_notice(worker->sched);
 }
 
 void spare_cover(struct scheduler *sched, struct worker *absent, uint32_t seen)
@@ -120,7 +124,7 @@ void spare_rest_if_surplus(struct worker *worker)
     if (register_rest(worker)) {
         park_token_take(&worker->token);
     }
-    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy */
+    idle_end(worker);
 }
 
 void spare_wake_resting(struct scheduler *sched)

@@ -46,6 +46,10 @@ void submit_to_deque(struct worker *worker, struct process *process)
 
 void submit_local(struct worker *worker, struct process *process)
 {
+    if (UNLIKELY(worker->blocks)) {
+        submit_to_deque(worker, process);
+        return;
+    }
     if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
         /* Nobody is woken: this worker takes it as soon as its step ends. */
         store_release(&worker->next, process); /* MO-next */

@@ -4,6 +4,7 @@
 #include "dispatch/call.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/worker.h"
 
 /* Calls that are ended together. */
 #define FIRE_BATCH 64
@@ -20,6 +21,9 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
 {
     struct scheduler *sched = worker->sched;
     struct event_node *node = event_at(&sched->events, call);
+    if (timing->when == UINT64_MAX) {
+        return; /* beyond all time */
+    }
     node->as.call.error = timing->error;
     node->as.call.period = timing->period;
     if (deadlines_arm(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
@@ -53,8 +57,9 @@ static void make_tick(struct event_node *node, uint64_t when, uint64_t period, u
     node->as.event.payload.as.words[TICK_TIME] = when + more * period;
 }
 
-static void fire(struct scheduler *sched, struct worker *worker, const struct wheel_due *due,
-                 uint64_t now)
+/* Returns the process if it has become Ready: the caller must submit it. */
+static struct process *fire(struct scheduler *sched, struct worker *worker,
+                            const struct wheel_due *due, uint64_t now)
 {
     struct event_node *node = event_at(&sched->events, due->index);
     const skua_pid owner = node->as.call.owner;
@@ -65,27 +70,39 @@ static void fire(struct scheduler *sched, struct worker *worker, const struct wh
         const skua_payload nothing = skua_payload_empty(0);
         call_complete(node, node->as.call.error, &nothing);
     }
-    deliver_call(sched, worker, owner, due->index);
     STATS_COUNT(sched, worker, timers);
+    return deliver_call(sched, worker, owner, due->index);
+}
+
+/* Fires what is due in the order of time, so that one process hears of it in that order. The last
+ * process is submitted first: a worker runs what was submitted to it last. */
+static void fire_batch(struct scheduler *sched, struct worker *worker, const struct wheel_due *due,
+                       uint32_t count, uint64_t now)
+{
+    struct process *ready[FIRE_BATCH];
+    uint32_t ready_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        struct process *process = fire(sched, worker, &due[i], now);
+        if (process != NULL) {
+            ready[ready_count++] = process;
+        }
+    }
+    while (ready_count > 0) {
+        submit_ready(sched, worker, ready[--ready_count]);
+    }
 }
 
 void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel, uint64_t now)
 {
     struct wheel_due due[FIRE_BATCH];
-    if (deadlines_next(&sched->deadlines, wheel) > now) {
-        return;
-    }
     uint32_t count = 0;
     for (uint32_t i = 0; i < PORTIONS_MAX && count == 0; i++) {
-        count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
         if (deadlines_next(&sched->deadlines, wheel) > now) {
-            break;
+            return;
         }
+        count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
     }
-    /* The last one first: a worker runs what was submitted to it last. */
-    while (count > 0) {
-        fire(sched, worker, &due[--count], now);
-    }
+    fire_batch(sched, worker, due, count, now);
 }
 
 void timers_fire_all(struct scheduler *sched, struct worker *worker, uint64_t now)

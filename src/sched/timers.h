@@ -13,7 +13,7 @@ struct timing {
     int error;
 };
 
-/* Arms an open call in the worker's wheel. */
+/* Arms an open call in the worker's wheel, unless its time never comes. */
 void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing);
 
 /* The same for a call that was armed on this worker and that only its timer can end. */

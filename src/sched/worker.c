@@ -34,7 +34,7 @@ void *worker_main(void *arg)
 {
     struct worker *worker = arg;
     current = worker;
-    store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy */
+    idle_end(worker);
     if (worker->sched->config.stall_signal != 0) {
         backtrace_allow(worker->sched->config.stall_signal);
     }

@@ -43,6 +43,9 @@ void steal_begin(struct worker *worker);
 /* idle.c: searches, and sleeps if there is nothing; null when the worker must exit. */
 NODISCARD struct process *idle_find(struct worker *worker);
 
+/* The worker is about to run processes, after it was idle. */
+void idle_end(struct worker *worker);
+
 /* Wakes a sleeping worker for work that has been published, if one sleeps and none searches (P2-P5
  * of concurrent/parking.h). `worker` is the caller or null. */
 void idle_wake_one(struct scheduler *sched, struct worker *worker);

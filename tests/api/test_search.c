@@ -41,17 +41,56 @@ static void wait_until_all_sleep(const struct api *api, uint32_t workers)
     wait_until(all_sleep, &(struct sleepers){api, workers}, "all workers to sleep");
 }
 
-static void search_climbs_the_ladder_before_it_sleeps(void **state)
+static void do_nothing(void *arg, skua_context *ctx, skua_step *out)
+{
+    (void)arg;
+    (void)ctx;
+    (void)out;
+}
+
+/* What one search did: that of the worker that has run a short process and found nothing more. */
+struct search {
+    uint64_t looks;
+    unsigned yields;
+};
+
+static struct search search_after_a_process(const struct api *api)
+{
+    const skua_stats before = api_stats(api);
+    const unsigned yields_before = atomic_load(&yields);
+    api_in_step(api, do_nothing, NULL);
+    wait_until_all_sleep(api, (uint32_t)before.parks + 1);
+    return (struct search){
+        .looks = api_stats(api).steal_attempts - before.steal_attempts,
+        .yields = atomic_load(&yields) - yields_before,
+    };
+}
+
+static void search_climbs_the_ladder_while_another_worker_is_awake(void **state)
+{
+    (void)state;
+    struct api api;
+    struct blocker blocker;
+    api_run(&api, 2);
+    wait_until_all_sleep(&api, 2);
+    blocker_start(&blocker, &api);
+    const struct search search = search_after_a_process(&api);
+    assert_int_equal(search.looks, ROUNDS);
+    assert_int_equal(search.yields, ROUNDS_YIELD);
+    blocker_release(&blocker);
+    api_stop(&api);
+}
+
+/* Nobody could bring it work in the meantime but the outside, which wakes it. */
+static void search_with_all_others_asleep_gives_way_to_nobody(void **state)
 {
     (void)state;
     struct api api;
     api_run(&api, 2);
     wait_until_all_sleep(&api, 2);
-    const skua_stats stats = api_stats(&api);
-    const unsigned searches = (unsigned)stats.steal_attempts / ROUNDS;
-    assert_in_range(searches, 1, 2); /* the second worker may find that one searcher is enough */
-    assert_int_equal(stats.steal_attempts, searches * ROUNDS);
-    assert_int_equal(atomic_load(&yields), searches * ROUNDS_YIELD);
+    const struct search search = search_after_a_process(&api);
+    assert_int_equal(search.looks, ROUNDS - ROUNDS_YIELD);
+    assert_int_equal(search.yields, 0);
     api_stop(&api);
 }
 
@@ -154,7 +193,8 @@ static void spawn_send_and_yield_allocate_nothing_once_warm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(search_climbs_the_ladder_before_it_sleeps),
+        cmocka_unit_test(search_climbs_the_ladder_while_another_worker_is_awake),
+        cmocka_unit_test(search_with_all_others_asleep_gives_way_to_nobody),
         cmocka_unit_test(search_of_a_single_worker_gives_way_to_nobody),
         cmocka_unit_test(spawn_send_and_yield_allocate_nothing_once_warm),
     };
