@@ -4,6 +4,7 @@
  * it from sleeping through work is in concurrent/parking.h; the steps are named here as there. */
 #include <sched.h>
 
+#include "base/assert.h"
 #include "base/monotonic.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
@@ -138,6 +139,9 @@ static bool must_exit(struct scheduler *sched)
 static void park(struct worker *worker, bool searching)
 {
     struct scheduler *sched = worker->sched;
+    SKUA_ASSERT(load_relaxed(&worker->next) == NULL && /* only this thread fills it */
+                deque_length_owner(&worker->deque) ==
+                    0); /* INV-10: it would sleep on its own work */
     parking_announce(&sched->parking, worker->index, searching); /* S1, S2 */
     if (idle_work_is_visible(sched) || must_exit(sched)) {       /* S3 */
         if (!parking_retract(&sched->parking, worker->index)) {
@@ -154,42 +158,42 @@ static void park(struct worker *worker, bool searching)
     }
 }
 
-/* Chores take time, in which the worker is as busy as in a step. */
-static bool do_chores(struct worker *worker, bool *searching)
+/* Chores take time, in which the worker is as busy as in a step. Returns whether it searches. */
+static bool do_chores(struct worker *worker, bool searching)
 {
-    if (LIKELY(!chores_are_due(worker->sched))) {
-        return false;
-    }
-    if (*searching) {
+    if (searching) {
         leave_search(worker);
     }
     chores_do(worker);
-    *searching = parking_start_search(&worker->sched->parking);
+    return parking_start_search(&worker->sched->parking);
+}
+
+/* Does what there is to do without work, and waits for it. Returns whether the worker searches. */
+static bool pass_time(struct worker *worker, bool searching)
+{
+    if (UNLIKELY(chores_are_due(worker->sched))) {
+        return do_chores(worker, searching);
+    }
+    chores_consider_trim(worker);
+    park(worker, searching);
     return true;
 }
 
 static struct process *find_or_exit(struct worker *worker, bool searching)
 {
-    struct scheduler *sched = worker->sched;
+    struct process *process = NULL;
     for (;;) {
-        struct process *process = searching ? search(worker) : NULL;
-        if (process != NULL || must_exit(sched)) {
+        if (process == NULL && searching) {
+            process = search(worker);
+        }
+        if (process != NULL || must_exit(worker->sched)) {
             if (searching) {
                 leave_search(worker);
             }
             return process;
         }
-        if (do_chores(worker, &searching)) {
-            continue;
-        }
-        chores_consider_trim(worker);
-        park(worker, searching);
-        searching = true;
-        process = find_work(worker); /* what it got in the poller */
-        if (process != NULL) {
-            leave_search(worker);
-            return process;
-        }
+        searching = pass_time(worker, searching);
+        process = find_work(worker); /* the poller and the chores bring work to this worker */
     }
 }
 

@@ -274,7 +274,7 @@ static void runtime_memory_does_not_grow_with_the_number_of_past_processes(void 
     const skua_handler handler = {.name = "never", .run = never_complete};
     atomic_uint born = GENERATIONS - 100;
     struct api api;
-    api_create(&api, (skua_runtime_config){.worker_count = 2});
+    api_create(&api, (skua_runtime_config){.worker_count = 2, .stall_limit_ns = API_NEVER_STUCK});
     assert_int_equal(skua_command_register(api.runtime, 1, &handler), 0);
     api_start(&api);
     (void)api_submit(&api, &heir_type, &born);
