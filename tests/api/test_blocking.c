@@ -1532,24 +1532,108 @@ static void blocking_step_that_found_no_spare_gets_one_later(void **state)
 {
     (void)state;
     struct stretch stretches[2];
-    struct meeting meeting = {.size = 2};
     struct api api;
-    api_create(&api, (skua_runtime_config){.worker_count = 2, .spare_limit = 1});
-    api_start(&api);
-    tally_init(&meeting.arrived);
+    run_unwatched(&api, 2, 1);
     for (size_t i = 0; i < 2; i++) {
         stretch_submit(&stretches[i], &api);
         tally_wait(&stretches[i].entered, 1);
     }
     stretch_end(&stretches[0], &api);
 
-    (void)api_submit(&api, &meeting_type, &meeting);
-    (void)api_submit(&api, &meeting_type, &meeting);
-    tally_wait(&meeting.arrived, 2);
+    for (int round = 0; round < 5; round++) { /* after the first it would rest, if it were */
+        struct meeting meeting = {.size = 2};
+        tally_init(&meeting.arrived);
+        (void)api_submit(&api, &meeting_type, &meeting);
+        (void)api_submit(&api, &meeting_type, &meeting);
+        api_wait_live(&api, 1);
+        assert_int_equal(tally_count(&meeting.arrived), 2);
+    }
 
     assert_int_equal(tally_count(&stretches[1].left), 0);
     stretch_end(&stretches[1], &api);
     assert_int_equal(skua_stats_read(api.runtime, NULL, NULL, 0), 3);
+    api_stop(&api);
+}
+
+/* Blocks again and again, each time after the spare worker has gone to sleep: it is the one that
+ * there is, and nobody else has to be woken or made. */
+struct repeater {
+    atomic_uint failures;
+};
+
+static void block_repeatedly(void *arg, skua_context *ctx, skua_step *out)
+{
+    struct repeater *repeater = arg;
+    (void)out;
+    for (int i = 0; i < 100; i++) {
+        (void)atomic_fetch_add(&repeater->failures, skua_blocking_begin(ctx) != 0);
+        wait_until(all_others_sleep, &skua_context_runtime(ctx)->sched, "the others to sleep");
+        (void)atomic_fetch_add(&repeater->failures, skua_blocking_end(ctx) != 0);
+    }
+}
+
+static void blocking_uses_the_spare_that_is_there_already(void **state)
+{
+    (void)state;
+    struct repeater repeater = {0};
+    struct api api;
+    run_unwatched(&api, 1, 0);
+    api_in_step(&api, block_repeatedly, &repeater);
+    assert_int_equal(atomic_load(&repeater.failures), 0);
+    assert_in_range(skua_stats_read(api.runtime, NULL, NULL, 0), 2, 5); /* see above */
+    api_stop(&api);
+}
+
+/* Runs on the spare worker until the other one is back and sleeps; then it readies one more process
+ * and ends, which makes the spare worker one too many. */
+struct last_act {
+    struct tally entered;
+    struct tally permitted;
+    struct tally ran;
+    int spawned;
+};
+
+static int last_act_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                         skua_step *out)
+{
+    struct last_act *act = api_world(self);
+    skua_payload input = api_world_payload(&act->ran);
+    (void)events;
+    (void)count;
+    tally_add(&act->entered, 1);
+    tally_wait(&act->permitted, 1);
+    wait_until(all_others_sleep, &skua_context_runtime(ctx)->sched, "the others to sleep");
+    act->spawned = skua_context_spawn(ctx, &announcer_type, NULL, &input, 1, NULL);
+    skua_step_done(out, skua_payload_empty(0));
+    return 0;
+}
+
+static const skua_process_type last_act_type = {.name = "last act",
+                                                .state_size = sizeof(void *),
+                                                .init = api_init_world,
+                                                .step = last_act_step};
+
+static void blocking_spare_that_rests_leaves_what_it_has_to_others(void **state)
+{
+    (void)state;
+    struct stretch stretch;
+    struct last_act act = {.spawned = 1};
+    struct api api;
+    run_unwatched(&api, 1, 1);
+    tally_init(&act.entered);
+    tally_init(&act.permitted);
+    tally_init(&act.ran);
+    stretch_submit(&stretch, &api);
+    tally_wait(&stretch.entered, 1);
+    (void)api_submit(&api, &last_act_type, &act);
+    tally_wait(&act.entered, 1);
+    stretch_end(&stretch, &api);
+    tally_add(&act.permitted, 1);
+
+    tally_wait(&act.ran, 1);
+
+    api_wait_live(&api, 0);
+    assert_int_equal(act.spawned, 0);
     api_stop(&api);
 }
 
@@ -1991,6 +2075,8 @@ int main(void)
         cmocka_unit_test(blocking_step_holds_up_no_timer_and_no_descriptor),
         cmocka_unit_test(blocking_steps_run_at_once_up_to_the_limit_of_spares),
         cmocka_unit_test(blocking_step_that_found_no_spare_gets_one_later),
+        cmocka_unit_test(blocking_uses_the_spare_that_is_there_already),
+        cmocka_unit_test(blocking_spare_that_rests_leaves_what_it_has_to_others),
         cmocka_unit_test(blocking_calls_that_do_not_match_are_refused),
         cmocka_unit_test(blocking_that_is_not_ended_ends_with_the_step),
         cmocka_unit_test(blocking_in_init_counts_on_a_worker_and_does_nothing_elsewhere),

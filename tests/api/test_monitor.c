@@ -1061,6 +1061,7 @@ static void monitor_sleeps_while_a_step_blocks_and_finds_it_stuck_afterwards(voi
         tally_add(&culprit.may_send, 1);
         tally_wait(&culprit.sent, 1);
 
+        (void)wait_named(&log, culprit.pid); /* with nothing else to wake it */
         expect_service_and_name(&api, &log, &culprit, "blocking");
         assert_int_equal(culprit.send_error, 0);
         culprit_release(&culprit);

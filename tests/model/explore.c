@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "explore.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 
 #define STEPS_MAX   4000 /* of a schedule; more means that it does not end */
 #define IGNORED_MAX 32
+#define HELD_MAX    8
 #define NOBODY      (-1)
 
 /* A schedule that runs for so long is stuck between two steps. */
@@ -51,6 +53,8 @@ struct thread {
     struct access pending; /* its next step */
     uint32_t locks;        /* mutexes it holds */
     uint32_t spurious_wakes;
+    uint32_t timeouts;
+    bool has_deadline; /* while asleep */
 };
 
 /* A choice. Sets of threads are bit masks. */
@@ -88,6 +92,8 @@ static struct {
         size_t size;
     } ignored[IGNORED_MAX];
     uint32_t ignored_count;
+    const pthread_mutex_t *held[HELD_MAX]; /* open mutexes */
+    uint32_t held_count;
 
     /* The search: nodes[0] to nodes[length - 1] are followed, the rest is new. */
     struct node nodes[STEPS_MAX];
@@ -144,6 +150,10 @@ static const char *operation_name(enum model_operation operation)
         return "woken";
     case MODEL_FUTEX_WAKE:
         return "futex wake";
+    case MODEL_CONDITION:
+        return "condition";
+    case MODEL_JOIN:
+        return "join";
     case MODEL_UNKNOWN:
         return "step";
     }
@@ -256,31 +266,52 @@ _Noreturn void assert_fail(const char *expression, const char *file, int line)
 
 /* ---- which threads can make a step ---- */
 
-static bool is_enabled(const struct thread *thread)
+static bool may_time_out(const struct thread *thread)
 {
-    switch (thread->state) {
-    case THREAD_AWAKE:
-        return thread->pending.operation != MODEL_TAKE || value_of(&thread->pending) != 0;
-    case THREAD_ASLEEP:
-        return thread->spurious_wakes > 0;
-    case THREAD_ENDED:
-        return false;
+    return thread->state == THREAD_ASLEEP && thread->has_deadline && thread->timeouts > 0;
+}
+
+static bool is_held(const volatile void *mutex)
+{
+    for (uint32_t i = 0; i < explorer.held_count; i++) {
+        if (explorer.held[i] == mutex) {
+            return true;
+        }
     }
     return false;
+}
+
+static bool can_go_on(const struct access *next)
+{
+    if (next->operation == MODEL_JOIN) {
+        const volatile struct thread *joined = next->address;
+        return joined->state == THREAD_ENDED;
+    }
+    if (next->operation == MODEL_LOCK) {
+        return !is_held(next->address);
+    }
+    return next->operation != MODEL_TAKE || value_of(next) != 0;
 }
 
 /* All threads that can make a step; none if those that can would only wake for no reason. */
 static uint32_t enabled_threads(void)
 {
-    uint32_t enabled = 0;
-    bool progress = false;
+    uint32_t awake = 0;
+    uint32_t late = 0;
+    uint32_t spurious = 0;
     for (int i = 0; i < explorer.thread_count; i++) {
-        if (is_enabled(&explorer.threads[i])) {
-            enabled |= bit(i);
-            progress |= explorer.threads[i].state == THREAD_AWAKE;
+        const struct thread *thread = &explorer.threads[i];
+        if (thread->state == THREAD_AWAKE) {
+            awake |= can_go_on(&thread->pending) ? bit(i) : 0;
+        } else if (thread->state == THREAD_ASLEEP) {
+            late |= may_time_out(thread) ? bit(i) : 0;
+            spurious |= thread->spurious_wakes > 0 ? bit(i) : 0;
         }
     }
-    return progress ? enabled : 0;
+    if (awake == 0 || !explorer.model->time_is_slow) {
+        awake |= late;
+    }
+    return awake != 0 ? awake | spurious : 0;
 }
 
 static bool only_reads(const struct access *access)
@@ -484,6 +515,7 @@ static void start_threads(void)
         thread->state = THREAD_AWAKE;
         thread->locks = 0;
         thread->spurious_wakes = explorer.model->spurious_wakes;
+        thread->timeouts = explorer.model->timeouts;
         explorer.running = i;
         fiber_start(&explorer.main, &thread->fiber);
     }
@@ -519,6 +551,7 @@ static void run_schedule(void)
     explorer.running = NOBODY;
     explorer.untold = false;
     explorer.ignored_count = 0;
+    explorer.held_count = 0;
     if (!run_outside(explorer.model->setup)) {
         return;
     }
@@ -563,6 +596,16 @@ void explore_ignore(const volatile void *start, size_t size)
     explorer.ignored_count++;
 }
 
+void explore_heed(const volatile void *start)
+{
+    uint32_t at = 0;
+    while (at < explorer.ignored_count && explorer.ignored[at].start != start) {
+        at++;
+    }
+    SKUA_ASSERT(at < explorer.ignored_count);
+    explorer.ignored[at] = explorer.ignored[--explorer.ignored_count];
+}
+
 void model_access(const volatile void *address, size_t size, enum model_operation operation,
                   const char *name, const char *where)
 {
@@ -587,25 +630,151 @@ void explore_take_at(atomic_u32 *counter, const char *name, const char *where)
     (void)atomic_fetch_sub_explicit(counter, 1, memory_order_seq_cst);
 }
 
-/* No other thread runs while a mutex is held, so that it is always free here. */
+static void lock_open(struct thread *thread, const pthread_mutex_t *mutex)
+{
+    reach(thread, (struct access){mutex, 0, MODEL_LOCK, "mutex", ""});
+    SKUA_ASSERT(explorer.held_count < HELD_MAX);
+    explorer.held[explorer.held_count++] = mutex;
+}
+
+static void unlock_open(const pthread_mutex_t *mutex)
+{
+    uint32_t at = 0;
+    while (at < explorer.held_count && explorer.held[at] != mutex) {
+        at++;
+    }
+    SKUA_ASSERT(at < explorer.held_count);
+    explorer.held[at] = explorer.held[--explorer.held_count];
+}
+
+/* Where mutexes are closed no other thread runs while one is held, so that it is always free. */
 int model_mutex_lock(pthread_mutex_t *mutex)
 {
-    (void)mutex;
     struct thread *thread = running_thread();
-    if (thread != NULL && thread->locks++ == 0) {
+    if (thread == NULL) {
+        return 0;
+    }
+    if (explorer.model->mutexes_are_open) {
+        lock_open(thread, mutex);
+    } else if (thread->locks++ == 0) {
         reach(thread, (struct access){NULL, 0, MODEL_LOCK, "mutex", ""});
     }
     return 0;
 }
 
+/* No step: whoever waits for the mutex can go on when the next one is chosen. */
 int model_mutex_unlock(pthread_mutex_t *mutex)
 {
-    (void)mutex;
     struct thread *thread = running_thread();
-    if (thread != NULL) {
+    if (thread == NULL) {
+        return 0;
+    }
+    if (explorer.model->mutexes_are_open) {
+        unlock_open(mutex);
+    } else {
         thread->locks--;
     }
     return 0;
+}
+
+/* Sleeps until woken; false if the deadline comes first. */
+static bool fall_asleep(struct thread *thread, struct access woken, bool has_deadline)
+{
+    thread->state = THREAD_ASLEEP;
+    thread->has_deadline = has_deadline;
+    reach(thread, woken);
+    if (thread->state == THREAD_AWAKE) {
+        return true;
+    }
+    const bool in_time = !may_time_out(thread);
+    thread->state = THREAD_AWAKE;
+    explore_note(in_time ? "woke for no reason" : "its time has passed");
+    if (in_time) {
+        thread->spurious_wakes--;
+    } else {
+        thread->timeouts--;
+    }
+    return in_time;
+}
+
+static void wake(struct thread *sleeper)
+{
+    sleeper->state = THREAD_AWAKE;
+    sleeper->pending.address = sleeper; /* its waking commutes with everything */
+    sleeper->pending.size = 0;
+}
+
+/* Wakes the first `most` of those that sleep on an address. */
+static void wake_sleepers(const volatile void *address, int most)
+{
+    for (int i = 0; i < explorer.thread_count && most > 0; i++) {
+        struct thread *sleeper = &explorer.threads[i];
+        if (sleeper->state == THREAD_ASLEEP && sleeper->pending.address == address) {
+            wake(sleeper);
+            most--;
+        }
+    }
+}
+
+/* Leaving the mutex and falling asleep are one step, with what was done before in the mutex. */
+static bool wait_on_condition(pthread_cond_t *condition, pthread_mutex_t *mutex, bool has_deadline)
+{
+    struct thread *thread = running_thread();
+    SKUA_ASSERT(thread != NULL && thread->locks <= 1);
+    (void)model_mutex_unlock(mutex);
+    const bool in_time = fall_asleep(
+        thread, (struct access){condition, 0, MODEL_CONDITION, "condition", ""}, has_deadline);
+    (void)model_mutex_lock(mutex);
+    return in_time;
+}
+
+int model_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
+{
+    (void)wait_on_condition(condition, mutex, false);
+    return 0;
+}
+
+int model_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                         const struct timespec *deadline)
+{
+    (void)deadline; /* the explorer decides when it passes */
+    return wait_on_condition(condition, mutex, true) ? 0 : ETIMEDOUT;
+}
+
+/* Wakes without being a step where the mutex is held, as it should be. */
+static int wake_from_condition(pthread_cond_t *condition, int most)
+{
+    struct thread *thread = running_thread();
+    if (thread != NULL && thread->locks == 0) {
+        reach(thread, (struct access){condition, 0, MODEL_CONDITION, "condition", ""});
+    }
+    wake_sleepers(condition, most);
+    return 0;
+}
+
+int model_cond_signal(pthread_cond_t *condition)
+{
+    return wake_from_condition(condition, 1);
+}
+
+int model_cond_broadcast(pthread_cond_t *condition)
+{
+    return wake_from_condition(condition, EXPLORE_THREADS_MAX);
+}
+
+int model_join(pthread_t number, void **result)
+{
+    (void)result;
+    struct thread *thread = running_thread();
+    SKUA_ASSERT(thread != NULL && thread->locks == 0 && number < (pthread_t)explorer.thread_count);
+    reach(thread, (struct access){&explorer.threads[number], 0, MODEL_JOIN, "thread", ""});
+    return 0;
+}
+
+bool explore_sleeps_for_good(uint32_t number)
+{
+    const struct thread *thread = &explorer.threads[number];
+    return thread->state == THREAD_ASLEEP && !thread->has_deadline;
 }
 
 /* In place of those in base/futex.c. */
@@ -618,31 +787,20 @@ void futex_wait(atomic_u32 *word, uint32_t expected)
     if (atomic_load_explicit(word, memory_order_seq_cst) != expected) {
         return;
     }
-    thread->state = THREAD_ASLEEP;
     access.operation = MODEL_FUTEX_WOKEN;
-    reach(thread, access);
-    if (thread->state == THREAD_ASLEEP) {
-        explore_note("woke for no reason");
-        thread->state = THREAD_AWAKE;
-        thread->spurious_wakes--;
-    }
+    (void)fall_asleep(thread, access, false);
 }
 
 /* Of several sleepers on one word the first is woken. No model needs the others. */
 void futex_wake_one(atomic_u32 *word)
 {
     struct thread *thread = running_thread();
-    SKUA_ASSERT(thread != NULL && thread->locks == 0);
-    reach(thread, (struct access){word, sizeof *word, MODEL_FUTEX_WAKE, "word", "futex_wake_one:"});
-    for (int i = 0; i < explorer.thread_count; i++) {
-        struct thread *sleeper = &explorer.threads[i];
-        if (sleeper->state == THREAD_ASLEEP && sleeper->pending.address == word) {
-            sleeper->state = THREAD_AWAKE;
-            sleeper->pending.address = sleeper; /* its waking commutes with everything */
-            sleeper->pending.size = 0;
-            return;
-        }
+    SKUA_ASSERT(thread != NULL);
+    if (thread->locks == 0) { /* otherwise it is part of what the mutex guards */
+        reach(thread,
+              (struct access){word, sizeof *word, MODEL_FUTEX_WAKE, "word", "futex_wake_one:"});
     }
+    wake_sleepers(word, 1);
 }
 
 /* ---- exploring ---- */

@@ -13,10 +13,11 @@
  *    src/, and is not tested here.
  *  - Atomic operations only. Plain accesses must be ordered by atomic ones (no data races), those
  *    of the model itself too, or must not mind their order, as counting does not.
- *  - A mutex with all that is done while it is held is one step. That loses nothing as long as at
- *    most one word that is changed in it is also used without the mutex.
- *  - Sleeping on a futex is real: a sleeper runs again only when woken. If all threads sleep, no
- *    wake-up is under way, and the model says whether that may be.
+ *  - A mutex with all that is done while it is held is one step, unless the model says otherwise.
+ *    That loses nothing as long as at most one word that is used in it is also used without it.
+ *  - Sleeping on a futex or a condition variable is real: a sleeper runs again only when woken, or
+ *    when the explorer lets its deadline pass. If all threads sleep, no wake-up is under way, and
+ *    the model says whether that may be.
  *
  * A failed check, a failed SKUA_ASSERT and threads that all sleep print the schedule as a trace,
  * and the arguments with which the program repeats it. */
@@ -62,6 +63,12 @@ struct explore_model {
     uint64_t seed; /* of random schedules; explore_main sets it */
     /* How often each thread may wake from a futex for no reason, in one schedule. */
     uint32_t spurious_wakes;
+    /* How often the deadline of a wait of each thread may pass, in one schedule: at any moment, or,
+     * if time is slow (not with EXPLORE_ALL), when nobody else can go on. */
+    uint32_t timeouts;
+    bool time_is_slow;
+    /* Locking a mutex is a step, and so is every atomic operation while it is held. */
+    bool mutexes_are_open;
     /* Makes the same initial state before every schedule. */
     void (*setup)(void);
     struct explore_thread threads[EXPLORE_THREADS_MAX]; /* unused ones are zero */
@@ -97,6 +104,9 @@ bool explore_repeat(const struct explore_model *model, const char *schedule);
  * things. */
 void explore_ignore(const volatile void *start, size_t size);
 
+/* Takes that back, for memory that was ignored from `start` on. */
+void explore_heed(const volatile void *start);
+
 /* ---- for threads ---- */
 
 /* Waits until *counter is not zero and takes one off, in one step. */
@@ -106,6 +116,11 @@ void explore_take_at(atomic_u32 *counter, const char *name, const char *where);
 
 /* A line in the trace. */
 __attribute__((format(printf, 1, 2))) void explore_note(const char *format, ...);
+
+/* ---- for may_rest ---- */
+
+/* Whether a thread, counted from 0, sleeps without a deadline. */
+bool explore_sleeps_for_good(uint32_t thread);
 
 /* ---- for threads, may_rest and finish ---- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts the explorer under every atomic operation and every mutex. Included by the compiler before
- * anything else, in all sources of the models' build.
+/* Puts the explorer under every atomic operation, mutex and condition variable. Included by the
+ * compiler before anything else, in all sources of the models' build.
  *
  * base/atomic.h writes each operation as ATOMIC_OP(atomic_load_explicit(...)) and so on. Here that
  * becomes MODEL_atomic_load_explicit(...), which tells the explorer what is about to be done to
@@ -27,6 +27,8 @@ enum model_operation {
     MODEL_FUTEX_WAIT, /* goes to sleep */
     MODEL_FUTEX_WOKEN,
     MODEL_FUTEX_WAKE,
+    MODEL_CONDITION, /* wakes from a condition variable */
+    MODEL_JOIN,
     MODEL_UNKNOWN, /* model_point, from a source that was compiled without this file */
 };
 
@@ -38,6 +40,21 @@ int model_mutex_lock(pthread_mutex_t *mutex);
 int model_mutex_unlock(pthread_mutex_t *mutex);
 #define pthread_mutex_lock   model_mutex_lock
 #define pthread_mutex_unlock model_mutex_unlock
+
+struct timespec;
+int model_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int model_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                         const struct timespec *deadline);
+int model_cond_signal(pthread_cond_t *condition);
+int model_cond_broadcast(pthread_cond_t *condition);
+#define pthread_cond_wait      model_cond_wait
+#define pthread_cond_timedwait model_cond_timedwait
+#define pthread_cond_signal    model_cond_signal
+#define pthread_cond_broadcast model_cond_broadcast
+
+/* For code whose threads a model has made of its own: `thread` is the number of one of those. */
+int model_join(pthread_t thread, void **result);
+#define pthread_join model_join
 
 #undef ATOMIC_OP
 #define ATOMIC_OP(operation) MODEL_##operation

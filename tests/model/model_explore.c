@@ -15,6 +15,7 @@ static atomic_u32 x;
 static atomic_u32 y;
 static uint32_t seen[2];
 static pthread_mutex_t mutex;
+static pthread_cond_t condition;
 static uint32_t inside;
 
 static void reset(void)
@@ -103,6 +104,82 @@ static void wake(const void *word)
 {
     store_seq_cst(&x, 1);
     futex_wake_one(word == NULL ? &x : &y);
+}
+
+static void wait_rightly(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    while (load_relaxed(&x) == 0) {
+        (void)condition_wait_until(&condition, &mutex, UINT64_MAX);
+    }
+    mutex_unlock(&mutex);
+}
+
+/* Waits if x was 0 before it had the mutex. */
+static void wait_wrongly(const void *arg)
+{
+    (void)arg;
+    const bool waits = load_relaxed(&x) == 0;
+    mutex_lock(&mutex);
+    if (waits) {
+        (void)condition_wait_until(&condition, &mutex, UINT64_MAX);
+    }
+    mutex_unlock(&mutex);
+}
+
+/* Waits for a while; x counts those that were in time, y the others. */
+static void wait_a_while(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    const bool in_time = condition_wait_until(&condition, &mutex, 1);
+    mutex_unlock(&mutex);
+    (void)fetch_add_relaxed(in_time ? &x : &y, 1);
+}
+
+static void wait_patiently(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    const bool in_time = condition_wait_until(&condition, &mutex, 1);
+    mutex_unlock(&mutex);
+    EXPLORE_CHECK(in_time || load_relaxed(&x) == 1, "time does not pass before the signal");
+}
+
+static void check_in_time(void)
+{
+    EXPLORE_CHECK(load_relaxed(&x) == 1 && load_relaxed(&y) == 0, "it was in time");
+}
+
+static void check_too_late(void)
+{
+    EXPLORE_CHECK(load_relaxed(&x) == 0 && load_relaxed(&y) == 1, "it was too late");
+}
+
+static void signal_one(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    store_relaxed(&x, 1);
+    (void)pthread_cond_signal(&condition);
+    mutex_unlock(&mutex);
+}
+
+static void signal_all(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    store_relaxed(&x, 1);
+    mutex_unlock(&mutex);
+    (void)pthread_cond_broadcast(&condition); /* without the mutex it is a step of its own */
+}
+
+static void join_first(const void *arg)
+{
+    (void)arg;
+    (void)pthread_join((pthread_t)0, NULL);
+    EXPLORE_CHECK(load_relaxed(&x) == 2, "it has ended");
 }
 
 static void take(const void *arg)
@@ -297,6 +374,12 @@ static void find_lost_update(void)
     model.name = "update_with_mutex";
     model.mode = EXPLORE_EACH;
     expect(&model, false, 2);
+    model.name = "update_with_open_mutex";
+    model.mutexes_are_open = true;
+    expect(&model, false, 2);
+    model.threads[1].run = increment_by_parts;
+    model.name = "update_half_locked";
+    expect(&model, true, ANY);
 }
 
 static void see_one_order_of_all(void)
@@ -327,6 +410,69 @@ static void find_lost_wake(void)
     expect(&model, false, ANY);
     model.name = "wake_without_reason";
     model.spurious_wakes = 1;
+    expect(&model, true, ANY);
+}
+
+static void find_lost_signal(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"waiter", wait_rightly, NULL};
+    model.threads[1] = (struct explore_thread){"signaller", signal_one, NULL};
+    model.name = "signal_right";
+    expect(&model, false, 2);
+    model.threads[2] = model.threads[0];
+    model.name = "signal_one_of_two";
+    expect(&model, true, ANY);
+    model.threads[1].run = signal_all;
+    model.name = "signal_all";
+    expect(&model, false, ANY);
+
+    model.threads[0].run = wait_wrongly;
+    model.threads[2] = (struct explore_thread){0};
+    model.name = "signal_lost";
+    expect(&model, true, ANY);
+    model.mutexes_are_open = true;
+    model.name = "signal_lost_open";
+    expect(&model, true, ANY);
+    model.threads[0].run = wait_rightly;
+    model.threads[1].run = signal_one;
+    model.name = "signal_right_open";
+    expect(&model, false, ANY);
+}
+
+static void let_time_pass(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"waiter", wait_a_while, NULL};
+    model.name = "time_stands_still";
+    expect(&model, true, ANY);
+    model.name = "time_passes";
+    model.timeouts = 1;
+    model.finish = check_too_late;
+    expect(&model, false, 1);
+    model.threads[1] = (struct explore_thread){"signaller", signal_all, NULL};
+    model.name = "time_may_pass_first";
+    model.finish = check_in_time;
+    expect(&model, true, ANY);
+    model.threads[0].run = wait_patiently;
+    model.finish = NULL;
+    model.name = "time_is_quick";
+    expect(&model, true, ANY);
+    model.name = "time_is_slow";
+    model.time_is_slow = true;
+    expect(&model, false, ANY);
+}
+
+static void join_only_what_has_ended(void)
+{
+    struct explore_model model = program;
+    model.threads[0] = (struct explore_thread){"a", add_twice, NULL};
+    model.threads[1] = (struct explore_thread){"joiner", join_first, NULL};
+    model.name = "join";
+    model.mode = EXPLORE_EACH;
+    expect(&model, false, 1);
+    model.threads[0].run = take;
+    model.name = "join_without_end";
     expect(&model, true, ANY);
 }
 
@@ -396,13 +542,18 @@ static void keep_all_outcomes(void)
 int main(void)
 {
     mutex_init(&mutex);
+    condition_init(&condition);
     count_schedules();
     find_lost_update();
     see_one_order_of_all();
     find_lost_wake();
+    find_lost_signal();
+    let_time_pass();
+    join_only_what_has_ended();
     find_no_end();
     find_failed_assertion();
     keep_all_outcomes();
     mutex_deinit(&mutex);
+    (void)pthread_cond_destroy(&condition);
     return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -273,7 +273,7 @@ static void finish(void)
 static const struct explore_model models[] = {
     ALL("one", setup_one, WORKER(0), PUBLISHER(2)),
     ALL("one_two_publishers", setup_one, WORKER(0), PUBLISHER(1), PUBLISHER2(1)),
-    ALL("two_stuck_one_piece", setup_two, STUCK(0), STUCK(1), PUBLISHER(1)),
+    BOUNDED("two_stuck_one_piece", 4, setup_two, STUCK(0), STUCK(1), PUBLISHER(1)),
     ALL("two_stuck_with_work", setup_two_with_work, STUCK(0), STUCK(1)),
     BOUNDED("two_stuck", 4, setup_two, STUCK(0), STUCK(1), PUBLISHER(2)),
     BOUNDED("two_stuck_two_publishers", 3, setup_two, STUCK(0), STUCK(1), PUBLISHER(1),

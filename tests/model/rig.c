@@ -157,7 +157,6 @@ void rig_reset(uint32_t worker_count)
         memset(&workers[i].token, 0, sizeof workers[i] - offsetof(struct worker, token));
         init_worker(&workers[i], i);
     }
-    explore_ignore(&rig.threads, sizeof rig.threads);
     explore_ignore(&rig.outside.stats, sizeof rig.outside.stats);
     explore_ignore(&rig.events.ready, sizeof rig.events.ready);
     explore_ignore(&rig.table.pool.ready, sizeof rig.table.pool.ready);

@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: MIT */
+/* sched/poll.h and sched/idle.c: idle workers, the poller's role, and sources that appear while
+ * they go to sleep: timers, descriptors, chores, and work in the global queue. The code is the real
+ * one, from idle.c down to the wheel; what the poller would wait for, and the clock, are one word.
+ *
+ * Two workers are idle; a third is busy with a step for ever, in which it arms timers. A *stuck*
+ * worker gets one piece of work and never comes back: then somebody else must take its role.
+ *
+ * INV-8, INV-9: who sleeps has its bit set and no token; nobody searches in the end.
+ * INV-10: no work waits while a worker sleeps.
+ * INV-13: if a worker sleeps and there are sources, a worker waits for them in the poller.
+ * INV-15: it waits no longer than until the earliest of them; no timer fires early, or twice. */
+#include <string.h>
+
+#include "base/futex.h"
+#include "dispatch/call.h"
+#include "explore.h"
+#include "rig.h"
+#include "sched/chores.h"
+#include "sched/deliver.h"
+#include "sched/monitor.h"
+#include "sched/poll.h"
+#include "sched/shutdown.h"
+#include "sched/timers.h"
+#include "sched/worker.h"
+
+#define IDLE_WORKERS  2
+#define BUSY          2 /* the number of the worker that arms timers */
+#define TIMERS_MAX    3
+#define NEVER         UINT64_MAX
+#define TOKEN_NONE    0
+#define TOKEN_AWAITED 2
+#define TOKEN_POLLING 3
+
+/* The outside world: {time:24 | ready:4 | interrupted:1}. `ready` counts descriptors. */
+#define INTERRUPTED   UINT32_C(1)
+#define READY_SHIFT   1
+#define READY_MASK    (UINT32_C(15) << READY_SHIFT)
+#define TIME_SHIFT    8
+#define INSTANT(tick) ((uint64_t)(tick) << WHEEL_TICK_SHIFT)
+
+#define BEGINNING INSTANT(1)
+
+static atomic_u32 outside;
+
+/* What the holder of the role does in the poller; only it writes this. */
+static struct {
+    uint32_t waiters;
+    uint32_t ready; /* descriptors that it has found */
+    bool sleeps;
+    uint64_t until;
+} poller_state;
+
+static struct {
+    uint32_t call;
+    uint64_t when;
+    uint32_t fired;
+} timers[TIMERS_MAX];
+
+static struct process work;
+static bool has_found[IDLE_WORKERS];  /* in its next slot */
+static bool has_looked[IDLE_WORKERS]; /* in this search */
+static uint32_t delivered;            /* descriptors */
+static bool are_checked;              /* the descriptors, by a chore */
+static uint32_t checkers;
+static atomic_u32 registered; /* descriptors that may become ready */
+
+static uint64_t time_of(uint32_t world)
+{
+    return INSTANT(world >> TIME_SHIFT);
+}
+
+/* A look that is no step, for checks. */
+static uint32_t peek_outside(void)
+{
+    return *(const volatile uint32_t *)(const volatile void *)&outside;
+}
+
+static uint64_t read_clock(struct time_source *source)
+{
+    (void)source;
+    return time_of(load_seq_cst(&outside));
+}
+
+static struct time_source model_clock = {.now = read_clock};
+
+/* ---- the poller ---- */
+
+static bool is_over(uint32_t world, uint64_t deadline)
+{
+    return (world & (READY_MASK | INTERRUPTED)) != 0 || time_of(world) >= deadline;
+}
+
+/* A sleep that ends for no reason ends the wait, too. */
+static uint32_t wait_for_events(struct poller *poller, uint64_t deadline)
+{
+    (void)poller;
+    EXPLORE_CHECK(poller_state.waiters++ == 0, "one at a time waits in the poller");
+    const uint32_t seen = load_seq_cst(&outside);
+    if (!is_over(seen, deadline)) {
+        explore_note("waits until %llu", (unsigned long long)(deadline >> WHEEL_TICK_SHIFT));
+        poller_state.until = deadline;
+        poller_state.sleeps = true;
+        futex_wait(&outside, seen);
+        poller_state.sleeps = false;
+    }
+    const uint32_t before = fetch_and_seq_cst(&outside, ~(READY_MASK | INTERRUPTED));
+    poller_state.waiters--;
+    poller_state.ready += (before & READY_MASK) >> READY_SHIFT;
+    return (before & READY_MASK) >> READY_SHIFT;
+}
+
+/* All the waiter needs to hear of goes through here. */
+static void change_outside(uint32_t amount)
+{
+    (void)fetch_add_seq_cst(&outside, amount);
+    futex_wake_one(&outside);
+}
+
+static void interrupt(struct poller *poller)
+{
+    (void)poller;
+    explore_note("interrupts the poller");
+    (void)fetch_or_seq_cst(&outside, INTERRUPTED);
+    futex_wake_one(&outside);
+}
+
+/* ---- work ---- */
+
+static void publish_work(struct worker *worker)
+{
+    (void)fetch_add_seq_cst(&rig.global.length, 1); /* P1 */
+    idle_wake_one(&rig, worker);
+}
+
+/* As submit.c: into the next slot; a second one where others can see it. */
+static void hand_to(struct worker *worker)
+{
+    if (worker == NULL || has_found[worker->index]) {
+        publish_work(worker);
+    } else {
+        has_found[worker->index] = true;
+    }
+}
+
+static void deliver_ready(struct poller *poller, struct worker *worker, uint32_t ready)
+{
+    (void)poller;
+    for (uint32_t i = 0; i < ready; i++) {
+        explore_note("serves a descriptor");
+        delivered++;
+        (void)fetch_sub_seq_cst(&rig.poll.waits, 1);
+        hand_to(worker);
+    }
+}
+
+/* As net.c: it is done again while a descriptor is waited for. */
+static uint64_t check_descriptors(struct poller *poller, struct worker *worker, uint64_t now)
+{
+    (void)poller;
+    (void)worker;
+    explore_note("checks the descriptors");
+    EXPLORE_CHECK(checkers++ == 0, "one at a time does chores");
+    const bool waits = load_seq_cst(&rig.poll.waits) > 0;
+    checkers--;
+    return waits ? now + INSTANT(1) : NEVER;
+}
+
+static struct poller model_poller = {
+    .wait = wait_for_events,
+    .deliver = deliver_ready,
+    .interrupt = interrupt,
+    .check = check_descriptors,
+};
+
+/* ---- in place of deliver.c, submit.c, find_work.c, steal.c, shutdown.c and monitor.c ---- */
+
+struct process *deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
+                             uint32_t call)
+{
+    (void)sched;
+    (void)worker;
+    const uint64_t number = owner.bits;
+    explore_note("fires timer %u", (unsigned)number);
+    EXPLORE_CHECK(number < TIMERS_MAX && timers[number].call == call, "a timer of this model");
+    EXPLORE_CHECK(++timers[number].fired == 1, "INV-15: a timer fires once");
+    EXPLORE_CHECK(time_of(peek_outside()) >= timers[number].when, "INV-15: not early");
+    return &work;
+}
+
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    (void)sched;
+    (void)process;
+    hand_to(worker);
+}
+
+/* What the poller has brought. A real one looks further, as the search that follows here does. */
+struct process *find_work(struct worker *worker)
+{
+    if (!has_found[worker->index]) {
+        return NULL;
+    }
+    has_found[worker->index] = false;
+    return &work;
+}
+
+static struct process *take_work(void)
+{
+    atomic_u32 *length = &rig.global.length;
+    uint32_t seen = load_relaxed(length);
+    while (seen > 0) {
+        if (cas_seq_cst(length, &seen, seen - 1)) {
+            return &work;
+        }
+    }
+    return NULL;
+}
+
+/* Between two rounds of a search the worker looks whether all others sleep. Never: one is busy for
+ * ever. So nothing is lost if that is no step. */
+static void ignore_sleepers_until_next_round(bool last_pass)
+{
+    if (!last_pass) {
+        explore_ignore(rig.parking.sleepers, sizeof rig.parking.sleepers);
+    }
+}
+
+struct process *find_global(struct worker *worker)
+{
+    if (has_looked[worker->index]) {
+        explore_heed(rig.parking.sleepers);
+        return NULL;
+    }
+    has_looked[worker->index] = true;
+    return take_work();
+}
+
+void steal_begin(struct worker *worker)
+{
+    has_looked[worker->index] = false;
+}
+
+struct process *steal(struct worker *worker, bool last_pass)
+{
+    (void)worker;
+    ignore_sleepers_until_next_round(last_pass);
+    return NULL;
+}
+
+/* The pauses of a search take no time here. */
+int sched_yield(void)
+{
+    return 0;
+}
+
+void shutdown_worker_is_quiet(struct scheduler *sched)
+{
+    (void)sched;
+}
+
+void monitor_wake(struct scheduler *sched)
+{
+    (void)sched;
+    EXPLORE_CHECK(false, "the monitor is awake");
+}
+
+/* ---- threads ---- */
+
+static const uint32_t numbers[] = {0, 1, 2, 3, 4};
+
+static bool get_work(uint32_t worker)
+{
+    const bool found = idle_find(&rig.workers[worker]) != NULL;
+    EXPLORE_CHECK(load_seq_cst(&rig.poll.holder) != worker + 1, "the role is not kept for a step");
+    explore_note("%s", found ? "has work" : "exits");
+    return found;
+}
+
+static void run_worker(const void *number)
+{
+    while (get_work(*(const uint32_t *)number)) {
+    }
+}
+
+static void run_stuck(const void *number)
+{
+    (void)get_work(*(const uint32_t *)number);
+}
+
+static void arm(uint32_t timer)
+{
+    timers_arm(&rig.workers[BUSY], timers[timer].call,
+               &(struct timing){.now = BEGINNING, .when = timers[timer].when});
+}
+
+/* In a step on the busy worker. */
+static void run_arming(const void *timer)
+{
+    explore_note("arms timer %u", (unsigned)*(const uint32_t *)timer);
+    arm(*(const uint32_t *)timer);
+}
+
+/* As net.c does for a command. */
+static void register_descriptor(void)
+{
+    (void)fetch_add_seq_cst(&rig.poll.waits, 1); /* P1 */
+    poll_publish(&rig, &rig.workers[BUSY], NEVER);
+    if (are_checked) {
+        chores_want(&rig, &rig.workers[BUSY], CHORE_CHECK, time_now(rig.time) + INSTANT(1));
+    }
+}
+
+static void run_registering(const void *arg)
+{
+    (void)arg;
+    register_descriptor();
+    (void)fetch_add_seq_cst(&registered, 1);
+}
+
+static void run_peer(const void *arg)
+{
+    (void)arg;
+    explore_take(&registered);
+    explore_note("makes a descriptor ready");
+    change_outside(UINT32_C(1) << READY_SHIFT);
+}
+
+static void run_submitting(const void *arg)
+{
+    (void)arg;
+    publish_work(&rig.workers[BUSY]);
+}
+
+/* Lets time pass, one tick after the other. */
+static void run_clock(const void *ticks)
+{
+    for (uint32_t i = 0; i < *(const uint32_t *)ticks; i++) {
+        explore_note("time passes");
+        change_outside(UINT32_C(1) << TIME_SHIFT);
+    }
+}
+
+/* As the monitor does when nobody has looked for a while. */
+static void run_monitor(const void *arg)
+{
+    (void)arg;
+    poll_look(&rig, NULL, 0);
+}
+
+static void run_stopper(const void *arg)
+{
+    (void)arg;
+    store_seq_cst(&rig.exiting, 1);
+    idle_wake_all(&rig);
+}
+
+/* ---- the beginning and the end ---- */
+
+static void open_timer(uint32_t number, uint32_t tick)
+{
+    uint32_t *call = &timers[number].call;
+    const enum object_pool_result result =
+        object_pool_take(&rig.events, &rig.workers[BUSY].caches.events, call);
+    EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
+    (void)call_open(event_at(&rig.events, *call), *call, (skua_pid){number});
+    timers[number].when = INSTANT(tick);
+    timers[number].fired = 0;
+}
+
+/* Words that nobody writes, or that only count. */
+static void ignore_the_rest(void)
+{
+    for (uint32_t i = 0; i <= BUSY; i++) {
+        struct worker *worker = &rig.workers[i];
+        explore_ignore(&worker->deque, sizeof worker->deque);
+        if (i != BUSY) {
+            explore_ignore(&rig.deadlines.wheels[i].next, sizeof(atomic_u64));
+        }
+    }
+    explore_ignore(&rig.threads, sizeof rig.threads);
+    explore_ignore(&rig.poll.last, sizeof rig.poll.last);
+    explore_ignore(&rig.chores.kept, sizeof rig.chores.kept);
+    explore_ignore(&rig.chores.due[CHORE_TRIM], sizeof rig.chores.due[CHORE_TRIM]);
+    explore_ignore(&rig.spare, sizeof rig.spare);
+    explore_ignore(&rig.monitor.asleep, sizeof rig.monitor.asleep);
+    explore_ignore(&rig.events.chain_count, sizeof rig.events.chain_count);
+    explore_ignore(&rig.table.pool.chain_count, sizeof rig.table.pool.chain_count);
+}
+
+/* Timers at 4, 3 and 2; it is 1. */
+static void setup_any(void)
+{
+    rig_reset(IDLE_WORKERS + 1);
+    rig.time = &model_clock;
+    rig.poller = &model_poller;
+    store_relaxed(&rig.global.length, 0);
+    store_relaxed(&outside, UINT32_C(1) << TIME_SHIFT);
+    store_relaxed(&registered, 0);
+    memset(&poller_state, 0, sizeof poller_state);
+    for (uint32_t i = 0; i < TIMERS_MAX; i++) {
+        open_timer(i, TIMERS_MAX + 1 - i);
+    }
+    memset(has_found, 0, sizeof has_found);
+    memset(has_looked, 0, sizeof has_looked);
+    delivered = checkers = 0;
+    are_checked = false;
+    ignore_the_rest();
+}
+
+static void ignore_chores(void)
+{
+    explore_ignore(&rig.chores, sizeof rig.chores);
+}
+
+static void ignore_exit(void)
+{
+    explore_ignore(&rig.exiting, sizeof rig.exiting);
+}
+
+/* No chores; and no timers but those that are armed later. */
+static void setup(void)
+{
+    setup_any();
+    ignore_chores();
+    ignore_exit();
+}
+
+static void setup_with_timer(void)
+{
+    setup();
+    arm(0);
+}
+
+static void setup_with_two_timers(void)
+{
+    setup_with_timer();
+    arm(1);
+}
+
+static void setup_with_descriptor(void)
+{
+    setup();
+    register_descriptor();
+    store_relaxed(&registered, 1);
+}
+
+static void setup_with_descriptor_and_timer(void)
+{
+    setup_with_descriptor();
+    arm(0);
+}
+
+static void setup_checked(void)
+{
+    setup_any();
+    ignore_exit();
+    are_checked = true;
+}
+
+static void setup_checked_with_descriptor(void)
+{
+    setup_checked();
+    register_descriptor();
+    store_relaxed(&registered, 1);
+}
+
+static void setup_stopping(void)
+{
+    setup_any();
+    ignore_chores();
+    arm(0);
+}
+
+static uint64_t earliest_source(void)
+{
+    uint64_t earliest = NEVER;
+    for (uint32_t i = 0; i < TIMERS_MAX; i++) {
+        const bool armed = event_at(&rig.events, timers[i].call)->as.call.wheel != 0;
+        if (armed && timers[i].fired == 0 && timers[i].when < earliest) {
+            earliest = timers[i].when;
+        }
+    }
+    const uint64_t chore = load_relaxed(&rig.chores.due[CHORE_CHECK]);
+    return chore < earliest ? chore : earliest;
+}
+
+static bool sleeps(uint32_t worker)
+{
+    const uint32_t word = load_relaxed(&rig.workers[worker].token.word);
+    return word == TOKEN_AWAITED || word == TOKEN_POLLING;
+}
+
+/* All that have not ended sleep; nobody will change anything any more. */
+static bool sources_are_attended(void)
+{
+    if (!sleeps(0) && !sleeps(1)) {
+        return true;
+    }
+    EXPLORE_CHECK(load_relaxed(&rig.global.length) == 0, "INV-10: no work waits for a sleeper");
+    const uint64_t earliest = earliest_source();
+    if (earliest != NEVER || load_relaxed(&rig.poll.waits) > 0) {
+        EXPLORE_CHECK(poller_state.sleeps, "INV-13: somebody waits for what there is");
+        EXPLORE_CHECK(poller_state.until <= earliest, "INV-15: the wait is short enough");
+    }
+    if (poller_state.sleeps) {
+        EXPLORE_CHECK(!is_over(load_relaxed(&outside), poller_state.until),
+                      "nobody sleeps through what has come");
+    }
+    return true;
+}
+
+static void finish(void)
+{
+    EXPLORE_CHECK(load_relaxed(&rig.parking.searching) == 0, "INV-9: nobody searches");
+    const uint64_t sleepers = load_relaxed(&rig.parking.sleepers[0]);
+    for (uint32_t i = 0; i < IDLE_WORKERS; i++) {
+        const bool is_marked = (sleepers >> i & 1) != 0;
+        EXPLORE_CHECK(is_marked == sleeps(i), "INV-8: the bits are those that sleep");
+        EXPLORE_CHECK(is_marked || load_relaxed(&rig.workers[i].token.word) == TOKEN_NONE,
+                      "INV-8: no token is left over");
+        EXPLORE_CHECK(!has_found[i], "INV-3: what the poller brought is run");
+    }
+    const uint32_t holder = load_relaxed(&rig.poll.holder);
+    EXPLORE_CHECK(holder == 0 ||
+                      (holder <= IDLE_WORKERS && poller_state.sleeps &&
+                       load_relaxed(&rig.workers[holder - 1].token.word) == TOKEN_POLLING),
+                  "who has the role waits in the poller");
+    EXPLORE_CHECK(delivered == poller_state.ready, "what is found ready is served");
+    EXPLORE_CHECK(checkers == 0 && load_relaxed(&rig.chores.busy) == 0, "nobody does chores");
+    EXPLORE_CHECK(!are_checked || load_relaxed(&rig.poll.waits) == 0 ||
+                      load_relaxed(&rig.chores.due[CHORE_CHECK]) != NEVER,
+                  "descriptors that are waited for will be checked");
+}
+
+/* Nobody is stuck, so that what is due is done. */
+static void finish_all_done(void)
+{
+    finish();
+    for (uint32_t i = 0; i < TIMERS_MAX; i++) {
+        const bool armed = event_at(&rig.events, timers[i].call)->as.call.wheel != 0;
+        EXPLORE_CHECK(!armed || timers[i].fired == 1 ||
+                          timers[i].when > time_of(load_relaxed(&outside)),
+                      "INV-15: what is due is fired");
+    }
+}
+
+static void finish_exited(void)
+{
+    finish();
+    EXPLORE_CHECK(!sleeps(0) && !sleeps(1), "all workers exit");
+}
+
+#define WORKER(number) EXPLORE_THREAD("worker" #number, run_worker, &numbers[number])
+#define STUCK(number)  EXPLORE_THREAD("stuck" #number, run_stuck, &numbers[number])
+#define ARMING(timer)  EXPLORE_THREAD("arming" #timer, run_arming, &numbers[timer])
+#define CLOCK(ticks)   EXPLORE_THREAD("clock", run_clock, &numbers[ticks])
+#define REGISTERING    EXPLORE_THREAD("register", run_registering, NULL)
+#define PEER           EXPLORE_THREAD("peer", run_peer, NULL)
+#define SUBMITTING     EXPLORE_THREAD("submitter", run_submitting, NULL)
+#define MONITOR        EXPLORE_THREAD("monitor", run_monitor, NULL)
+#define STOPPER        EXPLORE_THREAD("stopper", run_stopper, NULL)
+
+#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
+    {                                                                                              \
+        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
+        .may_rest = sources_are_attended, .finish = finish_,                                       \
+    }
+#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
+#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
+    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
+#define RANDOM(name_, setup_, finish_, ...)                                                        \
+    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+
+static const struct explore_model models[] = {
+    /* A source appears. */
+    ALL("arm_one", setup, finish, WORKER(0), ARMING(0)),
+    ALL("register_one", setup, finish, WORKER(0), REGISTERING),
+    BOUNDED("arm", 3, setup, finish, WORKER(0), WORKER(1), ARMING(0)),
+    BOUNDED("register", 3, setup, finish, WORKER(0), WORKER(1), REGISTERING),
+    BOUNDED("arm_and_register", 2, setup, finish, WORKER(0), WORKER(1), ARMING(0), REGISTERING),
+    /* A deadline that is earlier than the one before. */
+    ALL("earlier_one", setup_with_timer, finish, WORKER(0), ARMING(1)),
+    BOUNDED("earlier", 3, setup_with_timer, finish, WORKER(0), WORKER(1), ARMING(1)),
+    BOUNDED("earlier_twice", 2, setup_with_timer, finish, WORKER(0), WORKER(1), ARMING(1),
+            ARMING(2)),
+    BOUNDED("earlier_with_descriptor", 3, setup_with_descriptor_and_timer, finish, WORKER(0),
+            WORKER(1), ARMING(1)),
+    /* What is waited for happens. */
+    ALL("fire_one", setup_with_timer, finish_all_done, WORKER(0), CLOCK(3)),
+    BOUNDED("fire", 2, setup_with_timer, finish_all_done, WORKER(0), WORKER(1), CLOCK(3)),
+    BOUNDED("fire_two", 2, setup_with_two_timers, finish_all_done, WORKER(0), WORKER(1), CLOCK(3)),
+    BOUNDED("fire_two_stuck", 2, setup_with_two_timers, finish, STUCK(0), STUCK(1), CLOCK(2)),
+    ALL("serve_one", setup_with_descriptor, finish, WORKER(0), PEER),
+    BOUNDED("serve", 2, setup_with_descriptor, finish, WORKER(0), WORKER(1), PEER),
+    BOUNDED("serve_stuck", 2, setup_with_descriptor_and_timer, finish, STUCK(0), STUCK(1), PEER),
+    BOUNDED("arm_and_fire", 2, setup, finish_all_done, WORKER(0), WORKER(1), ARMING(2), CLOCK(1)),
+    /* Work comes for who waits in the poller. */
+    ALL("work_one", setup_with_timer, finish, WORKER(0), SUBMITTING),
+    BOUNDED("work_stuck", 3, setup_with_timer, finish, STUCK(0), STUCK(1), SUBMITTING),
+    BOUNDED("work_and_fire", 2, setup_with_timer, finish_all_done, WORKER(0), WORKER(1), SUBMITTING,
+            CLOCK(3)),
+    BOUNDED("work_and_earlier_stuck", 2, setup_with_timer, finish, STUCK(0), STUCK(1), SUBMITTING,
+            ARMING(1)),
+    /* Another thread has the role for a moment. */
+    ALL("look_one", setup_with_descriptor, finish, WORKER(0), MONITOR),
+    BOUNDED("look", 3, setup_with_descriptor, finish, WORKER(0), WORKER(1), MONITOR),
+    BOUNDED("look_and_arm", 2, setup, finish, WORKER(0), WORKER(1), MONITOR, ARMING(0)),
+    BOUNDED("look_and_serve", 2, setup_with_descriptor, finish, WORKER(0), WORKER(1), MONITOR,
+            PEER),
+    /* Chores. */
+    ALL("check_one", setup_checked, finish, WORKER(0), REGISTERING),
+    ALL("check_one_twice", setup_checked_with_descriptor, finish, WORKER(0), CLOCK(2)),
+    BOUNDED("check", 2, setup_checked, finish, WORKER(0), WORKER(1), REGISTERING),
+    BOUNDED("check_twice", 2, setup_checked_with_descriptor, finish, WORKER(0), WORKER(1),
+            CLOCK(2)),
+    BOUNDED("check_and_register", 2, setup_checked_with_descriptor, finish, WORKER(0), PEER,
+            REGISTERING, CLOCK(1)),
+    BOUNDED("check_and_serve", 1, setup_checked_with_descriptor, finish, WORKER(0), WORKER(1), PEER,
+            CLOCK(1)),
+    /* The end. */
+    {
+        .name = "stop",
+        .mode = EXPLORE_PREEMPTIONS,
+        .bound = 2,
+        .setup = setup_stopping,
+        .threads = {WORKER(0), WORKER(1), STOPPER},
+        .finish = finish_exited, /* and nobody may sleep for ever */
+    },
+    {
+        .name = "no_reason",
+        .mode = EXPLORE_PREEMPTIONS,
+        .bound = 2,
+        .spurious_wakes = 1,
+        .setup = setup_with_timer,
+        .threads = {STUCK(0), STUCK(1), SUBMITTING, ARMING(1)},
+        .may_rest = sources_are_attended,
+        .finish = finish,
+    },
+    RANDOM("many", setup_with_timer, finish_all_done, WORKER(0), WORKER(1), ARMING(1), SUBMITTING,
+           CLOCK(3)),
+    RANDOM("many_descriptors", setup_with_descriptor_and_timer, finish, WORKER(0), WORKER(1), PEER,
+           MONITOR, SUBMITTING),
+    RANDOM("many_stuck", setup_with_two_timers, finish, STUCK(0), STUCK(1), ARMING(2), SUBMITTING,
+           CLOCK(2)),
+};
+
+int main(int argc, char **argv)
+{
+    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
+}
