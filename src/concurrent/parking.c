@@ -17,11 +17,6 @@ static atomic_u64 *group_of(struct parking *parking, uint32_t worker)
     return &parking->sleepers[worker / PARKING_GROUP_BITS];
 }
 
-static uint32_t group_count(const struct parking *parking)
-{
-    return (parking->worker_count + PARKING_GROUP_BITS - 1) / PARKING_GROUP_BITS;
-}
-
 void parking_init(struct parking *parking, uint32_t worker_count, uint32_t usual_count)
 {
     SKUA_ASSERT(usual_count <= worker_count && worker_count <= PARKING_WORKERS_MAX);
@@ -29,7 +24,7 @@ void parking_init(struct parking *parking, uint32_t worker_count, uint32_t usual
     for (uint32_t group = 0; group < PARKING_GROUPS; group++) {
         store_relaxed(&parking->sleepers[group], 0); /* not shared yet */
     }
-    parking->worker_count = worker_count;
+    parking->group_count = (worker_count + PARKING_GROUP_BITS - 1) / PARKING_GROUP_BITS;
     parking->usual_count = usual_count;
 }
 
@@ -47,16 +42,16 @@ static int claim_in_group(struct parking *parking, uint32_t group, uint64_t exce
     return PARKING_NOBODY;
 }
 
-int parking_claim_any(struct parking *parking, int last_choice)
+static uint64_t bit_in_group(uint32_t group, int worker)
 {
-    if (load_seq_cst(&parking->searching) != 0) { /* P2 */
-        return PARKING_NOBODY;
-    }
-    for (uint32_t group = 0; group < group_count(parking); group++) {
-        const bool is_here =
-            last_choice >= 0 && (uint32_t)last_choice / PARKING_GROUP_BITS == group;
-        const uint64_t except = is_here ? bit_of((uint32_t)last_choice) : 0;
-        const int claimed = claim_in_group(parking, group, except);
+    const bool is_here = worker >= 0 && (uint32_t)worker / PARKING_GROUP_BITS == group;
+    return is_here ? bit_of((uint32_t)worker) : 0;
+}
+
+int parking_claim_sleeper(struct parking *parking, int last_choice)
+{
+    for (uint32_t group = 0; group < parking->group_count; group++) {
+        const int claimed = claim_in_group(parking, group, bit_in_group(group, last_choice));
         if (claimed != PARKING_NOBODY) {
             return claimed;
         }
@@ -70,7 +65,7 @@ int parking_claim_any(struct parking *parking, int last_choice)
 uint32_t parking_asleep(struct parking *parking)
 {
     uint32_t count = 0;
-    for (uint32_t group = 0; group < group_count(parking); group++) {
+    for (uint32_t group = 0; group < parking->group_count; group++) {
         count += (uint32_t)__builtin_popcountll(load_seq_cst(&parking->sleepers[group]));
     }
     return count;

@@ -37,22 +37,35 @@
 #define PARKING_GROUP_BITS  64
 #define PARKING_GROUPS      (PARKING_WORKERS_MAX / PARKING_GROUP_BITS)
 
-/* What parking_claim_any returns when nobody needs to be woken. */
+/* What parking_claim_sleeper returns when nobody sleeps any more. */
 #define PARKING_NOBODY (-1)
 
 struct parking {
     CACHE_ALIGNED atomic_u32 searching;
     CACHE_ALIGNED atomic_u64 sleepers[PARKING_GROUPS];
-    uint32_t worker_count; /* that can have a bit */
-    uint32_t usual_count;  /* that are awake when all are busy */
+    uint32_t group_count; /* words of `sleepers` that are in use */
+    uint32_t usual_count; /* that are awake when all are busy */
 };
 
 /* Workers from `usual_count` on are spare ones. */
 void parking_init(struct parking *parking, uint32_t worker_count, uint32_t usual_count);
 
-/* P2 to P4. Returns the worker to hand the token to, or PARKING_NOBODY. Of several it takes the
- * first, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
-NODISCARD int parking_claim_any(struct parking *parking, int last_choice);
+/* P2, and whether P3 would find a bit. */
+static inline bool parking_may_claim(struct parking *parking)
+{
+    if (load_seq_cst(&parking->searching) != 0) { /* P2 */
+        return false;
+    }
+    uint64_t sleepers = 0;
+    for (uint32_t group = 0; group < parking->group_count; group++) {
+        sleepers |= load_seq_cst(&parking->sleepers[group]);
+    }
+    return sleepers != 0;
+}
+
+/* P3 and P4, after P2. Returns the worker to hand the token to, or PARKING_NOBODY. Of several it
+ * takes the first, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
+NODISCARD int parking_claim_sleeper(struct parking *parking, int last_choice);
 
 /* P3 and P4 for one worker, whether or not anybody searches; false if it does not sleep. */
 NODISCARD bool parking_claim_worker(struct parking *parking, uint32_t worker);

@@ -105,7 +105,7 @@ struct process *find_global(struct worker *worker)
 /* Every FAIRNESS_PERIOD picks a worker that is never idle looks at its own timers; at those of
  * another, each in turn, in case that one is stuck or rests; and at the descriptors if no idle
  * worker waits for them, which costs a system call, so not more often than makes sense. */
-static void look_at_sources(struct worker *worker)
+static NOINLINE void look_at_sources(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t other = worker->tick / FAIRNESS_PERIOD % scheduler_threads(sched);

@@ -35,8 +35,11 @@ static int poller_holder(struct scheduler *sched)
 
 void idle_wake_one(struct scheduler *sched, struct worker *worker)
 {
-    const int claimed = parking_claim_any(&sched->parking, poller_holder(sched)); /* P2 to P4 */
-    if (UNLIKELY(claimed != PARKING_NOBODY)) {
+    if (LIKELY(!parking_may_claim(&sched->parking))) { /* P2 */
+        return;
+    }
+    const int claimed = parking_claim_sleeper(&sched->parking, poller_holder(sched)); /* P3, P4 */
+    if (claimed != PARKING_NOBODY) {
         STATS_COUNT(sched, worker, wakes);
         give_token(sched, (uint32_t)claimed);
     }

@@ -326,12 +326,12 @@ static void let_poller_catch_up(const struct api *api)
     assert_int_equal(skua_descriptor_close(api->runtime, sentinel[0]), 0);
 }
 
-static void assert_waits(const struct watch *watch, const struct api *api, uint64_t ended)
+static void assert_waits(struct watch *watch, const struct api *api, uint64_t ended)
 {
     skua_process_info info;
     assert_int_equal(skua_process_info_read(api->runtime, watch->pid, &info), 0);
     assert_int_equal(info.state, SKUA_PROCESS_BLOCKED);
-    assert_int_equal(tally_count((struct tally *)&watch->ended), ended);
+    assert_int_equal(tally_count(&watch->ended), ended);
 }
 
 /* ---- what ends a wait ---- */
@@ -1796,29 +1796,15 @@ struct short_of_memory {
     struct counting_allocator *memory;
     int fd;
     uint64_t n;
-    atomic_int yield_error;
-    atomic_int completion_error;
-    atomic_bool injected;
-    struct tally waits;
-    struct tally ended;
+    int yield_error;
+    int error; /* of the first wait */
+    int second_error;
+    struct tally ended; /* the rest is the test's after that */
 };
 
-static void wait_short_of_memory(struct short_of_memory *world, skua_step *out)
-{
-    const uint64_t before = counting_allocator_attempts(world->memory);
-    counting_allocator_fail_once(world->memory, world->n);
-    atomic_store(&world->yield_error, skua_step_wait_readable(out, 1, world->fd));
-    atomic_store(&world->injected, counting_allocator_attempts(world->memory) >= before + world->n);
-    if (atomic_load(&world->yield_error) != 0) {
-        counting_allocator_fail_never(world->memory);
-        skua_step_continue(out);
-    }
-}
-
-static int wait_with_memory(struct short_of_memory *world, skua_step *out)
+static int ask_again(struct short_of_memory *world, skua_step *out)
 {
     counting_allocator_fail_never(world->memory);
-    tally_add(&world->waits, 1);
     return skua_step_wait_readable(out, 2, world->fd);
 }
 
@@ -1827,18 +1813,16 @@ static int short_step(void *self, skua_context *ctx, skua_event *events, size_t 
 {
     struct short_of_memory *world = api_world(self);
     (void)ctx;
-    if (count == 0 && tally_count(&world->waits) == 0 && atomic_load(&world->yield_error) == 1) {
-        wait_short_of_memory(world, out);
-        return 0;
-    }
     if (count == 0) {
-        return wait_with_memory(world, out);
+        counting_allocator_fail_once(world->memory, world->n);
+        world->yield_error = skua_step_wait_readable(out, 1, world->fd);
+        return world->yield_error != 0 ? ask_again(world, out) : 0;
     }
     if (events[0].tag == 1) {
-        atomic_store(&world->completion_error, events[0].error);
-        return wait_with_memory(world, out);
+        world->error = events[0].error;
+        return ask_again(world, out);
     }
-    atomic_store(&world->injected, atomic_load(&world->injected) && events[0].error == 0);
+    world->second_error = events[0].error;
     tally_add(&world->ended, 1);
     skua_step_done(out, skua_payload_empty(0));
     return 0;
@@ -1853,10 +1837,7 @@ enum outcome { REFUSED_IN_STEP, REFUSED_LATER, NOT_REFUSED };
 static enum outcome wait_with_failure(uint64_t n, int fd, int writer)
 {
     struct api api;
-    struct short_of_memory world = {.fd = fd, .n = n};
-    atomic_init(&world.yield_error, 1);
-    atomic_init(&world.completion_error, 1);
-    tally_init(&world.waits);
+    struct short_of_memory world = {.fd = fd, .n = n, .second_error = 1};
     tally_init(&world.ended);
     api_run(&api, 1);
     world.memory = &api.memory;
@@ -1866,16 +1847,15 @@ static enum outcome wait_with_failure(uint64_t n, int fd, int writer)
     tally_wait(&world.ended, 1);
     api_wait_end(&api, pid);
     drain(fd);
-    const int refused = atomic_load(&world.yield_error);
-    const int later = atomic_load(&world.completion_error);
-    assert_true(refused == 0 || refused == SKUA_E_NO_MEMORY);
-    assert_true(refused != 0 || later == 0 || later == SKUA_E_NO_MEMORY);
+    assert_true(world.yield_error == 0 || world.yield_error == SKUA_E_NO_MEMORY);
+    assert_true(world.error == 0 || world.error == SKUA_E_NO_MEMORY);
+    assert_int_equal(world.second_error, 0);
     assert_int_equal(waits_of(&api), 0);
     api_stop(&api);
-    if (refused != 0) {
+    if (world.yield_error != 0) {
         return REFUSED_IN_STEP;
     }
-    return later != 0 ? REFUSED_LATER : NOT_REFUSED;
+    return world.error != 0 ? REFUSED_LATER : NOT_REFUSED;
 }
 
 static void net_failure_of_any_allocation_is_reported_and_harmless(void **state)

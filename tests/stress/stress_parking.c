@@ -17,6 +17,12 @@
 #include "concurrent/parking.h"
 #include "stress_support.h"
 
+/* P2 to P4. */
+static int claim_any(struct parking *from, int last_choice)
+{
+    return parking_may_claim(from) ? parking_claim_sleeper(from, last_choice) : PARKING_NOBODY;
+}
+
 #define WORKERS       4
 #define PUBLISHERS    2
 #define ORDINARY      3
@@ -87,8 +93,7 @@ static void give_token(uint32_t worker)
 
 static void wake_one(uint64_t *random)
 {
-    const int claimed =
-        parking_claim_any(&parking, (int)load_relaxed(&holder) - 1); /* P2 to P4; a hint */
+    const int claimed = claim_any(&parking, (int)load_relaxed(&holder) - 1); /* P2 to P4; a hint */
     if (claimed != PARKING_NOBODY) {
         stress_pause(random, 8);
         give_token((uint32_t)claimed); /* P5 */

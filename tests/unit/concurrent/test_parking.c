@@ -15,6 +15,12 @@
 
 #include "aborts.h"
 
+/* P2 to P4. */
+static int claim_any(struct parking *from, int last_choice)
+{
+    return parking_may_claim(from) ? parking_claim_sleeper(from, last_choice) : PARKING_NOBODY;
+}
+
 #define SPARES      64
 #define SPARE_FIRST (PARKING_WORKERS_MAX - SPARES)
 
@@ -48,7 +54,7 @@ static void put_to_sleep(struct parking *parking, uint32_t first, uint32_t count
 /* Claims and lets the claimed worker leave the search again, so that the next claim can succeed. */
 static int claim_and_leave(struct parking *parking, int last_choice)
 {
-    const int claimed = parking_claim_any(parking, last_choice);
+    const int claimed = claim_any(parking, last_choice);
     if (claimed != PARKING_NOBODY) {
         (void)!parking_end_search(parking);
     }
@@ -63,7 +69,7 @@ static void parking_new_has_nobody_to_wake(void **state)
     struct parking parking;
     memset(&parking, 0xff, sizeof parking);
     parking_init(&parking, PARKING_WORKERS_MAX, PARKING_WORKERS_MAX);
-    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
+    assert_int_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
     for (uint32_t worker = 0; worker < PARKING_WORKERS_MAX; worker++) {
         assert_false(parking_claim_worker(&parking, worker));
@@ -77,7 +83,7 @@ static void parking_claim_takes_a_sleeper_and_makes_it_a_searcher(void **state)
     struct parking parking;
     parking_init(&parking, 8, 8);
     parking_announce(&parking, 5, false);
-    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), 5);
+    assert_int_equal(claim_any(&parking, PARKING_NOBODY), 5);
     assert_false(sleeps(&parking, 5));
     assert_int_equal(searching(&parking), 1);
 }
@@ -89,12 +95,12 @@ static void parking_claim_wakes_nobody_while_one_searches(void **state)
     parking_init(&parking, 8, 8);
     put_to_sleep(&parking, 0, 4);
     assert_true(parking_start_search(&parking));
-    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
+    assert_int_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(sleeper_count(&parking), 4);
     assert_int_equal(searching(&parking), 1);
     assert_true(parking_end_search(&parking));
-    assert_int_not_equal(parking_claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
-    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY),
+    assert_int_not_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
+    assert_int_equal(claim_any(&parking, PARKING_NOBODY),
                      PARKING_NOBODY); /* the claimed one searches */
     assert_int_equal(sleeper_count(&parking), 3);
 }
@@ -167,14 +173,14 @@ static void parking_claim_of_a_last_choice_that_is_awake_finds_nobody(void **sta
     (void)state;
     struct parking parking;
     parking_init(&parking, 200, 200);
-    assert_int_equal(parking_claim_any(&parking, 150), PARKING_NOBODY);
+    assert_int_equal(claim_any(&parking, 150), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
     parking_announce(&parking, 150, false);
     assert_true(parking_start_search(&parking));
-    assert_int_equal(parking_claim_any(&parking, 150), PARKING_NOBODY); /* as for all others */
+    assert_int_equal(claim_any(&parking, 150), PARKING_NOBODY); /* as for all others */
     assert_true(sleeps(&parking, 150));
     assert_true(parking_end_search(&parking));
-    assert_int_equal(parking_claim_any(&parking, 150), 150);
+    assert_int_equal(claim_any(&parking, 150), 150);
     assert_int_equal(searching(&parking), 1);
 }
 
@@ -324,7 +330,7 @@ static void parking_retract_claimed_must_wait_for_its_token(void **state)
     struct parking parking;
     parking_init(&parking, 100, 100);
     parking_announce(&parking, 70, false);
-    assert_int_equal(parking_claim_any(&parking, PARKING_NOBODY), 70);
+    assert_int_equal(claim_any(&parking, PARKING_NOBODY), 70);
     assert_false(parking_retract(&parking, 70));
     assert_int_equal(searching(&parking), 1); /* the claim has counted it already */
 }
