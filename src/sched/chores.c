@@ -134,7 +134,10 @@ static void finish(struct scheduler *sched, struct worker *worker, enum chore ch
 static void end(struct scheduler *sched, struct worker *worker)
 {
     (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll */
-    poll_publish(sched, worker, chores_next(sched));
+    const uint64_t next = chores_next(sched);
+    if (next != UINT64_MAX) {
+        poll_publish(sched, worker, next);
+    }
 }
 
 bool chores_are_due(struct scheduler *sched)

@@ -99,7 +99,7 @@ static struct process *climb_ladder(struct worker *worker)
     }
     steal_begin(worker);
     for (uint32_t round = 1; round <= ROUNDS_MAX; round++) {
-        if (round > ROUNDS_TIGHT && is_alone(worker->sched)) {
+        if (round == ROUNDS_TIGHT + 1 && is_alone(worker->sched)) {
             break;
         }
         struct process *process = find_global(worker);

@@ -71,11 +71,13 @@ static void look_at_worker(struct scheduler *sched, struct worker *worker, struc
     const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
     const uint32_t absence = load_seq_cst(&worker->absence);   /* MO-spare */
     const bool blocks = (absence & ABSENCE_BLOCKS) != 0;
-    if (running == RUNNING_UNKNOWN || blocks) {
+    if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
     if (running != seen->running || steps != seen->steps) {
         *seen = (struct sighting){.running = running, .steps = steps, .since = now};
+    } else if (blocks) {
+        seen->since = now; /* it has said so: its time begins anew when it goes on */
     }
     const bool stuck = is_stuck(sched, seen, now);
     if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
@@ -162,6 +164,7 @@ static void watch_locked(struct scheduler *sched)
         if (quiet > LOOKS_BEFORE_SLEEP) {
             sleep_locked(sched);
             quiet = 0;
+            continue;
         }
         pause_locked(sched, look_period(sched) << quiet);
         mutex_unlock(&sched->monitor.lock);

@@ -9,7 +9,8 @@
  * `absence` of a worker: {blocks, covered}. The worker sets `blocks` in skua_blocking_begin; the
  * worker or the monitor set `covered` once a spare has stepped in. When the worker is back it takes
  * both off, and if it was covered there is now one worker too many: `surplus` + 1. A spare that
- * sees a surplus between two picks takes it off, leaves what it holds to the others, and rests.
+ * sees a surplus between two picks takes it off, leaves what it holds to the others, and rests; one
+ * that sleeps meanwhile does so after the pick for which it is woken.
  * The next absence first uses up the surplus, so that short ones wake nobody.
  *
  * INV-18: surplus + covered absences = spare workers that do not rest. Each of the three changes
