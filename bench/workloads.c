@@ -248,6 +248,7 @@ static struct measurement idle_cpu(uint32_t workers)
     skua_runtime *runtime = bench_create(workers);
     expect_ok(skua_runtime_start(runtime), "start");
     start_idlers(runtime, 10000);
+    bench_sleep(500000000); /* until the monitor sleeps, too */
     const uint64_t before = bench_context_switches();
     bench_sleep(5000000000);
     return bench_finish(runtime, (double)(bench_context_switches() - before));

@@ -24,7 +24,7 @@
 #define STUCK_SECONDS 30
 
 /* Sanitizers make a step ten to fifty times slower, and look for other faults. */
-#define SLOW_SCHEDULES_MAX 20000
+#define SLOW_SCHEDULES_MAX 4000
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SLOW_BUILD true
 #elif defined(__has_feature)
