@@ -13,11 +13,25 @@ static inline uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* The instant `span` after `now`; UINT64_MAX, which never comes, if that is beyond all time. */
+static inline uint64_t time_after(uint64_t now, uint64_t span)
+{
+    return span < UINT64_MAX - now ? now + span : UINT64_MAX;
+}
+
 /* The instant `timeout_ns` from now; UINT64_MAX if that is for ever. */
 static inline uint64_t monotonic_deadline(uint64_t timeout_ns)
 {
-    const uint64_t now = monotonic_ns();
-    return timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+    return time_after(monotonic_ns(), timeout_ns);
+}
+
+/* The same number as the system wants it. */
+static inline struct timespec monotonic_timespec(uint64_t ns)
+{
+    return (struct timespec){
+        .tv_sec = (time_t)(ns / 1000000000u),
+        .tv_nsec = (long)(ns % 1000000000u),
+    };
 }
 
 #endif

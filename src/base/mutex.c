@@ -2,7 +2,8 @@
 #include "base/mutex.h"
 
 #include <errno.h>
-#include <time.h>
+
+#include "base/monotonic.h"
 
 void condition_init(pthread_cond_t *condition)
 {
@@ -19,9 +20,6 @@ bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uin
         (void)pthread_cond_wait(condition, mutex);
         return true;
     }
-    const struct timespec deadline = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000u),
-        .tv_nsec = (long)(deadline_ns % 1000000000u),
-    };
+    const struct timespec deadline = monotonic_timespec(deadline_ns);
     return pthread_cond_timedwait(condition, mutex, &deadline) != ETIMEDOUT;
 }

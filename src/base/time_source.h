@@ -16,10 +16,4 @@ static inline uint64_t time_now(struct time_source *source)
     return source->now(source);
 }
 
-/* The instant `span` after `now`; UINT64_MAX, which never comes, if that is beyond all time. */
-static inline uint64_t time_after(uint64_t now, uint64_t span)
-{
-    return span < UINT64_MAX - now ? now + span : UINT64_MAX;
-}
-
 #endif

@@ -94,11 +94,7 @@ static int wait_for_events(struct net *net, const struct timespec *timeout)
 static struct timespec time_left(struct net *net, uint64_t deadline)
 {
     const uint64_t now = deadline > 0 ? time_now(net->sched->time) : 0;
-    const uint64_t left = deadline > now ? deadline - now : 0;
-    return (struct timespec){
-        .tv_sec = (time_t)(left / 1000000000u),
-        .tv_nsec = (long)(left % 1000000000u),
-    };
+    return monotonic_timespec(deadline > now ? deadline - now : 0);
 }
 
 /* Leaves out the event that only interrupted the wait. */

@@ -138,7 +138,7 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
 
 void visit_wait(skua_runtime *runtime)
 {
-    /* The sum: a visit that pauses is counted on the other side first. */
+    /* Waiters twice: a visit may pause between the looks; it is counted there first. */
     while (load_seq_cst(&runtime->waiters) > 0 || load_seq_cst(&runtime->sched.visitors) > 0 ||
            load_seq_cst(&runtime->waiters) > 0) { /* MO-visit */
         (void)sched_yield();                      /* they are on their way out */

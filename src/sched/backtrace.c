@@ -97,10 +97,7 @@ void backtrace_allow(int signal)
 
 static bool wait_for_answer(struct backtrace *backtrace, uint64_t deadline_ns)
 {
-    const struct timespec deadline = {
-        .tv_sec = (time_t)(deadline_ns / 1000000000u),
-        .tv_nsec = (long)(deadline_ns % 1000000000u),
-    };
+    const struct timespec deadline = monotonic_timespec(deadline_ns);
     int result;
     do {
         result = sem_clockwait(&backtrace->answered, CLOCK_MONOTONIC, &deadline);

@@ -70,7 +70,8 @@ static bool is_quiescent(struct worker *worker)
     struct scheduler *sched = worker->sched;
     const uint32_t threads = scheduler_threads(sched);
     for (uint32_t i = 0; i < threads; i++) {
-        if (i != worker->index && load_seq_cst(&sched->workers[i].running) != 0) { /* MO-busy */
+        if (i != worker->index &&
+            load_seq_cst(&sched->workers[i].running) != RUNNING_NOTHING) { /* MO-busy */
             return false;
         }
     }
