@@ -27,6 +27,7 @@ typedef struct skua_blocking_pool {
     uint32_t queue_limit;  /* calls that wait for a thread; default 65536 */
     uint64_t idle_ns;      /* a thread without work ends after this long; default 10 s */
     bool direct;           /* no queue: a call that finds no free thread is refused */
+    bool sim_safe;         /* the simulator may run its functions (skua/sim.h); it has no limits */
 } skua_blocking_pool;
 
 /* Adds a pool, or sets the limits of the default one.

@@ -43,6 +43,12 @@ typedef struct skua_handler {
     const char *name;
     skua_handler_fn *run;
     void *arg;
+    /* For the simulator (skua/sim.h): called there in place of `run`, with the same arg. */
+    skua_handler_fn *simulate;
+    /* Or: `run` itself may be called there, because it depends on nothing but its arguments and the
+     * runtime's clock. With neither, the simulator completes the command with
+     * SKUA_E_NOT_SIMULATED. */
+    bool sim_safe;
 } skua_handler;
 
 /* Registers the handler of a command. Ids 0 to 255 are the fastest to find.

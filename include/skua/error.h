@@ -29,7 +29,7 @@
     X(LATE, -5018, "the call was already completed or its process has ended")                      \
     X(THREAD, -5019, "the system refused to create a thread")                                      \
     X(STUCK, -5020, "a step or handler did not return, so its worker thread still runs")           \
-    X(BUSY, -5021, "the runtime still has running threads; stop it first")                         \
+    X(BUSY, -5021, "the runtime is in use: stop it, or wait for the other thread")                 \
     X(CANCELLED, -5022, "the yield was cancelled by its own process")                              \
     X(DURATION, -5023, "the duration is negative or too long, or a period is zero")                \
     X(DESCRIPTOR, -5024, "the descriptor is not open, or of a kind that cannot be waited for")     \
@@ -37,7 +37,10 @@
     X(POLLER, -5026, "the system refused what waiting for descriptors needs")                      \
     X(UNKNOWN_POOL, -5027, "the runtime has no blocking pool of this name")                        \
     X(POOL_EXISTS, -5028, "the runtime already has a blocking pool of this name")                  \
-    X(POOL_FULL, -5029, "all threads of the blocking pool are busy and its queue is full")
+    X(POOL_FULL, -5029, "all threads of the blocking pool are busy and its queue is full")         \
+    X(NOT_SIMULATED, -5030, "the simulator may not carry this out, and there is no double for it") \
+    X(INJECTED, -5031, "the simulator has made this fail")                                         \
+    X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")
 
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
 enum { SKUA_ERROR_MAP(SKUA_ERROR_ENUM) };

@@ -70,6 +70,9 @@ typedef struct skua_runtime_config {
      * none is taken. The signal's handler is replaced from start to stop; the stuck thread's system
      * call, if it is in one, may return early with EINTR. */
     int stall_signal;
+    /* Not null: processes run in the simulator, see skua/sim.h. Copied. Then there is one worker,
+     * no spare one, no monitor and no thread. */
+    const struct skua_sim_config *sim;
 } skua_runtime_config;
 
 /* Creates a runtime that has no threads yet.

@@ -12,6 +12,7 @@
 #include <skua/payload.h>
 #include <skua/process.h>
 #include <skua/runtime.h>
+#include <skua/sim.h>
 #include <skua/stats.h>
 #include <skua/types.h>
 #include <skua/version.h>

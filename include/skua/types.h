@@ -20,7 +20,8 @@ typedef struct skua_step skua_step;
 
 /* Names one process, for ever: no later process of the same runtime gets the same PID. A PID
  * also knows its runtime, so using it with another one is an error (SKUA_E_FOREIGN_PID; among
- * more than 4095 runtimes created by one program that check may miss). Zero is never a process. */
+ * simulated runtimes, and among more than 4094 others, created by one program that check may miss).
+ * Zero is never a process. */
 typedef struct skua_pid {
     uint64_t bits;
 } skua_pid;

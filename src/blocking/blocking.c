@@ -124,6 +124,15 @@ static struct named_pool *find_pool(struct blocking *blocking, const char *name)
     return NULL;
 }
 
+static int submit(struct blocking *blocking, struct named_pool *pool, struct blocking_job *job)
+{
+    if (UNLIKELY(blocking->simulate != NULL)) {
+        return pool->sim_safe ? blocking->simulate(blocking->simulate_arg, job)
+                              : SKUA_E_NOT_SIMULATED;
+    }
+    return blocking_pool_submit(&pool->pool, job);
+}
+
 static int run_command(void *arg, skua_command *command, skua_payload *result)
 {
     (void)result;
@@ -142,7 +151,7 @@ static int run_command(void *arg, skua_command *command, skua_payload *result)
     call->job = (struct blocking_job){.run = run_job, .drop = drop_job};
     /* The pool may have run and freed it when submit returns. */
     skua_payload mine = skua_payload_take(&command->input);
-    const int error = blocking_pool_submit(&pool->pool, &call->job);
+    const int error = submit(blocking, pool, &call->job);
     if (error != 0) {
         skua_payload_drop(&mine);
     }
@@ -167,6 +176,7 @@ static void init_pool(struct blocking *blocking, struct named_pool *named,
         .idle_ns = pool->idle_ns != 0 ? pool->idle_ns : IDLE_DEFAULT,
     };
     named->name = pool->name;
+    named->sim_safe = pool->sim_safe;
     blocking_pool_init(&named->pool, pool->name, &limits, &blocking->sched->allocator);
 }
 

@@ -11,11 +11,15 @@
 
 struct named_pool {
     const char *name;
+    bool sim_safe;
     struct blocking_pool pool;
 };
 
 struct blocking {
     struct scheduler *sched;
+    /* In place of the pools' threads, if not null: takes the job, or returns an error. */
+    int (*simulate)(void *arg, struct blocking_job *job);
+    void *simulate_arg;
     struct named_pool pools[SKUA_BLOCKING_POOLS_MAX]; /* written before the workers start */
     uint32_t count;
     bool default_is_set; /* by the program, which it may do once */

@@ -3,7 +3,7 @@
 
 enum state_duty state_request(struct process *process, uint32_t generation, uint32_t requests)
 {
-    const bool wakes = (requests & (STATE_KILL | STATE_CANCEL)) != 0;
+    const bool wakes = requests != STATE_WATCHED;
     uint64_t seen =
         load_seq_cst(&process->word); /* MO-stop: the scan must see what was published */
     for (;;) {

@@ -124,7 +124,8 @@ NODISCARD static inline enum state_duty state_push(struct process *process, uint
     return state_is_waiting(before) ? STATE_ENQUEUE : STATE_DONE;
 }
 
-/* Sets request bits. Kill and cancel wake, watched does not. Any thread. */
+/* Sets request bits. Kill and cancel wake, watched does not; none at all only wakes, for no reason.
+ * Any thread. */
 NODISCARD enum state_duty state_request(struct process *process, uint32_t generation,
                                         uint32_t requests);
 

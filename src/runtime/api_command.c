@@ -17,7 +17,8 @@ int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler
         return SKUA_E_FROZEN; /* without waiting for a stop that is under way */
     }
     mutex_lock(&runtime->sched.control); /* start freezes the registry */
-    const int error = registry_add(&runtime->registry, id, handler);
+    const int error = runtime->sim != NULL ? sim_register(runtime->sim, id, handler)
+                                           : registry_add(&runtime->registry, id, handler);
     mutex_unlock(&runtime->sched.control);
     return error;
 }

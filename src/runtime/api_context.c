@@ -47,6 +47,10 @@ int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload)
         skua_payload_drop(&payload);
         return SKUA_E_INVALID;
     }
+    struct sim *sim = ctx->sched->runtime->sim;
+    if (UNLIKELY(sim != NULL && ctx->worker != NULL)) {
+        return sim_send(sim, ctx->self, to, &payload);
+    }
     return deliver_message(ctx->sched, ctx->worker, ctx->self, to, &payload);
 }
 

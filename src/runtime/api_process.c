@@ -51,9 +51,13 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     return error;
 }
 
-/* Waits for a watcher's process. */
-static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t deadline)
+/* Waits for a watcher's process; in a simulation, makes it come to its end. */
+static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t timeout_ns)
 {
+    if (runtime->sim != NULL) {
+        return sim_wait(runtime->sim, watcher, timeout_ns);
+    }
+    const uint64_t deadline = monotonic_deadline(timeout_ns);
     visit_pause(runtime);
     const int error = watch_wait(&runtime->sched, watcher, deadline);
     visit_resume(runtime);
@@ -63,7 +67,6 @@ static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t 
 static int wait_for(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
 {
     struct scheduler *sched = &runtime->sched;
-    const uint64_t deadline = monotonic_deadline(timeout_ns);
     struct watcher watcher = {.pid = pid, .exit = exit};
     watch_add(sched, &watcher);
     const int error = deliver_request(sched, NULL, pid, STATE_WATCHED);
@@ -71,7 +74,7 @@ static int wait_for(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, sk
         watch_remove(sched, &watcher);
         return error;
     }
-    return wait_paused(runtime, &watcher, deadline);
+    return wait_paused(runtime, &watcher, timeout_ns);
 }
 
 int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
@@ -93,7 +96,7 @@ static int run_and_wait(skua_runtime *runtime, struct spawn_request *request, sk
     struct watcher watcher = {.exit = exit};
     request->watcher = &watcher;
     const int error = spawn_process(&runtime->sched, NULL, request);
-    return error != 0 ? error : wait_paused(runtime, &watcher, UINT64_MAX);
+    return error != 0 ? error : wait_paused(runtime, &watcher, SKUA_FOREVER);
 }
 
 int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,

@@ -2,6 +2,7 @@
 /* The functions of skua/runtime.h and skua/stats.h. */
 #include <sched.h>
 #include <skua/stats.h>
+#include <stdalign.h>
 
 #include "base/monotonic.h"
 #include "base/mutex.h"
@@ -18,44 +19,103 @@
 static uint32_t next_runtime_id(void)
 {
     static atomic_u32 count;
-    return fetch_add_relaxed(&count, 1) % PID_RUNTIME_MAX + 1; /* counter */
+    return fetch_add_relaxed(&count, 1) % (PID_RUNTIME_MAX - 1) + 1; /* counter */
 }
+
+/* Simulated runtimes share a number, so that their PIDs are the same in every run. */
+#define SIMULATED_RUNTIME_ID PID_RUNTIME_MAX
 
 static int register_commands(skua_runtime *runtime)
 {
     int error = clock_register(&runtime->registry, &runtime->sched);
     if (error == 0) {
-        error = net_register(&runtime->net, &runtime->registry);
+        error = runtime->sim != NULL ? sim_attach(runtime->sim, &runtime->blocking)
+                                     : net_register(&runtime->net, &runtime->registry);
     }
     return error == 0 ? blocking_register(&runtime->blocking, &runtime->registry) : error;
 }
 
-static void deinit(skua_runtime *runtime)
+static void free_sim(skua_runtime *runtime, const struct allocator *allocator)
+{
+    if (runtime->sim != NULL) {
+        sim_deinit(runtime->sim);
+        alloc_give(allocator, runtime->sim, sizeof *runtime->sim, alignof(struct sim));
+    }
+}
+
+static void deinit(skua_runtime *runtime, const struct allocator *allocator)
 {
     blocking_deinit(&runtime->blocking);
     net_deinit(&runtime->net);
     registry_deinit(&runtime->registry);
     scheduler_deinit(&runtime->sched);
+    free_sim(runtime, allocator); /* last: the others' memory went through it */
 }
 
-static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
-                struct poller *poller)
+static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, uint32_t id,
+                      struct time_source *time, struct poller *poller)
 {
     struct scheduler *sched = &runtime->sched;
-    sched->runtime = runtime;
-    clock_init_monotonic(&runtime->time);
-    int error = scheduler_init(sched, config, next_runtime_id(), &runtime->registry,
-                               time != NULL ? time : &runtime->time,
-                               poller != NULL ? poller : &runtime->net.poller);
+    const int error = scheduler_init(sched, config, id, &runtime->registry, time, poller);
     if (error != 0) {
         return error;
     }
     registry_init(&runtime->registry, &sched->allocator);
     net_init(&runtime->net, sched);
     blocking_init(&runtime->blocking, sched);
+    return 0;
+}
+
+static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
+                struct poller *poller)
+{
+    const struct allocator allocator = {config->alloc, config->alloc_arg};
+    runtime->sched.runtime = runtime;
+    clock_init_monotonic(&runtime->time);
+    int error = init_parts(runtime, config, next_runtime_id(), time != NULL ? time : &runtime->time,
+                           poller != NULL ? poller : &runtime->net.poller);
+    if (error != 0) {
+        return error;
+    }
     error = register_commands(runtime);
     if (error != 0) {
-        deinit(runtime);
+        deinit(runtime, &allocator);
+    }
+    return error;
+}
+
+/* The same with a simulation, through which the memory of all parts goes. */
+static int init_simulated(skua_runtime *runtime, const skua_runtime_config *config)
+{
+    const struct allocator allocator = {config->alloc, config->alloc_arg};
+    runtime->sched.runtime = runtime;
+    runtime->sim = alloc_take(&allocator, sizeof *runtime->sim, alignof(struct sim));
+    if (runtime->sim == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    int error = sim_init(runtime->sim, config->sim, config->seed, &runtime->sched, allocator);
+    if (error != 0) {
+        alloc_give(&allocator, runtime->sim, sizeof *runtime->sim, alignof(struct sim));
+        return error;
+    }
+    const struct allocator inner = sim_allocator(runtime->sim);
+    skua_runtime_config adapted = *config;
+    adapted.worker_count = 1;
+    adapted.spare_limit = 0;
+    adapted.sim = &runtime->sim->config;
+    adapted.alloc = inner.function;
+    adapted.alloc_arg = inner.arg;
+    error = init_parts(runtime, &adapted, SIMULATED_RUNTIME_ID, &runtime->sim->time,
+                       &runtime->net.poller);
+    if (error != 0) {
+        free_sim(runtime, &allocator);
+        return error;
+    }
+    runtime->sched.config.alloc = config->alloc; /* what the program knows of */
+    runtime->sched.config.alloc_arg = config->alloc_arg;
+    error = register_commands(runtime);
+    if (error != 0) {
+        deinit(runtime, &allocator);
     }
     return error;
 }
@@ -72,7 +132,8 @@ int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
     if (created == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    const int error = init(created, &resolved, time, poller);
+    const int error = resolved.sim != NULL ? init_simulated(created, &resolved)
+                                           : init(created, &resolved, time, poller);
     if (error != 0) {
         alloc_give(&allocator, created, sizeof *created, CACHE_LINE);
         return error;
@@ -97,7 +158,10 @@ int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *c
 
 int skua_runtime_start(skua_runtime *runtime)
 {
-    return runtime != NULL ? shutdown_start(&runtime->sched) : SKUA_E_INVALID;
+    if (runtime == NULL) {
+        return SKUA_E_INVALID;
+    }
+    return runtime->sim != NULL ? sim_start(runtime->sim) : shutdown_start(&runtime->sched);
 }
 
 /* With no process left nobody wants the results any more. A function that has not returned gets
@@ -131,7 +195,8 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
         return SKUA_E_INSIDE_STEP;
     }
     const uint64_t deadline = monotonic_deadline(timeout_ns);
-    const int result = shutdown_stop(&runtime->sched, timeout_ns);
+    const int result = runtime->sim != NULL ? sim_stop(runtime->sim, timeout_ns)
+                                            : shutdown_stop(&runtime->sched, timeout_ns);
     const bool stopped = shutdown_is_complete(&runtime->sched) && result != SKUA_E_NOT_STARTED;
     return stopped ? stop_blocking(runtime, deadline, result) : result;
 }
@@ -161,8 +226,9 @@ int skua_runtime_destroy(skua_runtime *runtime)
         return SKUA_E_BUSY;
     }
     visit_wait(runtime);
-    const struct allocator allocator = runtime->sched.allocator;
-    deinit(runtime);
+    const skua_runtime_config *config = &runtime->sched.config;
+    const struct allocator allocator = {config->alloc, config->alloc_arg};
+    deinit(runtime, &allocator);
     alloc_give(&allocator, runtime, sizeof *runtime, CACHE_LINE);
     return 0;
 }

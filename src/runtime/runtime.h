@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The composition root: a runtime is a scheduler, its commands, its clock, the poller and the pools
- * for blocking calls. */
+ * for blocking calls; or, in place of threads and clock, a simulation. */
 #ifndef SKUA_RUNTIME_RUNTIME_H
 #define SKUA_RUNTIME_RUNTIME_H
 
@@ -8,6 +8,7 @@
 #include "dispatch/registry.h"
 #include "net/net.h"
 #include "sched/scheduler.h"
+#include "sim/sim.h"
 
 struct skua_runtime {
     struct scheduler sched;
@@ -15,6 +16,7 @@ struct skua_runtime {
     struct time_source time;
     struct net net;
     struct blocking blocking;
+    struct sim *sim;             /* null: processes run on threads */
     atomic_u32 blocking_stopped; /* no thread of a blocking pool is left */
     int stopped_with;            /* under sched.control: what stopping the scheduler returned */
     atomic_u32 waiters;          /* see visit.h */

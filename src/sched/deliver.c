@@ -63,8 +63,8 @@ static int find_live(struct scheduler *sched, skua_pid to, struct process **proc
     return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
 }
 
-static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
-                const skua_payload *payload)
+int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                    const skua_payload *payload, struct prepared_message *prepared)
 {
     struct process *process;
     uint32_t index;
@@ -84,13 +84,32 @@ static int send(struct scheduler *sched, struct worker *worker, skua_pid from, s
     }
     event_at(&sched->events, index)->as.event =
         (skua_event){.type = SKUA_EVENT_MESSAGE, .from = from, .payload = *payload};
-    if (UNLIKELY(!push_event(sched, worker, process, pid_generation(to), index))) {
-        mailbox_unreserve_any(process);
-        deliver_give_node(sched, worker, index);
-        return SKUA_E_NO_PROCESS;
+    *prepared = (struct prepared_message){process, pid_generation(to), index};
+    return 0;
+}
+
+bool deliver_prepared(struct scheduler *sched, struct worker *worker,
+                      const struct prepared_message *prepared)
+{
+    if (UNLIKELY(
+            !push_event(sched, worker, prepared->process, prepared->generation, prepared->index))) {
+        mailbox_unreserve_any(prepared->process);
+        deliver_give_node(sched, worker, prepared->index);
+        return false;
     }
     STATS_COUNT(sched, worker, messages);
-    return 0;
+    return true;
+}
+
+static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                const skua_payload *payload)
+{
+    struct prepared_message prepared;
+    const int error = deliver_prepare(sched, worker, from, to, payload, &prepared);
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    return LIKELY(deliver_prepared(sched, worker, &prepared)) ? 0 : SKUA_E_NO_PROCESS;
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,

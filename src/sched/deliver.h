@@ -14,6 +14,21 @@
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                     skua_payload *payload);
 
+/* The two halves of that. A prepared message has its place in the mailbox and its node; on error
+ * there is none and the payload stays the caller's. Delivering it fails if the process is gone:
+ * then place and node are given back, and the payload, of which the caller has kept a copy, is the
+ * caller's again. */
+struct prepared_message {
+    struct process *process;
+    uint32_t generation;
+    uint32_t index;
+};
+NODISCARD int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
+                              skua_pid to, const skua_payload *payload,
+                              struct prepared_message *prepared);
+NODISCARD bool deliver_prepared(struct scheduler *sched, struct worker *worker,
+                                const struct prepared_message *prepared);
+
 int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason);
 
 /* Takes result, always. */
@@ -28,7 +43,7 @@ NODISCARD struct process *deliver_call(struct scheduler *sched, struct worker *w
 /* Whether a call is still open, at this moment. */
 bool deliver_is_open(struct scheduler *sched, skua_completion completion);
 
-/* Sets STATE_KILL or STATE_CANCEL. */
+/* Sets STATE_KILL or STATE_CANCEL, or (0) only wakes the process. */
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request);
 
 /* Event nodes, from the worker's cache or that of the outside. */

@@ -25,6 +25,9 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
 
 static void report(struct scheduler *sched, skua_exit *exit, bool watched)
 {
+    if (UNLIKELY(sched->observer != NULL)) {
+        sched->observer->process_ends(sched->observer, exit);
+    }
     if (sched->config.on_exit != NULL) {
         sched->config.on_exit(sched->config.on_exit_arg, exit);
     }

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
+#include "sched/worker.h"
 
 static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
@@ -14,6 +15,8 @@ static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t
     worker->index = index;
     worker->random = random_mix(sched->config.seed + index);
     worker->retires = index >= sched->worker_count;
+    worker->events_max = SKUA_EVENTS_PER_STEP;
+    worker->turns_max = STEP_TURNS_MAX;
     worker->context = (skua_context){.sched = sched, .worker = worker};
     deque_init(&worker->deque);
     worker->out = (skua_step){

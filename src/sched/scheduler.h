@@ -19,6 +19,7 @@
 #include "process/event.h"
 #include "process/step_output.h"
 #include "process/table.h"
+#include "sched/observer.h"
 #include "sched/poller.h"
 #include "sched/stats.h"
 
@@ -64,6 +65,8 @@ struct worker {
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
     bool retires;           /* a spare worker, which rests when the others are enough (spare.h) */
     bool blocks;            /* its step has said so: nothing must wait for the end of it */
+    uint32_t events_max;    /* that one step gets; smaller in simulations only */
+    uint32_t turns_max;     /* see step.c */
     skua_event batch[SKUA_EVENTS_PER_STEP];
 
     /* What it sleeps on; see concurrent/parking.h. */
@@ -124,6 +127,7 @@ struct scheduler {
     struct registry *registry;
     struct time_source *time;
     struct poller *poller;
+    struct observer *observer; /* null: nobody looks */
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
     uint32_t capacity;     /* with the spare ones */

@@ -135,7 +135,7 @@ static int start_with_signal(struct scheduler *sched)
     return error;
 }
 
-static int refuse_start(struct scheduler *sched)
+int shutdown_refuse_start(struct scheduler *sched)
 {
     const enum sched_phase phase = shutdown_phase(sched);
     if (phase == PHASE_CREATED) {
@@ -144,24 +144,29 @@ static int refuse_start(struct scheduler *sched)
     return phase == PHASE_RUNNING ? SKUA_E_STARTED : SKUA_E_STOPPED;
 }
 
+void shutdown_open(struct scheduler *sched)
+{
+    registry_freeze(sched->registry);
+    store_seq_cst(&sched->phase, PHASE_RUNNING); /* MO-stop */
+}
+
 static int start_locked(struct scheduler *sched)
 {
-    const int refused = refuse_start(sched);
+    const int refused = shutdown_refuse_start(sched);
     if (refused != 0) {
         return refused;
     }
     const int error = start_with_signal(sched);
-    if (error != 0) {
-        return error;
+    if (error == 0) {
+        shutdown_open(sched);
     }
-    registry_freeze(sched->registry);
-    store_seq_cst(&sched->phase, PHASE_RUNNING); /* MO-stop */
-    return 0;
+    return error;
 }
 
 int shutdown_start(struct scheduler *sched)
 {
-    const int refused = refuse_start(sched); /* without waiting for a stop that is under way */
+    const int refused =
+        shutdown_refuse_start(sched); /* without waiting for a stop that is under way */
     if (refused != 0) {
         return refused;
     }
@@ -183,8 +188,10 @@ static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
     return true;
 }
 
-static void cancel_all(struct scheduler *sched)
+void shutdown_ask(struct scheduler *sched)
 {
+    store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
+    wait_for_gate(sched);
     skua_pid pid;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         if (live_pid(sched, slot, &pid)) {
@@ -193,8 +200,9 @@ static void cancel_all(struct scheduler *sched)
     }
 }
 
-static void end_survivors(struct scheduler *sched)
+void shutdown_end_survivors(struct scheduler *sched)
 {
+    store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
     skua_pid pid;
     skua_process_info info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
@@ -255,15 +263,12 @@ static bool wait_while_ending(struct scheduler *sched)
 static int stop_running(struct scheduler *sched, uint64_t timeout_ns)
 {
     const uint64_t deadline = monotonic_deadline(timeout_ns);
-    store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
-    wait_for_gate(sched);
-    cancel_all(sched);
+    shutdown_ask(sched);
     idle_wake_all(sched); /* so that every worker, finding nothing, says so */
     if (wait_until_empty(sched, deadline)) {
         return 0;
     }
-    store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
-    end_survivors(sched);
+    shutdown_end_survivors(sched);
     return wait_while_ending(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
 }
 

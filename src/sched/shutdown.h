@@ -9,6 +9,21 @@
 NODISCARD int shutdown_start(struct scheduler *sched);
 NODISCARD int shutdown_stop(struct scheduler *sched, uint64_t timeout_ns);
 
+/* The parts of starting and stopping that have nothing to do with threads, for the simulator, too.
+ * Under sched->control. */
+
+/* 0, or why the runtime cannot be started (any more). */
+NODISCARD int shutdown_refuse_start(struct scheduler *sched);
+
+/* From now on processes are admitted. */
+void shutdown_open(struct scheduler *sched);
+
+/* Admits nothing more and asks every process to cancel. */
+void shutdown_ask(struct scheduler *sched);
+
+/* Names those that are left and tells them to end. */
+void shutdown_end_survivors(struct scheduler *sched);
+
 /* A thread that is no worker holds the gate while it makes a process visible. False, and nothing
  * is held, if the runtime is not running. */
 NODISCARD bool shutdown_gate_enter(struct scheduler *sched);

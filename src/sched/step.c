@@ -7,10 +7,6 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-/* A process that has more to do goes on at once for this many steps, without any queue in between;
- * then it goes behind all that waits. */
-#define TURNS_MAX 4
-
 /* The events of one step. Either copies in the worker's batch, or, for a single one, the event in
  * its node, which is then given back after the step. */
 struct delivery {
@@ -96,7 +92,8 @@ static void deliver_batch(struct worker *worker, struct process *process, struct
 static void deliver_cancel_event(struct worker *worker, struct process *process,
                                  struct delivery *delivery)
 {
-    deliver_batch(worker, process, delivery, SKUA_EVENTS_PER_STEP - 1);
+    const uint32_t most = worker->events_max;
+    deliver_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* or it would never come */
     if (process->backlog != OBJECT_NONE) {
         return;
     }
@@ -122,7 +119,7 @@ static void gather(struct worker *worker, struct process *process, struct delive
     if (LIKELY(node->next == OBJECT_NONE && node->as.event.type != SKUA_EVENT_TICK)) {
         deliver_one(worker, process, delivery);
     } else {
-        deliver_batch(worker, process, delivery, SKUA_EVENTS_PER_STEP);
+        deliver_batch(worker, process, delivery, worker->events_max);
     }
 }
 
@@ -146,9 +143,16 @@ static int call_step(struct worker *worker, struct process *process,
     worker->context.now = 0;
     worker->context.random_calls = 0;
     step_output_reset(&worker->out);
+    struct observer *observer = worker->sched->observer;
+    if (UNLIKELY(observer != NULL)) {
+        observer->step_begins(observer, worker, delivery->events, delivery->count);
+    }
     const int error = process_type(process)->step(process->state, &worker->context,
                                                   delivery->events, delivery->count, &worker->out);
     worker->out.open = false;
+    if (UNLIKELY(observer != NULL)) {
+        observer->step_ends(observer, worker);
+    }
     spare_return(worker); /* blocking ends with the step, not with the pick */
     return error;
 }
@@ -208,7 +212,7 @@ void step_run(struct worker *worker, struct process *process)
     const bool has_backlog = process->backlog != OBJECT_NONE;
     uint64_t news = UNLIKELY(has_backlog) ? state_begin_keep(process) : state_begin(process);
     for (uint32_t turns = 1; turn(worker, process, news) == AGAIN; turns++) {
-        if (turns == TURNS_MAX) {
+        if (turns == worker->turns_max) {
             state_requeue(process);
             submit_behind(worker, process);
             return;

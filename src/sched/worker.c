@@ -20,6 +20,11 @@ struct worker *worker_here(const struct scheduler *sched)
     return current != NULL && current->sched == sched ? current : NULL;
 }
 
+void worker_set_current(struct worker *worker)
+{
+    current = worker;
+}
+
 void worker_set_inside(const struct scheduler *sched)
 {
     inside = sched;
@@ -33,7 +38,7 @@ bool worker_is_inside(const struct scheduler *sched)
 void *worker_main(void *arg)
 {
     struct worker *worker = arg;
-    current = worker;
+    worker_set_current(worker);
     idle_end(worker);
     if (worker->sched->config.stall_signal != 0) {
         backtrace_allow(worker->sched->config.stall_signal);

@@ -17,6 +17,9 @@ struct worker *worker_here(const struct scheduler *sched);
 /* The same for any scheduler. */
 struct worker *worker_of_thread(void);
 
+/* Makes the calling thread a worker, or (null) none any more: the simulator's, during a turn. */
+void worker_set_current(struct worker *worker);
+
 /* Whether this thread is one that the scheduler's stop waits for: a worker, or one that has said so
  * (null: is none any more). */
 bool worker_is_inside(const struct scheduler *sched);
@@ -76,7 +79,11 @@ void submit_to_deque(struct worker *worker, struct process *process);
 /* All that the worker has, for the others. */
 void submit_all_to_global(struct worker *worker);
 
-/* step.c: runs a process whose token the worker holds, for up to TURNS_MAX steps. */
+/* A process that has more to do goes on at once for this many steps, without any queue in between;
+ * then it goes behind all that waits. */
+#define STEP_TURNS_MAX 4
+
+/* step.c: runs a process whose token the worker holds, for up to worker->turns_max steps. */
 void step_run(struct worker *worker, struct process *process);
 
 /* settle.c: acts on the output of a step. */

@@ -139,7 +139,9 @@ static void runtime_outlives_the_calls_whose_effect_was_seen(void **state)
         skua_exit exit;
         api_create(&api, (skua_runtime_config){.worker_count = 2});
         assert_int_equal(
-            skua_command_register(api.runtime, 1, &(skua_handler){"hand over", hand_over, &handed}),
+            skua_command_register(
+                api.runtime, 1,
+                &(skua_handler){.name = "hand over", .run = hand_over, .arg = &handed}),
             0);
         api_start(&api);
         assert_int_equal(skua_process_run(api.runtime, &asks, NULL, NULL, 0, &exit), 0);

@@ -46,6 +46,9 @@ static const struct {
     {-5027, "SKUA_E_UNKNOWN_POOL"},
     {-5028, "SKUA_E_POOL_EXISTS"},
     {-5029, "SKUA_E_POOL_FULL"},
+    {-5030, "SKUA_E_NOT_SIMULATED"},
+    {-5031, "SKUA_E_INJECTED"},
+    {-5032, "SKUA_E_AT_REST"},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

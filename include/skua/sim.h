@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulator: the same processes on one thread, in virtual time, with every choice made from a
+ * seed. A runtime whose configuration has `sim` set starts no threads; it runs while somebody calls
+ * skua_sim_run, skua_sim_step, skua_process_run, skua_process_wait or skua_runtime_stop, on the
+ * thread that calls. Everything else of the interface works as always.
+ *
+ * The same seed gives the same run, to the last event, on any machine: which process is next, how
+ * its events are cut into steps, which faults come when. Time stands still while something can run,
+ * but for `step_ns` per turn, and otherwise jumps to the next thing that happens. So a test runs
+ * hours in seconds, and a fault that a seed has found is there again at the next run.
+ *
+ * That holds as long as the program keeps its side: steps take time and chance from their context
+ * only, order nothing by addresses, and only one thread calls. Calls from other threads are safe
+ * but make runs differ. Handlers must say that they may be called here, or bring a double (see
+ * skua/command.h); so must blocking pools (skua/blocking.h). Descriptors are not simulated: waiting
+ * for one completes with SKUA_E_NOT_SIMULATED. */
+#ifndef SKUA_SIM_H
+#define SKUA_SIM_H
+
+#include <skua/command.h>
+#include <skua/error.h>
+#include <skua/process.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* What the clock shows when a simulation starts. */
+#define SKUA_SIM_START_NS SKUA_SECOND
+
+/* How often something goes wrong, in a million occasions; 0: never. */
+typedef struct skua_sim_faults {
+    /* A message from one process to another arrives later. Those between the same two stay in
+     * order. It has its place in the mailbox from the start. */
+    uint32_t message_delay;
+    /* A command ends with SKUA_E_INJECTED, and its handler is not called. Timers are spared. */
+    uint32_t handler_error;
+    /* What a handler brings at once comes later; a function on a blocking pool takes longer. */
+    uint32_t slow_completion;
+    /* The runtime's allocator has no memory. The pools of processes and events take theirs in large
+     * pieces, so most occasions are a program's own. */
+    uint32_t no_memory;
+    /* Before a turn: a process that waits is queued for no reason. Its step is not called. */
+    uint32_t spurious_wake;
+    /* Before a turn: a process is terminated. */
+    uint32_t process_kill;
+    /* Delays are up to this long; default 10 ms. */
+    uint64_t delay_max_ns;
+    /* Says whether a process may be terminated; null: any may. */
+    bool (*may_kill)(void *arg, const skua_process_info *info);
+    void *may_kill_arg;
+} skua_sim_faults;
+
+enum skua_sim_record_type {
+    SKUA_SIM_CLOCK = 1,  /* time has jumped */
+    SKUA_SIM_STEP = 2,   /* step number `step` of `pid` begins, with `count` events */
+    SKUA_SIM_EVENT = 3,  /* one of them: `what` is its enum skua_event_type */
+    SKUA_SIM_YIELD = 4,  /* the step has asked for the command `what` */
+    SKUA_SIM_CANCEL = 5, /* the step has taken back what has `tag` */
+    SKUA_SIM_EXIT = 6,   /* `pid` has ended, with `error` */
+    SKUA_SIM_FAULT = 7,  /* `what` is an enum skua_sim_fault */
+};
+
+enum skua_sim_fault {
+    SKUA_SIM_MESSAGE_DELAY = 1,
+    SKUA_SIM_HANDLER_ERROR = 2,
+    SKUA_SIM_SLOW_COMPLETION = 3,
+    SKUA_SIM_NO_MEMORY = 4,
+    SKUA_SIM_SPURIOUS_WAKE = 5,
+    SKUA_SIM_PROCESS_KILL = 6,
+};
+
+/* One line of the trace. Fields that its type does not use are zero. */
+typedef struct skua_sim_record {
+    uint32_t type; /* enum skua_sim_record_type */
+    uint32_t what;
+    uint64_t now_ns;
+    skua_pid pid;
+    const char *type_name; /* of the process; of the handler, for its yields and faults; or null */
+    uint64_t step;
+    uint64_t count;
+    uint64_t tag;
+    skua_pid from;
+    int32_t error;
+} skua_sim_record;
+
+/* Zero means the default, in every field. The seed is that of the runtime's configuration. */
+typedef struct skua_sim_config {
+    /* How much time a turn of a process takes; default 1 microsecond. It is what ends a process
+     * that continues until some time has come. */
+    uint64_t step_ns;
+    skua_sim_faults faults;
+    /* Called for every record, as things happen.
+     * Threads: the one that drives the simulation.      Must not call skua_ functions other than
+     * skua_sim_record_format. */
+    void (*on_record)(void *arg, const skua_sim_record *record);
+    void *on_record_arg;
+} skua_sim_config;
+
+/* Runs everything that happens before an instant of the virtual clock; SKUA_FOREVER: until nothing
+ * can happen any more. Then the clock shows that instant, if it is not SKUA_FOREVER.
+ * Threads: any but those of the runtime (that is, not inside a step), one at a time.
+ * Blocks:  for as long as the steps take.
+ * Returns: 1 (more will happen later); 0 (nothing can happen any more, unless it comes from
+ *          outside); SKUA_E_INVALID (null, or a runtime that is not simulated); SKUA_E_NOT_STARTED;
+ *          SKUA_E_STOPPED; SKUA_E_INSIDE_STEP; SKUA_E_BUSY (another thread is at it). */
+SKUA_API int skua_sim_run(skua_runtime *runtime, uint64_t until_ns);
+
+/* Does the next thing: one turn of a process, or a jump of the clock to whatever comes next.
+ * Threads, blocks, errors: as skua_sim_run.
+ * Returns: 1 (done); 0 (there was nothing to do); an error. */
+SKUA_API int skua_sim_step(skua_runtime *runtime);
+
+/* What the virtual clock shows; 0 if the runtime is not simulated. */
+SKUA_API uint64_t skua_sim_now(skua_runtime *runtime);
+
+/* A hash of all steps so far: PIDs, numbers, events with their payloads' bytes, yields. Equal for
+ * two runs that did the same. (A pointer payload counts by its type alone.) */
+SKUA_API uint64_t skua_sim_hash(skua_runtime *runtime);
+
+/* Completes a command after a while of virtual time: for doubles of handlers that take time.
+ * Takes:   result, always.      Threads: the one that drives the simulation.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null, not simulated, error is positive, or delay_ns is more than
+ *          SKUA_DURATION_MAX); SKUA_E_NO_MEMORY. Whether it comes too late shows only then. */
+SKUA_API int skua_sim_complete_after(skua_runtime *runtime, skua_completion completion,
+                                     uint64_t delay_ns, int error, skua_payload result);
+
+/* Writes a record as one line of text without a line end, as snprintf does.
+ * Borrows: record.      Threads: any.      Blocks: never.
+ * Returns: the length of the text, which may be more than fits; SKUA_E_INVALID. */
+SKUA_API int skua_sim_record_format(const skua_sim_record *record, char *text, size_t size);
+
+SKUA_END_DECLS
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The functions of skua/sim.h, but for skua_sim_record_format. */
+#include <skua/sim.h>
+
+#include "runtime/runtime.h"
+#include "sched/worker.h"
+
+/* 0, or why the simulation cannot be driven here. */
+static int refuse(skua_runtime *runtime)
+{
+    if (runtime == NULL || runtime->sim == NULL) {
+        return SKUA_E_INVALID;
+    }
+    return worker_is_inside(&runtime->sched) ? SKUA_E_INSIDE_STEP : 0;
+}
+
+int skua_sim_run(skua_runtime *runtime, uint64_t until_ns)
+{
+    const int refused = refuse(runtime);
+    return refused != 0 ? refused : sim_run(runtime->sim, until_ns);
+}
+
+int skua_sim_step(skua_runtime *runtime)
+{
+    const int refused = refuse(runtime);
+    return refused != 0 ? refused : sim_step(runtime->sim);
+}
+
+uint64_t skua_sim_now(skua_runtime *runtime)
+{
+    return runtime != NULL && runtime->sim != NULL ? sim_now(runtime->sim) : 0;
+}
+
+uint64_t skua_sim_hash(skua_runtime *runtime)
+{
+    return runtime != NULL && runtime->sim != NULL ? runtime->sim->hash : 0;
+}
+
+int skua_sim_complete_after(skua_runtime *runtime, skua_completion completion, uint64_t delay_ns,
+                            int error, skua_payload result)
+{
+    if (runtime == NULL || runtime->sim == NULL) {
+        skua_payload_drop(&result);
+        return SKUA_E_INVALID;
+    }
+    return sim_complete_after(runtime->sim, completion, delay_ns, error, &result);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* What goes wrong in a simulation, and when. */
+#include <skua/clock.h>
+
+#include "base/random.h"
+#include "sched/inspect.h"
+#include "sched/worker.h"
+#include "sim/sim.h"
+
+#define MILLION 1000000
+
+/* Slots of the table that are looked at for a process to trouble. */
+#define TRIES 8
+
+bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record)
+{
+    if (LIKELY(per_million == 0) || !sim->faults_are_on ||
+        random_below(&sim->random, MILLION) >= per_million) {
+        return false;
+    }
+    sim_record(sim, record);
+    return true;
+}
+
+uint64_t sim_some_time_later(struct sim *sim)
+{
+    const uint64_t delay = 1 + random_next(&sim->random) % sim->config.faults.delay_max_ns;
+    return time_after(sim_now(sim), delay);
+}
+
+/* ---- processes ---- */
+
+/* The process in a slot chosen by chance, if there is one. */
+static bool find_victim(struct sim *sim, skua_process_info *info)
+{
+    struct process_table *table = &sim->sched->table;
+    const uint32_t slots = load_relaxed(&table->pool.ready); /* this thread's, as good as */
+    for (uint32_t i = 0; i < TRIES && slots > 1; i++) {
+        struct process *process =
+            object_pool_at(&table->pool, 1 + random_below(&sim->random, slots - 1));
+        const uint32_t generation = state_generation(state_peek(process));
+        const skua_pid pid = process_table_pid(table, process, generation);
+        if (inspect_process(sim->sched, pid, info) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault fault,
+                    uint32_t request)
+{
+    const skua_sim_faults *faults = &sim->config.faults;
+    skua_process_info info;
+    if (LIKELY(per_million == 0) || random_below(&sim->random, MILLION) >= per_million ||
+        !find_victim(sim, &info)) {
+        return;
+    }
+    if (request == STATE_KILL && faults->may_kill != NULL &&
+        !faults->may_kill(faults->may_kill_arg, &info)) {
+        return;
+    }
+    sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_FAULT,
+                                       .what = fault,
+                                       .pid = info.pid,
+                                       .type_name = info.type_name});
+    (void)deliver_request(sim->sched, &sim->sched->workers[0], info.pid, request); /* it is alive */
+}
+
+void sim_trouble_processes(struct sim *sim)
+{
+    if (sim->faults_are_on) {
+        const skua_sim_faults *faults = &sim->config.faults;
+        trouble(sim, faults->spurious_wake, SKUA_SIM_SPURIOUS_WAKE, 0);
+        trouble(sim, faults->process_kill, SKUA_SIM_PROCESS_KILL, STATE_KILL);
+    }
+}
+
+/* ---- memory ---- */
+
+static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
+{
+    struct sim *sim = arg;
+    const skua_sim_record failure = {.type = SKUA_SIM_FAULT, .what = SKUA_SIM_NO_MEMORY};
+    if (new_size > old_size && sim_goes_wrong(sim, sim->config.faults.no_memory, &failure)) {
+        return NULL;
+    }
+    return sim->allocator.function(sim->allocator.arg, pointer, old_size, new_size, alignment);
+}
+
+struct allocator sim_allocator(struct sim *sim)
+{
+    return (struct allocator){allocate, sim};
+}
+
+/* ---- messages and completions ---- */
+
+/* When a message arrives: now, later, or, to stay in order, with the last one before it. */
+static uint64_t time_of_arrival(struct sim *sim, skua_pid from, skua_pid to)
+{
+    const skua_sim_record fault = {.type = SKUA_SIM_FAULT,
+                                   .what = SKUA_SIM_MESSAGE_DELAY,
+                                   .pid = to,
+                                   .from = from,
+                                   .type_name = inspect_type_name(sim->sched, to)};
+    const uint64_t last = agenda_last_message(&sim->agenda, from, to);
+    const uint64_t arrival = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault)
+                                 ? sim_some_time_later(sim)
+                                 : sim_now(sim);
+    return arrival > last ? arrival : last;
+}
+
+static int post(struct sim *sim, uint64_t arrival, skua_pid from, skua_pid to,
+                const skua_payload *payload)
+{
+    struct agenda_item item = {
+        .when = arrival,
+        .type = AGENDA_MESSAGE,
+        .payload = *payload,
+        .as.message = {.from = from, .to = to},
+    };
+    if (!agenda_make_room(&sim->agenda)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error = deliver_prepare(sim->sched, &sim->sched->workers[0], from, to, payload,
+                                      &item.as.message.prepared);
+    if (error == 0) {
+        agenda_add(&sim->agenda, &item);
+    }
+    return error;
+}
+
+int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload)
+{
+    const uint64_t arrival = time_of_arrival(sim, from, to);
+    if (LIKELY(arrival <= sim_now(sim))) {
+        return deliver_message(sim->sched, &sim->sched->workers[0], from, to, payload);
+    }
+    const int error = post(sim, arrival, from, to, payload);
+    if (error != 0) {
+        skua_payload_drop(payload);
+    }
+    return error;
+}
+
+int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
+                       skua_payload *result)
+{
+    if (error > 0 || delay_ns > SKUA_DURATION_MAX || !agenda_make_room(&sim->agenda)) {
+        skua_payload_drop(result);
+        return error > 0 || delay_ns > SKUA_DURATION_MAX ? SKUA_E_INVALID : SKUA_E_NO_MEMORY;
+    }
+    agenda_add(&sim->agenda, &(struct agenda_item){
+                                 .when = time_after(sim_now(sim), delay_ns),
+                                 .type = AGENDA_COMPLETION,
+                                 .payload = skua_payload_take(result),
+                                 .as.completion = {.call = completion, .error = error},
+                             });
+    return 0;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* What happened in a simulation: the trace, and the hash that tells runs apart. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/random.h"
+#include "sched/worker.h"
+#include "sim/sim.h"
+
+/* ---- the hash ---- */
+
+static void add(struct sim *sim, uint64_t number)
+{
+    sim->hash = random_mix(sim->hash + RANDOM_STEP + random_mix(number));
+}
+
+static void add_bytes(struct sim *sim, const unsigned char *bytes, size_t size)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+    for (size_t i = 0; i < size; i++) {
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    add(sim, hash);
+}
+
+/* Objects behind a pointer are the program's own. */
+static void add_payload(struct sim *sim, const skua_payload *payload)
+{
+    add(sim, payload->type);
+    add(sim, skua_payload_size(payload));
+    if (payload->storage != SKUA_PAYLOAD_POINTER) {
+        add_bytes(sim, skua_payload_data(payload), skua_payload_size(payload));
+    }
+}
+
+static void add_event(struct sim *sim, const skua_event *event)
+{
+    add(sim, (uint64_t)event->type << 32 | (uint32_t)event->error);
+    add(sim, event->tag);
+    add(sim, event->from.bits);
+    add_payload(sim, &event->payload);
+}
+
+/* ---- the trace ---- */
+
+void sim_record(struct sim *sim, const skua_sim_record *record)
+{
+    if (sim->config.on_record != NULL) {
+        skua_sim_record dated = *record;
+        dated.now_ns = sim_now(sim);
+        sim->config.on_record(sim->config.on_record_arg, &dated);
+    }
+}
+
+static struct sim *sim_of(struct observer *observer)
+{
+    return CONTAINER_OF(observer, struct sim, observer);
+}
+
+/* The process that runs. */
+static skua_sim_record record_of(const struct worker *worker, enum skua_sim_record_type type)
+{
+    struct process *process = worker->context.process;
+    return (skua_sim_record){
+        .type = type,
+        .pid = worker->context.self,
+        .type_name = process_type(process)->name,
+        .step = process_progress(process) >> PROCESS_STEP_SHIFT,
+    };
+}
+
+static void step_begins(struct observer *observer, const struct worker *worker,
+                        const skua_event *events, size_t count)
+{
+    struct sim *sim = sim_of(observer);
+    skua_sim_record record = record_of(worker, SKUA_SIM_STEP);
+    record.count = count;
+    add(sim, record.pid.bits);
+    add(sim, record.step);
+    add(sim, count);
+    sim_record(sim, &record);
+    for (size_t i = 0; i < count; i++) {
+        const skua_event *event = &events[i];
+        add_event(sim, event);
+        record.type = SKUA_SIM_EVENT;
+        record.what = event->type;
+        record.count = skua_payload_size(&event->payload);
+        record.tag = event->tag;
+        record.from = event->from;
+        record.error = event->error;
+        sim_record(sim, &record);
+    }
+}
+
+static const char *command_name(const struct scheduler *sched, uint32_t command)
+{
+    const skua_handler *handler = registry_find(sched->registry, command);
+    return handler != NULL ? handler->name : NULL;
+}
+
+static void step_ends(struct observer *observer, const struct worker *worker)
+{
+    struct sim *sim = sim_of(observer);
+    const skua_step *out = &worker->out;
+    skua_sim_record record = record_of(worker, SKUA_SIM_YIELD);
+    add(sim, out->yield_count);
+    for (uint32_t i = 0; i < out->yield_count; i++) {
+        const struct yield *yield = &out->yields[i];
+        const bool is_yield = yield->node != OBJECT_NONE;
+        record.type = is_yield ? SKUA_SIM_YIELD : SKUA_SIM_CANCEL;
+        record.what = is_yield ? yield->command : 0;
+        record.type_name = is_yield ? command_name(worker->sched, yield->command) : NULL;
+        record.tag =
+            is_yield ? event_at(&worker->sched->events, yield->node)->as.call.tag : yield->cancels;
+        record.count = is_yield ? skua_payload_size(&yield->payload) : 0;
+        add(sim, (uint64_t)record.type << 32 | record.what);
+        add(sim, record.tag);
+        if (is_yield) {
+            add(sim, yield->deadline);
+            add_payload(sim, &yield->payload);
+        }
+        sim_record(sim, &record);
+    }
+}
+
+static void process_ends(struct observer *observer, const skua_exit *exit)
+{
+    struct sim *sim = sim_of(observer);
+    add(sim, exit->pid.bits);
+    add(sim, (uint32_t)exit->error);
+    sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_EXIT,
+                                       .pid = exit->pid,
+                                       .type_name = exit->type->name,
+                                       .error = exit->error});
+}
+
+void sim_observe(struct sim *sim)
+{
+    sim->observer = (struct observer){step_begins, step_ends, process_ends};
+    sim->sched->observer = &sim->observer;
+}
+
+/* ---- as text ---- */
+
+/* What snprintf would need so far, of which some may not have fitted. */
+struct text {
+    char *start;
+    size_t size;
+    size_t length;
+};
+
+__attribute__((format(printf, 2, 3))) static void put(struct text *text, const char *format, ...)
+{
+    char *at = text->length < text->size ? text->start + text->length : NULL;
+    const size_t room = at != NULL ? text->size - text->length : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(at, room, format, arguments);
+    va_end(arguments);
+    text->length += length > 0 ? (size_t)length : 0;
+}
+
+/* A PID as its slot and the generation in it. */
+static void put_pid(struct text *text, skua_pid pid)
+{
+    put(text, "%" PRIu32 ".%" PRIu32, pid_slot(pid), pid_generation(pid));
+}
+
+static void put_process(struct text *text, const skua_sim_record *record)
+{
+    put(text, "%s ", record->type_name != NULL ? record->type_name : "?");
+    put_pid(text, record->pid);
+}
+
+static void put_error(struct text *text, int error)
+{
+    if (error != 0) {
+        put(text, ", %s (%d)", skua_error_name(error), error);
+    }
+}
+
+static void put_event(struct text *text, const skua_sim_record *record)
+{
+    static const char *const names[] = {
+        [SKUA_EVENT_MESSAGE] = "message",
+        [SKUA_EVENT_COMPLETION] = "completion",
+        [SKUA_EVENT_CANCEL] = "cancel",
+        [SKUA_EVENT_TICK] = "tick",
+    };
+    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_TICK;
+    put(text, "    %s", known ? names[record->what] : "?");
+    if (record->what == SKUA_EVENT_MESSAGE) {
+        put(text, " from ");
+        put_pid(text, record->from);
+    } else if (record->what != SKUA_EVENT_CANCEL) {
+        put(text, " tag %" PRIu64, record->tag);
+    }
+    put(text, ", %" PRIu64 " bytes", record->count);
+    put_error(text, record->error);
+}
+
+static void put_fault(struct text *text, const skua_sim_record *record)
+{
+    static const char *const names[] = {
+        [SKUA_SIM_MESSAGE_DELAY] = "a message is delayed",
+        [SKUA_SIM_HANDLER_ERROR] = "a handler fails",
+        [SKUA_SIM_SLOW_COMPLETION] = "a completion comes late",
+        [SKUA_SIM_NO_MEMORY] = "an allocation fails",
+        [SKUA_SIM_SPURIOUS_WAKE] = "woken for no reason",
+        [SKUA_SIM_PROCESS_KILL] = "terminated",
+    };
+    const bool known =
+        record->what >= SKUA_SIM_MESSAGE_DELAY && record->what <= SKUA_SIM_PROCESS_KILL;
+    put(text, "fault: %s", known ? names[record->what] : "?");
+    if (record->type_name != NULL) {
+        put(text, ": ");
+        put_process(text, record);
+    }
+}
+
+static void put_record(struct text *text, const skua_sim_record *record)
+{
+    switch (record->type) {
+    case SKUA_SIM_CLOCK:
+        put(text, "the clock moves on");
+        break;
+    case SKUA_SIM_STEP:
+        put_process(text, record);
+        put(text, " step %" PRIu64 ", %" PRIu64 " events", record->step, record->count);
+        break;
+    case SKUA_SIM_EVENT:
+        put_event(text, record);
+        break;
+    case SKUA_SIM_YIELD:
+        put(text, "    yields %s (%" PRIu32 ") tag %" PRIu64 ", %" PRIu64 " bytes",
+            record->type_name != NULL ? record->type_name : "?", record->what, record->tag,
+            record->count);
+        break;
+    case SKUA_SIM_CANCEL:
+        put(text, "    takes back tag %" PRIu64, record->tag);
+        break;
+    case SKUA_SIM_EXIT:
+        put_process(text, record);
+        put(text, " ends");
+        put_error(text, record->error);
+        break;
+    case SKUA_SIM_FAULT:
+        put_fault(text, record);
+        break;
+    default:
+        put(text, "?");
+        break;
+    }
+}
+
+int skua_sim_record_format(const skua_sim_record *record, char *text, size_t size)
+{
+    if (record == NULL || (text == NULL && size > 0)) {
+        return SKUA_E_INVALID;
+    }
+    struct text out = {.start = text, .size = size};
+    put(&out, "%8" PRIu64 ".%09" PRIu64 "  ", record->now_ns / SKUA_SECOND,
+        record->now_ns % SKUA_SECOND);
+    put_record(&out, record);
+    return (int)out.length;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+#include "sim/sim.h"
+
+#include <skua/clock.h>
+#include <stdalign.h>
+
+#include "base/assert.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "dispatch/reserved.h"
+#include "sched/shutdown.h"
+#include "sched/spare.h"
+#include "sched/timers.h"
+#include "sched/watch.h"
+#include "sched/worker.h"
+
+#define STEP_NS_DEFAULT  SKUA_MICROSECOND
+#define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
+#define READY_MIN        64
+#define MILLION          1000000
+
+/* Of the steps that are cut short, the longest has this many events. */
+#define SHORT_BATCH_MAX 8
+
+static uint64_t read_clock(struct time_source *source)
+{
+    return sim_now(CONTAINER_OF(source, struct sim, time));
+}
+
+/* The last instant of all is kept for what never happens. */
+static void set_clock(struct sim *sim, uint64_t now)
+{
+    store_relaxed(&sim->now, now < UINT64_MAX ? now : UINT64_MAX - 1); /* see sim_now */
+}
+
+static struct worker *worker_of(struct sim *sim)
+{
+    return &sim->sched->workers[0];
+}
+
+/* ---- life ---- */
+
+static bool is_valid(const skua_sim_config *config)
+{
+    const skua_sim_faults *faults = &config->faults;
+    return faults->message_delay <= MILLION && faults->handler_error <= MILLION &&
+           faults->slow_completion <= MILLION && faults->no_memory <= MILLION &&
+           faults->spurious_wake <= MILLION && faults->process_kill <= MILLION &&
+           faults->delay_max_ns <= SKUA_DURATION_MAX && config->step_ns <= SKUA_DURATION_MAX;
+}
+
+static bool make_room(struct sim *sim)
+{
+    const size_t capacity = sim->ready_capacity == 0 ? READY_MIN : 2 * sim->ready_capacity;
+    struct process **ready =
+        alloc_grow(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
+                   capacity * sizeof(struct process *), alignof(struct process *));
+    if (ready == NULL) {
+        return false;
+    }
+    sim->ready = ready;
+    sim->ready_capacity = capacity;
+    return true;
+}
+
+int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, struct scheduler *sched,
+             struct allocator allocator)
+{
+    if (!is_valid(config)) {
+        return SKUA_E_INVALID;
+    }
+    *sim = (struct sim){
+        .sched = sched,
+        .config = *config,
+        .allocator = allocator,
+        .time.now = read_clock,
+        .random = random_mix(seed),
+    };
+    if (sim->config.step_ns == 0) {
+        sim->config.step_ns = STEP_NS_DEFAULT;
+    }
+    if (sim->config.faults.delay_max_ns == 0) {
+        sim->config.faults.delay_max_ns = DELAY_NS_DEFAULT;
+    }
+    set_clock(sim, SKUA_SIM_START_NS);
+    agenda_init(&sim->agenda, &sim->allocator);
+    return make_room(sim) ? 0 : SKUA_E_NO_MEMORY;
+}
+
+void sim_deinit(struct sim *sim)
+{
+    agenda_deinit(&sim->agenda);
+    sim_free_handlers(sim);
+    alloc_give(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
+               alignof(struct process *));
+}
+
+static int refuse(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return SKUA_E_NOT_SIMULATED;
+}
+
+int sim_attach(struct sim *sim, struct blocking *blocking)
+{
+    sim_observe(sim);
+    blocking->simulate = sim_run_job;
+    blocking->simulate_arg = sim;
+    const skua_handler refusing = {.name = "descriptor", .run = refuse};
+    struct registry *registry = sim->sched->registry;
+    const int error = registry_add(registry, reserved_id(RESERVED_READABLE), &refusing);
+    return error != 0 ? error : registry_add(registry, reserved_id(RESERVED_WRITABLE), &refusing);
+}
+
+/* ---- what happens next ---- */
+
+/* Takes the Ready processes out of the worker's queues; as many as there is memory for. */
+static void collect_ready(struct sim *sim)
+{
+    while (sim->ready_count < sim->ready_capacity || make_room(sim)) {
+        struct process *process = find_work(worker_of(sim));
+        if (process == NULL) {
+            break;
+        }
+        sim->ready[sim->ready_count++] = process;
+    }
+}
+
+static struct process *pick(struct sim *sim)
+{
+    const uint32_t bound = sim->ready_count < UINT32_MAX ? (uint32_t)sim->ready_count : UINT32_MAX;
+    const uint32_t at = random_below(&sim->random, bound);
+    struct process *process = sim->ready[at];
+    sim->ready[at] = sim->ready[--sim->ready_count];
+    return process;
+}
+
+/* How many events and steps a turn has: often as on threads, often few. */
+static void cut_turn(struct sim *sim, struct worker *worker)
+{
+    const bool is_short = random_below(&sim->random, 2) == 0;
+    worker->events_max =
+        is_short ? 1 + random_below(&sim->random, SHORT_BATCH_MAX) : SKUA_EVENTS_PER_STEP;
+    worker->turns_max = 1 + random_below(&sim->random, STEP_TURNS_MAX);
+}
+
+static void run_turn(struct sim *sim)
+{
+    struct worker *worker = worker_of(sim);
+    struct process *process = pick(sim);
+    cut_turn(sim, worker);
+    worker_set_current(worker);
+    step_run(worker, process);
+    spare_return(worker);
+    worker_set_current(NULL);
+    store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
+    set_clock(sim, time_after(sim_now(sim), sim->config.step_ns));
+}
+
+static void arrive(struct sim *sim, struct agenda_item *item)
+{
+    struct scheduler *sched = sim->sched;
+    switch (item->type) {
+    case AGENDA_MESSAGE:
+        if (!deliver_prepared(sched, worker_of(sim), &item->as.message.prepared)) {
+            skua_payload_drop(&item->payload);
+        }
+        break;
+    case AGENDA_COMPLETION:
+        (void)deliver_completion(sched, worker_of(sim), item->as.completion.call,
+                                 item->as.completion.error, &item->payload);
+        break;
+    case AGENDA_JOB:
+        item->as.job->run(item->as.job);
+        break;
+    }
+}
+
+/* Lets all happen whose time has come, in the order of time. */
+static void catch_up(struct sim *sim)
+{
+    const uint64_t now = sim_now(sim);
+    struct agenda_item item;
+    while (agenda_next(&sim->agenda) <= now) {
+        agenda_take(&sim->agenda, &item);
+        arrive(sim, &item);
+    }
+    while (timers_next(sim->sched) <= now) {
+        timers_fire_all(sim->sched, worker_of(sim), now);
+    }
+}
+
+static uint64_t next_instant(struct sim *sim)
+{
+    const uint64_t timer = timers_next(sim->sched);
+    const uint64_t other = agenda_next(&sim->agenda);
+    return timer < other ? timer : other;
+}
+
+/* Does the next thing if it comes before `until`; false if not. */
+static bool act(struct sim *sim, uint64_t until)
+{
+    if (sim_now(sim) >= until) {
+        return false;
+    }
+    catch_up(sim);
+    sim_trouble_processes(sim);
+    collect_ready(sim);
+    if (sim->ready_count > 0) {
+        run_turn(sim);
+        return true;
+    }
+    const uint64_t next = next_instant(sim);
+    if (next >= until) {
+        return false;
+    }
+    set_clock(sim, next);
+    sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_CLOCK});
+    return true;
+}
+
+/* Nothing happens any more before `until`. */
+static void skip_to(struct sim *sim, uint64_t until)
+{
+    if (until != SKUA_FOREVER && sim_now(sim) < until) {
+        set_clock(sim, until);
+    }
+}
+
+/* ---- driving ---- */
+
+static int begin_driving(struct sim *sim)
+{
+    switch (shutdown_phase(sim->sched)) {
+    case PHASE_CREATED:
+        return SKUA_E_NOT_STARTED;
+    case PHASE_STOPPED:
+        return SKUA_E_STOPPED;
+    case PHASE_RUNNING:
+    case PHASE_STOPPING:
+    case PHASE_ENDING:
+        break;
+    }
+    return exchange_acq_rel(&sim->driven, 1) == 0 ? 0 : SKUA_E_BUSY; /* MO-sim */
+}
+
+static void end_driving(struct sim *sim)
+{
+    store_release(&sim->driven, 0); /* MO-sim */
+}
+
+static bool is_at_rest(struct sim *sim)
+{
+    collect_ready(sim);
+    return sim->ready_count == 0 && next_instant(sim) == UINT64_MAX;
+}
+
+int sim_run(struct sim *sim, uint64_t until)
+{
+    const int error = begin_driving(sim);
+    if (error != 0) {
+        return error;
+    }
+    while (act(sim, until)) {
+    }
+    skip_to(sim, until);
+    const int more = is_at_rest(sim) ? 0 : 1;
+    end_driving(sim);
+    return more;
+}
+
+int sim_step(struct sim *sim)
+{
+    const int error = begin_driving(sim);
+    if (error != 0) {
+        return error;
+    }
+    const int done = act(sim, SKUA_FOREVER) ? 1 : 0;
+    end_driving(sim);
+    return done;
+}
+
+/* Runs until the watcher's process has ended. */
+static int drive_until_done(struct sim *sim, const struct watcher *watcher, uint64_t deadline)
+{
+    while (!watcher->done && act(sim, deadline)) {
+    }
+    if (watcher->done) {
+        return 0;
+    }
+    skip_to(sim, deadline);
+    return deadline != SKUA_FOREVER ? SKUA_E_TIMEOUT : SKUA_E_AT_REST;
+}
+
+int sim_wait(struct sim *sim, struct watcher *watcher, uint64_t timeout_ns)
+{
+    int error = begin_driving(sim);
+    if (error == 0) {
+        error = drive_until_done(sim, watcher, time_after(sim_now(sim), timeout_ns));
+        end_driving(sim);
+    }
+    watch_remove(sim->sched, watcher);
+    return error;
+}
+
+/* ---- start and stop ---- */
+
+int sim_start(struct sim *sim)
+{
+    struct scheduler *sched = sim->sched;
+    mutex_lock(&sched->control);
+    const int refused = shutdown_refuse_start(sched);
+    if (refused == 0) {
+        store_seq_cst(&sched->threads, 1); /* MO-spare: its wheel and its statistics count */
+        sim->faults_are_on = true;
+        shutdown_open(sched);
+    }
+    mutex_unlock(&sched->control);
+    return refused;
+}
+
+/* False if some are alive when nothing happens any more before the deadline. */
+static bool drive_until_empty(struct sim *sim, uint64_t deadline)
+{
+    while (stats_live(sim->sched) > 0 && act(sim, deadline)) {
+    }
+    return stats_live(sim->sched) == 0;
+}
+
+/* What is still to come concerns processes that are gone. */
+static void empty_agenda(struct sim *sim)
+{
+    struct agenda_item item;
+    while (sim->agenda.count > 0) {
+        agenda_take(&sim->agenda, &item);
+        if (item.type == AGENDA_JOB) {
+            item.as.job->drop(item.as.job);
+        } else {
+            arrive(sim, &item);
+        }
+    }
+}
+
+static int stop_driven(struct sim *sim, uint64_t timeout_ns)
+{
+    struct scheduler *sched = sim->sched;
+    const uint64_t deadline = time_after(sim_now(sim), timeout_ns);
+    int result = 0;
+    shutdown_ask(sched);
+    if (!drive_until_empty(sim, deadline)) {
+        skip_to(sim, deadline);
+        sim->faults_are_on = false;
+        shutdown_end_survivors(sched);
+        const bool empty = drive_until_empty(sim, SKUA_FOREVER);
+        SKUA_ASSERT(empty); /* all are Ready, to be ended */
+        result = SKUA_E_TIMEOUT;
+    }
+    sim->faults_are_on = false;
+    empty_agenda(sim);
+    return result;
+}
+
+int sim_stop(struct sim *sim, uint64_t timeout_ns)
+{
+    struct scheduler *sched = sim->sched;
+    mutex_lock(&sched->control);
+    int result = begin_driving(sim);
+    if (result == 0) {
+        result = stop_driven(sim, timeout_ns);
+        store_seq_cst(&sched->phase, PHASE_STOPPED);
+        end_driving(sim);
+    }
+    mutex_unlock(&sched->control);
+    return result == SKUA_E_STOPPED ? 0 : result;
+}
