@@ -11,11 +11,11 @@
  * The bound (INV-16): a Ready process with n others ahead of it in its queue leaves that queue
  * after at most (n + 1) * FAIRNESS_PERIOD picks of any one worker that looks at the queue: the
  * owner of its deque, or every worker for the global queue. A pick runs at most STEP_TURNS_MAX
- * steps. It leaves the queue to run; or, while a worker was without work of its own, to that worker's
- * deque; or, out of a deque that overflows, to the end of the global queue. In the next slot
- * it waits for the end of the current pick and no longer: then it runs, or goes to the deque. The
- * bound for timers and descriptors is the same FAIRNESS_PERIOD, or what the monitor allows if that
- * is shorter (monitor.h). */
+ * steps. It leaves the queue to run; or, while a worker was without work of its own, to that
+ * worker's deque; or, out of a deque that overflows, to the end of the global queue. In the next
+ * slot it waits for the end of the current pick and no longer: then it runs, or goes to the deque.
+ * The bound for timers and descriptors is the same FAIRNESS_PERIOD, or what the monitor allows if
+ * that is shorter (monitor.h). */
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"

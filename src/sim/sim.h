@@ -40,8 +40,8 @@ struct sim {
     atomic_u32 driven;            /* a thread is at it */
 };
 
-/* sim.c. `sched` is not initialised yet, but `allocator` can be used: it becomes the scheduler's, by
- * sim_allocator. Returns 0, SKUA_E_INVALID or SKUA_E_NO_MEMORY. */
+/* sim.c. `sched` need not be initialised yet. `allocator` is the program's. Returns 0,
+ * SKUA_E_INVALID or SKUA_E_NO_MEMORY. */
 NODISCARD int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed,
                        struct scheduler *sched, struct allocator allocator);
 
