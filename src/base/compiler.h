@@ -5,10 +5,11 @@
 
 #include <stddef.h>
 
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
-#define UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define NODISCARD   __attribute__((warn_unused_result))
-#define NOINLINE    __attribute__((noinline))
+#define LIKELY(x)     __builtin_expect(!!(x), 1)
+#define UNLIKELY(x)   __builtin_expect(!!(x), 0)
+#define NODISCARD     __attribute__((warn_unused_result))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define NOINLINE      __attribute__((noinline))
 
 /* Data written by different threads is kept this far apart. */
 #define CACHE_LINE    64

@@ -63,8 +63,10 @@ static int find_live(struct scheduler *sched, skua_pid to, struct process **proc
     return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
 }
 
-int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
-                    const skua_payload *payload, struct prepared_message *prepared)
+/* Inline, as is the next: sending is the one path that must not pay for being in two halves. */
+ALWAYS_INLINE static int prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
+                                 skua_pid to, const skua_payload *payload,
+                                 struct prepared_message *prepared)
 {
     struct process *process;
     uint32_t index;
@@ -88,8 +90,8 @@ int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid fro
     return 0;
 }
 
-bool deliver_prepared(struct scheduler *sched, struct worker *worker,
-                      const struct prepared_message *prepared)
+ALWAYS_INLINE static bool hand_over(struct scheduler *sched, struct worker *worker,
+                                    const struct prepared_message *prepared)
 {
     if (UNLIKELY(
             !push_event(sched, worker, prepared->process, prepared->generation, prepared->index))) {
@@ -105,11 +107,23 @@ static int send(struct scheduler *sched, struct worker *worker, skua_pid from, s
                 const skua_payload *payload)
 {
     struct prepared_message prepared;
-    const int error = deliver_prepare(sched, worker, from, to, payload, &prepared);
+    const int error = prepare(sched, worker, from, to, payload, &prepared);
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    return LIKELY(deliver_prepared(sched, worker, &prepared)) ? 0 : SKUA_E_NO_PROCESS;
+    return LIKELY(hand_over(sched, worker, &prepared)) ? 0 : SKUA_E_NO_PROCESS;
+}
+
+int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                    const skua_payload *payload, struct prepared_message *prepared)
+{
+    return prepare(sched, worker, from, to, payload, prepared);
+}
+
+bool deliver_prepared(struct scheduler *sched, struct worker *worker,
+                      const struct prepared_message *prepared)
+{
+    return hand_over(sched, worker, prepared);
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
