@@ -1152,7 +1152,7 @@ static void blocking_threads_that_are_idle_do_not_hold_up_the_stop(void **state)
     const uint32_t threads = os_wait_alone();
     struct job jobs[2];
     struct api api;
-    api_create(&api, (skua_runtime_config){.worker_count = 1});
+    api_create(&api, (skua_runtime_config){.worker_count = 1, .stall_limit_ns = API_NEVER_STUCK});
     assert_int_equal(skua_blocking_register(api.runtime, &pool), 0);
     api_start(&api);
     job_init(&jobs[0]);
