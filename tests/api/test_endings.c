@@ -9,8 +9,9 @@
 #include <cmocka.h>
 
 #include "api_support.h"
+#include "effort.h"
 
-#define ROUNDS   2000
+#define ROUNDS   EFFORT(2000)
 #define MESSAGES 150 /* more than one step gets */
 
 /* ---- a place ---- */

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "effort.h"
 #include "runtime_support.h"
 
 /* ---- configuration ---- */
@@ -224,7 +225,7 @@ static void runtime_that_lives_a_thousand_times_leaks_nothing(void **state)
     const uint32_t threads = os_wait_alone();
     const uint32_t files = os_file_count();
 
-    for (uint32_t i = 0; i < 1000; i++) {
+    for (uint32_t i = 0; i < EFFORT(1000); i++) {
         live_once(1 + i % 3);
     }
 

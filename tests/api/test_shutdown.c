@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "effort.h"
 #include "runtime_support.h"
 
 #define MILLISECOND UINT64_C(1000000)
@@ -419,7 +420,7 @@ static void race_completions_with_stop(void)
 static void shutdown_racing_with_completions_loses_no_payload(void **state)
 {
     (void)state;
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < EFFORT(100); round++) {
         race_completions_with_stop();
     }
 }
@@ -805,7 +806,7 @@ static void shutdown_with_a_stuck_handler_gives_up_too(void **state)
 
 /* ---- spawns and submits that race with the stop ---- */
 
-#define ROUNDS   150
+#define ROUNDS   EFFORT(150)
 #define BIRTHS   4000
 #define CHILDREN 3
 

@@ -14,6 +14,7 @@
 
 #include "base/random.h"
 #include "counting_allocator.h"
+#include "effort.h"
 
 #define TICK      (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define LAST_TICK (UINT64_MAX >> WHEEL_TICK_SHIFT)
@@ -259,7 +260,7 @@ static void add_on_every_level_fires_at_the_end_of_its_tick(void **state)
                                       UINT64_C(1) << 63,
                                       UINT64_MAX - 3 * TICK};
     for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
-        for (uint32_t bit = 0; bit < 64; bit++) {
+        for (uint32_t bit = 0; bit < 64; bit += EFFORT_SHARE == 1 ? 1 : 5) {
             const uint64_t span = UINT64_C(1) << bit;
             const uint64_t when = starts[i] < UINT64_MAX - span ? starts[i] + span : UINT64_MAX;
             assert_fires_at_the_end_of_its_tick(starts[i], when - 1);
@@ -637,7 +638,7 @@ static void add_again_during_a_cascade_works(void **state)
 /* ---- random use ---- */
 
 #define RANDOM_ITEMS      150
-#define RANDOM_OPERATIONS 100000
+#define RANDOM_OPERATIONS EFFORT(100000)
 
 struct profile {
     const char *name;
