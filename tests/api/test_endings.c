@@ -76,7 +76,7 @@ static const skua_process_type counts = {
 static void stop_comes_behind_the_messages_before_it(void **state)
 {
     (void)state;
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < EFFORT(200); round++) {
         struct counted counted = {0};
         struct api api;
         api_run(&api, 2);
@@ -134,7 +134,7 @@ static const skua_process_type asks = {.name = "asks", .step = ask_step};
 static void runtime_outlives_the_calls_whose_effect_was_seen(void **state)
 {
     (void)state;
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < EFFORT(300); round++) {
         struct handed_over handed;
         struct api api;
         skua_exit exit;
