@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/monotonic.h"
+#include "sched/audit.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
 #include "sched/poll.h"
@@ -154,8 +155,10 @@ static void park(struct worker *worker, bool searching)
     }
     stats_add_owner(&worker->stats.parks, 1);
     shutdown_worker_is_quiet(sched);
-    if (poll_try_take(sched, worker)) { /* S3, for timers and descriptors */
-        poll_sleep(worker);             /* S4 */
+    const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
+    audit_asleep(sched, AUDIT_PATIENCE_MS);
+    if (polls) {
+        poll_sleep(worker); /* S4 */
     } else {
         park_token_take(&worker->token); /* S4 */
     }

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "base/random.h"
+#include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
 #include "sched/worker.h"
@@ -148,6 +149,7 @@ fail_events:
 
 void scheduler_deinit(struct scheduler *sched)
 {
+    audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
     deinit_locks(sched);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);

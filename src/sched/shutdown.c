@@ -19,6 +19,7 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "process/mailbox.h"
+#include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/deliver.h"
 #include "sched/inspect.h"
@@ -298,6 +299,7 @@ static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
         return result;
     }
     end_threads(sched);
+    audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
     store_seq_cst(&sched->phase, PHASE_STOPPED);
     return result;
 }

@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "dispatch/reserved.h"
+#include "sched/audit.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
@@ -229,6 +230,40 @@ static void skip_to(struct sim *sim, uint64_t until)
     }
 }
 
+/* ---- audits ---- */
+
+static void show(struct audit *audit, void *arg)
+{
+    const struct sim *sim = arg;
+    for (size_t i = 0; i < sim->ready_count; i++) {
+        audit_show_token(audit, sim->ready[i]);
+    }
+    for (size_t i = 0; i < sim->agenda.count; i++) {
+        const struct agenda_item *item = &sim->agenda.items[i];
+        if (item->type == AGENDA_MESSAGE) {
+            audit_show_node(audit, item->as.message.prepared.index);
+        }
+    }
+}
+
+/* Between two turns, with `visits` calls of the public interface on this thread. */
+static void audit_turns(struct sim *sim, uint32_t visits)
+{
+    audit_now_and_then(sim->sched,
+                       &(struct audit_moment){.visits = visits, .show = show, .arg = sim});
+}
+
+static void audit_rest(struct sim *sim)
+{
+    audit_now(sim->sched, &(struct audit_moment){.is_at_rest = true, .show = show, .arg = sim});
+}
+
+static void audit_end(struct sim *sim)
+{
+    audit_now(sim->sched, &(struct audit_moment){
+                              .is_at_rest = true, .is_at_end = true, .show = show, .arg = sim});
+}
+
 /* ---- driving ---- */
 
 static int begin_driving(struct sim *sim)
@@ -264,11 +299,15 @@ int sim_run(struct sim *sim, uint64_t until)
         return error;
     }
     while (act(sim, until)) {
+        audit_turns(sim, 0);
     }
     skip_to(sim, until);
-    const int more = is_at_rest(sim) ? 0 : 1;
+    const bool at_rest = is_at_rest(sim);
+    if (at_rest) {
+        audit_rest(sim);
+    }
     end_driving(sim);
-    return more;
+    return at_rest ? 0 : 1;
 }
 
 int sim_step(struct sim *sim)
@@ -278,6 +317,7 @@ int sim_step(struct sim *sim)
         return error;
     }
     const int done = act(sim, SKUA_FOREVER) ? 1 : 0;
+    audit_turns(sim, 0);
     end_driving(sim);
     return done;
 }
@@ -286,6 +326,7 @@ int sim_step(struct sim *sim)
 static int drive_until_done(struct sim *sim, const struct watcher *watcher, uint64_t deadline)
 {
     while (!watcher->done && act(sim, deadline)) {
+        audit_turns(sim, 1); /* the call that waits */
     }
     if (watcher->done) {
         return 0;
@@ -325,6 +366,7 @@ int sim_start(struct sim *sim)
 static bool drive_until_empty(struct sim *sim, uint64_t deadline)
 {
     while (stats_live(sim->sched) > 0 && act(sim, deadline)) {
+        audit_turns(sim, 0);
     }
     return stats_live(sim->sched) == 0;
 }
@@ -359,6 +401,7 @@ static int stop_driven(struct sim *sim, uint64_t timeout_ns)
     }
     sim->faults_are_on = false;
     empty_agenda(sim);
+    audit_end(sim);
     return result;
 }
 
