@@ -278,14 +278,15 @@ static void walk_calls(struct audit *audit, const struct process *process)
     uint32_t previous = OBJECT_NONE;
     for (uint32_t index = process->calls; index != OBJECT_NONE && is_clean(audit);) {
         if (index >= audit->nodes.end || audit->nodes.marks[index].is_call) {
-            find(audit, "INV-20: event node %u is not one open call, but slot %u lists it", index,
+            find(audit, "INV-20: event node %u %s, now of slot %u", index,
+                 index >= audit->nodes.end ? "was never made" : "is an open call twice",
                  process->slot);
             return;
         }
         const struct event_node *node = event_at(audit->nodes.pool, index);
         if ((node->as.call.previous & ~CALL_ENDS) != previous) {
-            find(audit, "INV-20: event node %u, an open call of slot %u, comes after %u, not %u",
-                 index, process->slot, previous, node->as.call.previous & ~CALL_ENDS);
+            find(audit, "INV-20: event node %u, a call of slot %u, comes after %u, not %u", index,
+                 process->slot, previous, node->as.call.previous & ~CALL_ENDS);
         }
         audit->nodes.marks[index].is_call = true;
         previous = index;
@@ -375,7 +376,8 @@ static void look_at_slots(struct audit *audit)
 static void look_at_timer(struct audit *audit, uint32_t wheel, uint32_t index)
 {
     if (index >= audit->nodes.end || audit->nodes.marks[index].is_armed) {
-        find(audit, "INV-20: event node %u is not once in the wheel of worker %u", index, wheel);
+        find(audit, "INV-20: event node %u %s, now in the wheel of worker %u", index,
+             index >= audit->nodes.end ? "was never made" : "is armed twice", wheel);
         return;
     }
     const struct event_node *node = event_at(audit->nodes.pool, index);

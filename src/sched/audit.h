@@ -40,7 +40,7 @@ struct audit_moment {
 };
 
 /* How long a finding must stay as it is before it is believed, while others could still act. */
-#define AUDIT_PATIENCE_MS 10000
+#define AUDIT_PATIENCE_MS 1000
 
 #ifdef SKUA_AUDIT
 

@@ -9,4 +9,8 @@
  * memory is not seen here. */
 bool aborts(void (*function)(void *arg), void *arg);
 
+/* Whether it also has this text among what it writes to stderr (its first few hundred bytes). If
+ * not, that is shown. */
+bool aborts_saying(void (*function)(void *arg), void *arg, const char *text);
+
 #endif

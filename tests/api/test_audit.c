@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Where audits are made: in a debug build a fault in the scheduler's structures ends the program at
+ * the next occasion; in other builds nobody looks. What is found is tested in unit.sched.audit. */
+#include <setjmp.h>
+#include <skua/skua.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "aborts.h"
+#include "base/assert.h"
+#include "base/mutex.h"
+#include "runtime/runtime.h"
+#include "sched/deliver.h"
+#include "sched/worker.h"
+
+#ifdef SKUA_AUDIT
+#define AUDITS_ARE_ON true
+#else
+#define AUDITS_ARE_ON false
+#endif
+
+/* After so many turns even a limited audit has been made. */
+#define TURNS 100
+
+/* Ends a child that should have aborted long ago. */
+#define HANG_SECONDS 120
+
+static int rest(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    skua_step_idle(out);
+    return 0;
+}
+
+static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+{
+    uint32_t *turns = self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    if (++*turns < TURNS * STEP_TURNS_MAX) {
+        skua_step_continue(out);
+    } else {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type resting = {.name = "resting", .step = rest};
+static const skua_process_type going_on = {
+    .name = "going-on", .state_size = sizeof(uint32_t), .step = go_on};
+
+/* ---- in a child ---- */
+
+static skua_runtime *start(const skua_runtime_config *config)
+{
+    skua_runtime *runtime;
+    SKUA_ASSERT(skua_runtime_create(&runtime, config) == 0);
+    SKUA_ASSERT(skua_runtime_start(runtime) == 0);
+    return runtime;
+}
+
+static skua_runtime *start_threads(void)
+{
+    return start(&(skua_runtime_config){.worker_count = 2});
+}
+
+static skua_runtime *start_simulation(void)
+{
+    const skua_sim_config sim = {0};
+    return start(&(skua_runtime_config){.sim = &sim});
+}
+
+static skua_pid submit(skua_runtime *runtime, const skua_process_type *type)
+{
+    skua_pid pid;
+    SKUA_ASSERT(skua_process_submit(runtime, type, NULL, NULL, 0, &pid) == 0);
+    return pid;
+}
+
+/* Takes an event node and forgets it. */
+static void leak(skua_runtime *runtime)
+{
+    uint32_t index;
+    SKUA_ASSERT(deliver_take_node(&runtime->sched, NULL, &index));
+}
+
+static void stop_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_threads();
+    leak(runtime);
+    (void)skua_runtime_stop(runtime, SKUA_FOREVER);
+}
+
+static void destroy_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_threads();
+    (void)skua_runtime_stop(runtime, SKUA_FOREVER);
+    leak(runtime);
+    (void)skua_runtime_destroy(runtime);
+}
+
+static void rest_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_simulation();
+    leak(runtime);
+    (void)skua_sim_run(runtime, SKUA_FOREVER);
+}
+
+static void step_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_simulation();
+    (void)submit(runtime, &going_on);
+    leak(runtime);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        (void)skua_sim_step(runtime);
+    }
+}
+
+static void run_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_simulation();
+    skua_exit exit;
+    leak(runtime);
+    SKUA_ASSERT(skua_process_run(runtime, &going_on, NULL, NULL, 0, &exit) == 0);
+}
+
+static void stop_simulation_leaky(void *arg)
+{
+    (void)arg;
+    skua_runtime *runtime = start_simulation();
+    leak(runtime);
+    (void)skua_runtime_stop(runtime, SKUA_FOREVER);
+}
+
+/* ---- here ---- */
+
+static void audits_are_made_in_debug_builds_only(void **state)
+{
+    (void)state;
+    static void (*const occasions[])(void *) = {
+        stop_leaky, destroy_leaky, rest_leaky, step_leaky, run_leaky, stop_simulation_leaky,
+    };
+    for (size_t i = 0; i < sizeof occasions / sizeof *occasions; i++) {
+        if (AUDITS_ARE_ON) {
+            assert_true(aborts_saying(occasions[i], NULL, "it is lost"));
+        } else {
+            assert_false(aborts(occasions[i], NULL));
+        }
+    }
+}
+
+#ifdef SKUA_AUDIT
+
+static void wait_until_asleep(struct scheduler *sched)
+{
+    while (parking_asleep(&sched->parking) < scheduler_threads(sched)) {
+        (void)usleep(100);
+    }
+}
+
+/* Makes a process Ready and puts it nowhere. The table is so small that it is looked at whenever
+ * all sleep. */
+static void sleep_on_lost_token(void *arg)
+{
+    (void)arg;
+    (void)alarm(HANG_SECONDS);
+    skua_runtime *runtime = start(&(skua_runtime_config){.worker_count = 2, .process_limit = 8});
+    struct scheduler *sched = &runtime->sched;
+    struct process *process;
+    const skua_pid pid = submit(runtime, &resting);
+    skua_process_info info;
+    do {
+        SKUA_ASSERT(skua_process_info_read(runtime, pid, &info) == 0);
+    } while (info.state != SKUA_PROCESS_IDLE);
+    wait_until_asleep(sched);
+    SKUA_ASSERT(process_table_find(&sched->table, pid, &process) == 0);
+    SKUA_ASSERT(state_request(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE);
+    idle_wake_all(sched);
+    for (;;) {
+        (void)pause();
+    }
+}
+
+static void last_worker_to_sleep_looks(void **state)
+{
+    (void)state;
+    assert_true(aborts_saying(sleep_on_lost_token, NULL, "INV-10: all sleep, and slot 1 is Ready"));
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(audits_are_made_in_debug_builds_only),
+#ifdef SKUA_AUDIT
+        cmocka_unit_test(last_worker_to_sleep_looks),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
