@@ -4,12 +4,12 @@
  * checked:
  *
  *  INV-3   each Ready process has exactly one token: in a next slot, a deque, the global queue or
- *          the simulator's list; nothing else is there, and no process is Running that no worker has
+ *          the simulator's list; nothing else is there, and no process is Running without a worker
  *  INV-10  when all sleep, no queue, deque or next slot holds anything, no process is Ready, and
  *          somebody waits for timers and descriptors, not longer than until the first deadline
  *  INV-20  each slot that was made is live, retired or free, and each event node is free, in one
- *          mailbox or backlog, an open call of a live process, or a message of the simulator's; none
- *          is in two places. A timer in a wheel is an open call. The counters agree.
+ *          mailbox or backlog, an open call of a live process, or a message on the simulator's
+ *          agenda; none is in two places. A timer in a wheel is an open call. The counters agree.
  *
  * When:
  *  - stopping: when all workers are joined, and again before the scheduler is taken apart. Exact;

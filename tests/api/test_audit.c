@@ -29,16 +29,6 @@
 /* Ends a child that should have aborted long ago. */
 #define HANG_SECONDS 120
 
-static int rest(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
-{
-    (void)self;
-    (void)ctx;
-    (void)events;
-    (void)count;
-    skua_step_idle(out);
-    return 0;
-}
-
 static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
 {
     uint32_t *turns = self;
@@ -53,7 +43,6 @@ static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count
     return 0;
 }
 
-static const skua_process_type resting = {.name = "resting", .step = rest};
 static const skua_process_type going_on = {
     .name = "going-on", .state_size = sizeof(uint32_t), .step = go_on};
 
@@ -163,6 +152,18 @@ static void audits_are_made_in_debug_builds_only(void **state)
 }
 
 #ifdef SKUA_AUDIT
+
+static int rest(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    skua_step_idle(out);
+    return 0;
+}
+
+static const skua_process_type resting = {.name = "resting", .step = rest};
 
 static void wait_until_asleep(struct scheduler *sched)
 {
