@@ -198,7 +198,7 @@ static bool is_found(void (*function)(void *arg), const struct fault *fault)
 
 static uint32_t take_node(void)
 {
-    uint32_t index;
+    uint32_t index = OBJECT_NONE;
     assert_true(deliver_take_node(&rig.sched, worker(0), &index));
     return index;
 }
@@ -249,7 +249,7 @@ static void run_and_forget(void)
 
 static void queue_free(void)
 {
-    uint32_t slot;
+    uint32_t slot = OBJECT_NONE;
     assert_int_equal(object_pool_take(&rig.sched.table.pool, &worker(0)->caches.processes, &slot),
                      OBJECT_POOL_OK);
     assert_true(deque_push_owner(&worker(0)->deque, object_pool_at(&rig.sched.table.pool, slot)));
@@ -257,7 +257,7 @@ static void queue_free(void)
 
 static void leak_slot(void)
 {
-    uint32_t slot;
+    uint32_t slot = OBJECT_NONE;
     assert_int_equal(
         object_pool_take(&rig.sched.table.pool, &rig.sched.outside.caches.processes, &slot),
         OBJECT_POOL_OK);
@@ -271,7 +271,7 @@ static void free_live_slot(void)
 
 static void leave_init(void)
 {
-    uint32_t slot;
+    uint32_t slot = OBJECT_NONE;
     assert_int_equal(object_pool_take(&rig.sched.table.pool, &worker(0)->caches.processes, &slot),
                      OBJECT_POOL_OK);
     (void)state_prepare(object_pool_at(&rig.sched.table.pool, slot));
