@@ -9,9 +9,6 @@
 
 #define MILLION 1000000
 
-/* Slots of the table that are looked at for a process to trouble. */
-#define TRIES 8
-
 bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record)
 {
     if (LIKELY(per_million == 0) || !sim->faults_are_on ||
@@ -30,17 +27,18 @@ uint64_t sim_some_time_later(struct sim *sim)
 
 /* ---- processes ---- */
 
-/* The process in a slot chosen by chance, if there is one. */
-static bool find_victim(struct sim *sim, skua_process_info *info)
+/* The first process from a slot chosen by chance on that this can happen to, if there is one. */
+static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_info *info)
 {
     struct process_table *table = &sim->sched->table;
-    const uint32_t slots = load_relaxed(&table->pool.ready); /* this thread's, as good as */
-    for (uint32_t i = 0; i < TRIES && slots > 1; i++) {
-        struct process *process =
-            object_pool_at(&table->pool, 1 + random_below(&sim->random, slots - 1));
+    const uint32_t slots = load_relaxed(&table->pool.ready) - 1; /* this thread's, as good as */
+    const uint32_t start = slots > 0 ? random_below(&sim->random, slots) : 0;
+    for (uint32_t i = 0; i < slots; i++) {
+        struct process *process = object_pool_at(&table->pool, 1 + (start + i) % slots);
         const uint32_t generation = state_generation(state_peek(process));
         const skua_pid pid = process_table_pid(table, process, generation);
-        if (inspect_process(sim->sched, pid, info) == 0) {
+        if (inspect_process(sim->sched, pid, info) == 0 &&
+            (fault == SKUA_SIM_PROCESS_KILL || info->state != SKUA_PROCESS_READY)) {
             return true;
         }
     }
@@ -53,7 +51,7 @@ static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault f
     const skua_sim_faults *faults = &sim->config.faults;
     skua_process_info info;
     if (LIKELY(per_million == 0) || random_below(&sim->random, MILLION) >= per_million ||
-        !find_victim(sim, &info)) {
+        !find_victim(sim, fault, &info)) {
         return;
     }
     if (request == STATE_KILL && faults->may_kill != NULL &&

@@ -76,6 +76,7 @@ int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, stru
         .allocator = allocator,
         .time.now = read_clock,
         .random = random_mix(seed),
+        .steps_troubled = UINT64_MAX,
     };
     if (sim->config.step_ns == 0) {
         sim->config.step_ns = STEP_NS_DEFAULT;
@@ -200,6 +201,18 @@ static uint64_t next_instant(struct sim *sim)
     return timer < other ? timer : other;
 }
 
+/* Only if there was a step since the last time. The turns that trouble itself brings call for none,
+ * so a run comes to rest however often things go wrong. */
+static void trouble_processes(struct sim *sim)
+{
+    const uint64_t steps = load_relaxed(&worker_of(sim)->stats.steps); /* this thread's */
+    if (steps != sim->steps_troubled) {
+        sim->steps_troubled = steps;
+        sim_trouble_processes(sim);
+        collect_ready(sim);
+    }
+}
+
 /* Does the next thing if it comes before `until`; false if not. */
 static bool act(struct sim *sim, uint64_t until)
 {
@@ -207,9 +220,9 @@ static bool act(struct sim *sim, uint64_t until)
         return false;
     }
     catch_up(sim);
-    sim_trouble_processes(sim);
     collect_ready(sim);
     if (sim->ready_count > 0) {
+        trouble_processes(sim);
         run_turn(sim);
         return true;
     }

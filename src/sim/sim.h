@@ -30,6 +30,7 @@ struct sim {
     atomic_u64 now; /* written by the driving thread; others may ask what time it is */
     uint64_t random;
     uint64_t hash;
+    uint64_t steps_troubled; /* how many steps there had been when trouble last was a choice */
     struct observer observer;
     struct agenda agenda;
     struct process **ready; /* Ready processes; their tokens are here (INV-3) */
