@@ -76,11 +76,14 @@ void sim_trouble_processes(struct sim *sim)
 
 /* ---- memory ---- */
 
+/* Fails in steps, handlers and what else a turn does. Other threads allocate, too, and must not
+ * touch what the simulation draws its faults from. */
 static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
 {
     struct sim *sim = arg;
     const skua_sim_record failure = {.type = SKUA_SIM_FAULT, .what = SKUA_SIM_NO_MEMORY};
-    if (new_size > old_size && sim_goes_wrong(sim, sim->config.faults.no_memory, &failure)) {
+    if (new_size > old_size && worker_here(sim->sched) != NULL &&
+        sim_goes_wrong(sim, sim->config.faults.no_memory, &failure)) {
         return NULL;
     }
     return sim->allocator.function(sim->allocator.arg, pointer, old_size, new_size, alignment);
