@@ -364,8 +364,12 @@ int sim_wait(struct sim *sim, struct watcher *watcher, uint64_t timeout_ns)
 int sim_start(struct sim *sim)
 {
     struct scheduler *sched = sim->sched;
+    int refused = shutdown_refuse_start(sched); /* a step may ask while this thread stops */
+    if (refused != 0) {
+        return refused;
+    }
     mutex_lock(&sched->control);
-    const int refused = shutdown_refuse_start(sched);
+    refused = shutdown_refuse_start(sched);
     if (refused == 0) {
         store_seq_cst(&sched->threads, 1); /* MO-spare: its wheel and its statistics count */
         sim->faults_are_on = true;
