@@ -279,7 +279,12 @@ static void audit_end(struct sim *sim)
 
 /* ---- driving ---- */
 
-static int begin_driving(struct sim *sim)
+static void end_driving(struct sim *sim)
+{
+    store_release(&sim->driven, 0); /* MO-sim */
+}
+
+int sim_refuse(struct sim *sim)
 {
     switch (shutdown_phase(sim->sched)) {
     case PHASE_CREATED:
@@ -291,12 +296,20 @@ static int begin_driving(struct sim *sim)
     case PHASE_ENDING:
         break;
     }
-    return exchange_acq_rel(&sim->driven, 1) == 0 ? 0 : SKUA_E_BUSY; /* MO-sim */
+    return 0;
 }
 
-static void end_driving(struct sim *sim)
+/* The phase after the claim: nobody else can stop the runtime then. */
+static int begin_driving(struct sim *sim)
 {
-    store_release(&sim->driven, 0); /* MO-sim */
+    if (exchange_acq_rel(&sim->driven, 1) != 0) { /* MO-sim */
+        return SKUA_E_BUSY;
+    }
+    const int refused = sim_refuse(sim);
+    if (refused != 0) {
+        end_driving(sim);
+    }
+    return refused;
 }
 
 static bool is_at_rest(struct sim *sim)

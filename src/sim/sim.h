@@ -57,6 +57,9 @@ NODISCARD int sim_attach(struct sim *sim, struct blocking *blocking);
 NODISCARD int sim_start(struct sim *sim);
 NODISCARD int sim_stop(struct sim *sim, uint64_t timeout_ns);
 
+/* SKUA_E_NOT_STARTED or SKUA_E_STOPPED if nothing happens (any more); otherwise 0. */
+NODISCARD int sim_refuse(struct sim *sim);
+
 /* As skua_sim_run and skua_sim_step, not inside a step. */
 int sim_run(struct sim *sim, uint64_t until);
 int sim_step(struct sim *sim);
