@@ -120,7 +120,8 @@ SKUA_API uint64_t skua_sim_hash(skua_runtime *runtime);
 /* Completes a command after a while of virtual time: for doubles of handlers that take time.
  * Takes:   result, always.      Threads: the one that drives the simulation.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID (null, not simulated, error is positive, or delay_ns is more than
- *          SKUA_DURATION_MAX); SKUA_E_NO_MEMORY. Whether it comes too late shows only then. */
+ *          SKUA_DURATION_MAX); SKUA_E_NOT_STARTED; SKUA_E_STOPPED; SKUA_E_NO_MEMORY. Whether it
+ *          comes too late shows only then. */
 SKUA_API int skua_sim_complete_after(skua_runtime *runtime, skua_completion completion,
                                      uint64_t delay_ns, int error, skua_payload result);
 

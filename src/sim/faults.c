@@ -147,9 +147,15 @@ int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload)
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
                        skua_payload *result)
 {
-    if (error > 0 || delay_ns > SKUA_DURATION_MAX || !agenda_make_room(&sim->agenda)) {
+    int refused = sim_refuse(sim);
+    if (error > 0 || delay_ns > SKUA_DURATION_MAX) {
+        refused = SKUA_E_INVALID;
+    } else if (refused == 0 && !agenda_make_room(&sim->agenda)) {
+        refused = SKUA_E_NO_MEMORY;
+    }
+    if (refused != 0) {
         skua_payload_drop(result);
-        return error > 0 || delay_ns > SKUA_DURATION_MAX ? SKUA_E_INVALID : SKUA_E_NO_MEMORY;
+        return refused;
     }
     agenda_add(&sim->agenda, &(struct agenda_item){
                                  .when = time_after(sim_now(sim), delay_ns),
