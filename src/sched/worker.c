@@ -25,9 +25,11 @@ void worker_set_current(struct worker *worker)
     current = worker;
 }
 
-void worker_set_inside(const struct scheduler *sched)
+const struct scheduler *worker_set_inside(const struct scheduler *sched)
 {
+    const struct scheduler *before = inside;
     inside = sched;
+    return before;
 }
 
 bool worker_is_inside(const struct scheduler *sched)

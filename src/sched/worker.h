@@ -17,13 +17,13 @@ struct worker *worker_here(const struct scheduler *sched);
 /* The same for any scheduler. */
 struct worker *worker_of_thread(void);
 
-/* Makes the calling thread a worker, or (null) none any more: the simulator's, during a turn. */
+/* Makes the calling thread a worker: the simulator's, during a turn, and then what it was. */
 void worker_set_current(struct worker *worker);
 
 /* Whether this thread is one that the scheduler's stop waits for: a worker, or one that has said so
- * (null: is none any more). */
+ * (null: is none any more); what it said before is returned. */
 bool worker_is_inside(const struct scheduler *sched);
-void worker_set_inside(const struct scheduler *sched);
+const struct scheduler *worker_set_inside(const struct scheduler *sched);
 
 /* find_work.c: the next process from this worker's own sources and the global queue, or null. */
 NODISCARD struct process *find_work(struct worker *worker);

@@ -152,11 +152,12 @@ static void run_turn(struct sim *sim)
 {
     struct worker *worker = worker_of(sim);
     struct process *process = pick(sim);
+    struct worker *outer = worker_of_thread(); /* a step of another runtime may drive this one */
     cut_turn(sim, worker);
     worker_set_current(worker);
     step_run(worker, process);
     spare_return(worker);
-    worker_set_current(NULL);
+    worker_set_current(outer);
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     set_clock(sim, time_after(sim_now(sim), sim->config.step_ns));
 }
