@@ -100,7 +100,7 @@ static void run_job(struct blocking_job *job)
         skua_payload result = skua_payload_empty(0);
         const struct scheduler *outer = worker_set_inside(call->sched);
         const int error = call->function(&call->input, &result);
-        (void)worker_set_inside(outer); /* in a simulation, this may be another one's thread */
+        (void)worker_set_inside(outer);  /* in a simulation, this may be another one's thread */
         skua_payload_drop(&call->input); /* before anybody hears of the end */
         complete(call, error <= 0 ? error : SKUA_E_INVALID, &result);
     }
