@@ -118,14 +118,20 @@ int sim_attach(struct sim *sim, struct blocking *blocking)
 
 /* ---- what happens next ---- */
 
-/* Takes the Ready processes out of the worker's queues; as many as there is memory for. */
+/* Whether a Ready process is in the worker's queues. */
+static bool is_queued(struct sim *sim)
+{
+    return load_relaxed(&worker_of(sim)->next) != NULL || /* only this thread fills it */
+           idle_work_is_visible(sim->sched);
+}
+
+/* Takes the Ready processes out of the worker's queues; as many as there is memory for. Looking in
+ * vain would count as a pick, and so a run in many pieces would not be the run in one. */
 static void collect_ready(struct sim *sim)
 {
-    while (sim->ready_count < sim->ready_capacity || make_room(sim)) {
+    while (is_queued(sim) && (sim->ready_count < sim->ready_capacity || make_room(sim))) {
         struct process *process = find_work(worker_of(sim));
-        if (process == NULL) {
-            break;
-        }
+        SKUA_ASSERT(process != NULL);
         sim->ready[sim->ready_count++] = process;
     }
 }
@@ -316,8 +322,7 @@ static int begin_driving(struct sim *sim)
 
 static bool is_at_rest(struct sim *sim)
 {
-    collect_ready(sim);
-    return sim->ready_count == 0 && next_instant(sim) == UINT64_MAX;
+    return sim->ready_count == 0 && !is_queued(sim) && next_instant(sim) == UINT64_MAX;
 }
 
 int sim_run(struct sim *sim, uint64_t until)
