@@ -27,35 +27,41 @@ uint64_t sim_some_time_later(struct sim *sim)
 
 /* ---- processes ---- */
 
-/* The first process from a slot chosen by chance on that this can happen to, if there is one. */
-static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_info *info)
+/* Whether this can happen to a process. */
+static bool is_eligible(const skua_sim_faults *faults, enum skua_sim_fault fault,
+                        const skua_process_info *info)
+{
+    if (fault == SKUA_SIM_SPURIOUS_WAKE) {
+        return info->state != SKUA_PROCESS_READY;
+    }
+    return faults->may_kill == NULL || faults->may_kill(faults->may_kill_arg, info);
+}
+
+/* One of those that this can happen to, each as likely as the others; false if there is none. */
+static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_info *victim)
 {
     struct process_table *table = &sim->sched->table;
-    const uint32_t slots = load_relaxed(&table->pool.ready) - 1; /* this thread's, as good as */
-    const uint32_t start = slots > 0 ? random_below(&sim->random, slots) : 0;
-    for (uint32_t i = 0; i < slots; i++) {
-        struct process *process = object_pool_at(&table->pool, 1 + (start + i) % slots);
-        const uint32_t generation = state_generation(state_peek(process));
-        const skua_pid pid = process_table_pid(table, process, generation);
-        if (inspect_process(sim->sched, pid, info) == 0 &&
-            (fault == SKUA_SIM_PROCESS_KILL || info->state != SKUA_PROCESS_READY)) {
-            return true;
+    skua_process_info info;
+    uint32_t eligible = 0;
+    for (uint32_t slot = 1; object_pool_holds(&table->pool, slot); slot++) {
+        struct process *process = object_pool_at(&table->pool, slot);
+        const uint32_t tag = state_peek(process);
+        const skua_pid pid = process_table_pid(table, process, state_generation(tag));
+        if ((tag & STATE_KILL) == 0 && inspect_process(sim->sched, pid, &info) == 0 &&
+            is_eligible(&sim->config.faults, fault, &info) &&
+            random_below(&sim->random, ++eligible) == 0) {
+            *victim = info;
         }
     }
-    return false;
+    return eligible > 0;
 }
 
 static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault fault,
                     uint32_t request)
 {
-    const skua_sim_faults *faults = &sim->config.faults;
     skua_process_info info;
     if (LIKELY(per_million == 0) || random_below(&sim->random, MILLION) >= per_million ||
         !find_victim(sim, fault, &info)) {
-        return;
-    }
-    if (request == STATE_KILL && faults->may_kill != NULL &&
-        !faults->may_kill(faults->may_kill_arg, &info)) {
         return;
     }
     sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_FAULT,
