@@ -41,28 +41,19 @@ static bool is_before(const struct agenda_item *a, const struct agenda_item *b)
     return a->when != b->when ? a->when < b->when : a->serial < b->serial;
 }
 
-void agenda_add(struct agenda *agenda, const struct agenda_item *item)
+/* Puts an item at a free place of the heap, or as far above it as it belongs. */
+static void rise(struct agenda *agenda, size_t at, const struct agenda_item *item)
 {
-    SKUA_ASSERT(agenda->count < agenda->capacity);
-    struct agenda_item added = *item;
-    added.serial = agenda->serial++;
-    size_t at = agenda->count++;
-    while (at > 0 && is_before(&added, &agenda->items[(at - 1) / 2])) {
+    while (at > 0 && is_before(item, &agenda->items[(at - 1) / 2])) {
         agenda->items[at] = agenda->items[(at - 1) / 2];
         at = (at - 1) / 2;
     }
-    agenda->items[at] = added;
+    agenda->items[at] = *item;
 }
 
-uint64_t agenda_next(const struct agenda *agenda)
+/* The same, as far below it as it belongs. */
+static void sink(struct agenda *agenda, size_t at, const struct agenda_item *item)
 {
-    return agenda->count > 0 ? agenda->items[0].when : UINT64_MAX;
-}
-
-/* Puts an item where the first one was, and lets it sink to its place. */
-static void sink(struct agenda *agenda, const struct agenda_item *item)
-{
-    size_t at = 0;
     for (;;) {
         size_t child = 2 * at + 1;
         if (child + 1 < agenda->count &&
@@ -78,15 +69,50 @@ static void sink(struct agenda *agenda, const struct agenda_item *item)
     agenda->items[at] = *item;
 }
 
+void agenda_add(struct agenda *agenda, const struct agenda_item *item)
+{
+    SKUA_ASSERT(agenda->count < agenda->capacity);
+    struct agenda_item added = *item;
+    added.serial = agenda->serial++;
+    rise(agenda, agenda->count++, &added);
+}
+
+uint64_t agenda_next(const struct agenda *agenda)
+{
+    return agenda->count > 0 ? agenda->items[0].when : UINT64_MAX;
+}
+
+/* Takes an item out; the last one takes its place. */
+static void take_at(struct agenda *agenda, size_t at, struct agenda_item *item)
+{
+    *item = agenda->items[at];
+    const struct agenda_item last = agenda->items[--agenda->count];
+    if (at == agenda->count) {
+        return;
+    }
+    if (is_before(&last, item)) {
+        rise(agenda, at, &last);
+    } else {
+        sink(agenda, at, &last);
+    }
+}
+
 void agenda_take(struct agenda *agenda, struct agenda_item *item)
 {
     SKUA_ASSERT(agenda->count > 0);
-    *item = agenda->items[0];
-    agenda->count--;
-    if (agenda->count > 0) {
-        const struct agenda_item last = agenda->items[agenda->count];
-        sink(agenda, &last);
+    take_at(agenda, 0, item);
+}
+
+bool agenda_take_message(struct agenda *agenda, skua_pid to, struct agenda_item *item)
+{
+    for (size_t i = 0; i < agenda->count; i++) {
+        if (agenda->items[i].type == AGENDA_MESSAGE &&
+            skua_pid_equal(agenda->items[i].as.message.to, to)) {
+            take_at(agenda, i, item);
+            return true;
+        }
     }
+    return false;
 }
 
 uint64_t agenda_last_message(const struct agenda *agenda, skua_pid from, skua_pid to)

@@ -56,6 +56,9 @@ uint64_t agenda_next(const struct agenda *agenda);
 /* Takes the next item out; there must be one. */
 void agenda_take(struct agenda *agenda, struct agenda_item *item);
 
+/* Takes out a message to this process; false if there is none. */
+NODISCARD bool agenda_take_message(struct agenda *agenda, skua_pid to, struct agenda_item *item);
+
 /* When the last message between these two will arrive; 0 if none is under way. */
 uint64_t agenda_last_message(const struct agenda *agenda, skua_pid from, skua_pid to);
 

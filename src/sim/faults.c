@@ -2,6 +2,7 @@
 /* What goes wrong in a simulation, and when. */
 #include <skua/clock.h>
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "sched/inspect.h"
 #include "sched/worker.h"
@@ -148,6 +149,17 @@ int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload)
         skua_payload_drop(payload);
     }
     return error;
+}
+
+void sim_drop_messages(struct sim *sim, skua_pid to)
+{
+    struct agenda_item item;
+    while (agenda_take_message(&sim->agenda, to, &item)) {
+        const bool arrived =
+            deliver_prepared(sim->sched, &sim->sched->workers[0], &item.as.message.prepared);
+        SKUA_ASSERT(!arrived);
+        skua_payload_drop(&item.payload);
+    }
 }
 
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,

@@ -89,6 +89,9 @@ struct allocator sim_allocator(struct sim *sim);
 /* As deliver_message, from a process on the simulated worker. */
 int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload);
 
+/* A process has ended: drops what is under way to it, so that its place has an empty mailbox. */
+void sim_drop_messages(struct sim *sim, skua_pid to);
+
 /* As skua_sim_complete_after. Takes result, always. */
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
                        skua_payload *result);
