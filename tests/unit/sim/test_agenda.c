@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* The agenda of a simulation alone: its order against a sorted list, and what happens when there is
+ * no memory. */
+#include "sim/agenda.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "counting_allocator.h"
+
+#define MANY 1000
+
+static struct counting_allocator memory;
+static struct agenda agenda;
+
+static int set_up(void **state)
+{
+    (void)state;
+    counting_allocator_init(&memory);
+    agenda_init(&agenda, &memory.allocator);
+    return 0;
+}
+
+static void empty(void)
+{
+    struct agenda_item item;
+    while (agenda.count > 0) {
+        agenda_take(&agenda, &item);
+    }
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    empty();
+    agenda_deinit(&agenda);
+    assert_true(counting_allocator_is_clean(&memory));
+    return 0;
+}
+
+/* The error of a completion tells the items apart. */
+static void add_completion(uint64_t when, int number)
+{
+    assert_true(agenda_make_room(&agenda));
+    agenda_add(&agenda, &(struct agenda_item){.when = when,
+                                              .type = AGENDA_COMPLETION,
+                                              .payload = skua_payload_empty(0),
+                                              .as.completion.error = -number});
+}
+
+static void add_message(uint64_t when, uint64_t from, uint64_t to)
+{
+    assert_true(agenda_make_room(&agenda));
+    agenda_add(&agenda, &(struct agenda_item){.when = when,
+                                              .type = AGENDA_MESSAGE,
+                                              .payload = skua_payload_empty(0),
+                                              .as.message = {.from = {from}, .to = {to}}});
+}
+
+static uint64_t last_message(uint64_t from, uint64_t to)
+{
+    return agenda_last_message(&agenda, (skua_pid){from}, (skua_pid){to});
+}
+
+/* ---- order ---- */
+
+struct entry {
+    uint64_t when;
+    int number;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct entry *first = a;
+    const struct entry *second = b;
+    if (first->when != second->when) {
+        return first->when < second->when ? -1 : 1;
+    }
+    return first->number < second->number ? -1 : 1; /* in the order they were added */
+}
+
+static void assert_sorted(uint64_t spread)
+{
+    static struct entry entries[MANY];
+    uint64_t random = spread;
+    for (int i = 0; i < MANY; i++) {
+        entries[i] = (struct entry){random_next(&random) % spread, i};
+        add_completion(entries[i].when, i);
+    }
+    qsort(entries, MANY, sizeof entries[0], compare);
+    for (size_t i = 0; i < MANY; i++) {
+        struct agenda_item item;
+        assert_int_equal(agenda_next(&agenda), entries[i].when);
+        agenda_take(&agenda, &item);
+        assert_int_equal(item.when, entries[i].when);
+        assert_int_equal(-item.as.completion.error, entries[i].number);
+    }
+    assert_int_equal(agenda_next(&agenda), UINT64_MAX);
+}
+
+static void agenda_gives_items_in_the_order_of_time(void **state)
+{
+    (void)state;
+    assert_sorted(UINT64_C(1) << 31); /* hardly one instant twice */
+    assert_sorted(20);                /* many of one instant */
+    assert_sorted(1);                 /* all of one */
+}
+
+static void agenda_keeps_its_order_while_it_grows_and_shrinks(void **state)
+{
+    (void)state;
+    uint64_t random = 5;
+    uint64_t now = 0;
+    for (int i = 0; i < 20 * MANY; i++) {
+        if (random_next(&random) % 2 == 0 || agenda.count == 0) {
+            add_completion(now + random_next(&random) % 100, i);
+            continue;
+        }
+        struct agenda_item item;
+        agenda_take(&agenda, &item);
+        assert_true(item.when >= now); /* nothing is added for a time that has passed */
+        now = item.when;
+    }
+}
+
+static void agenda_has_room_for_the_end_of_time(void **state)
+{
+    (void)state;
+    assert_int_equal(agenda_next(&agenda), UINT64_MAX);
+    add_completion(UINT64_MAX, 1);
+    assert_int_equal(agenda_next(&agenda), UINT64_MAX);
+    add_completion(UINT64_MAX - 1, 2);
+    assert_int_equal(agenda_next(&agenda), UINT64_MAX - 1);
+    add_completion(0, 3);
+    assert_int_equal(agenda_next(&agenda), 0);
+}
+
+/* ---- messages ---- */
+
+static void agenda_knows_the_last_message_between_two(void **state)
+{
+    (void)state;
+    struct agenda_item item;
+    assert_int_equal(last_message(1, 2), 0);
+    add_message(50, 1, 2);
+    add_message(90, 1, 2);
+    add_message(70, 1, 2);
+    add_message(200, 2, 1); /* the other way */
+    add_message(300, 1, 3);
+    add_message(400, 3, 2);
+    add_completion(500, 1);
+    assert_int_equal(last_message(1, 2), 90);
+    assert_int_equal(last_message(2, 1), 200);
+    assert_int_equal(last_message(1, 3), 300);
+    assert_int_equal(last_message(3, 1), 0);
+    for (int i = 0; i < 3; i++) {
+        agenda_take(&agenda, &item);
+    }
+    assert_int_equal(last_message(1, 2), 0);
+    assert_int_equal(last_message(3, 2), 400);
+}
+
+/* Taking messages out of the middle leaves the rest in order. */
+static void agenda_gives_the_messages_to_one_process(void **state)
+{
+    (void)state;
+    struct agenda_item item;
+    uint64_t random = 9;
+    int to_seven = 0;
+    for (int i = 0; i < MANY; i++) {
+        const uint64_t to = random_next(&random) % 8;
+        to_seven += to == 7;
+        add_message(random_next(&random) % 500, 1, to);
+        add_completion(random_next(&random) % 500, i);
+    }
+    while (agenda_take_message(&agenda, (skua_pid){7}, &item)) {
+        assert_int_equal(item.type, AGENDA_MESSAGE);
+        assert_int_equal(item.as.message.to.bits, 7);
+        to_seven--;
+    }
+    assert_int_equal(to_seven, 0);
+    assert_false(agenda_take_message(&agenda, (skua_pid){8}, &item));
+    uint64_t when = 0;
+    uint64_t serial = 0;
+    while (agenda.count > 0) {
+        agenda_take(&agenda, &item);
+        assert_true(item.when > when || (item.when == when && item.serial >= serial));
+        assert_true(item.type != AGENDA_MESSAGE || item.as.message.to.bits != 7);
+        when = item.when;
+        serial = item.serial;
+    }
+}
+
+/* ---- memory ---- */
+
+static void agenda_without_memory_keeps_what_it_has(void **state)
+{
+    (void)state;
+    counting_allocator_fail_from(&memory, 1);
+    assert_false(agenda_make_room(&agenda));
+    counting_allocator_fail_never(&memory);
+    assert_true(agenda_make_room(&agenda));
+    counting_allocator_fail_from(&memory, 1);
+    int count = 0;
+    while (agenda_make_room(&agenda)) { /* as many as there is room for */
+        add_completion(1000 - (uint64_t)count, count);
+        count++;
+    }
+    assert_true(count > 1);
+    assert_int_equal(agenda.count, count);
+    counting_allocator_fail_never(&memory);
+    add_completion(2000, count);
+    for (int i = count - 1; i >= 0; i--) {
+        struct agenda_item item;
+        agenda_take(&agenda, &item);
+        assert_int_equal(-item.as.completion.error, i);
+    }
+    assert_int_equal(agenda_next(&agenda), 2000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(agenda_gives_items_in_the_order_of_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(agenda_keeps_its_order_while_it_grows_and_shrinks, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(agenda_has_room_for_the_end_of_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(agenda_knows_the_last_message_between_two, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(agenda_gives_the_messages_to_one_process, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(agenda_without_memory_keeps_what_it_has, set_up, tear_down),
+    };
+    return cmocka_run_group_tests_name("agenda", tests, NULL, NULL);
+}
