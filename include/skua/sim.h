@@ -13,7 +13,12 @@
  * only, order nothing by addresses, and only one thread calls. Calls from other threads are safe
  * but make runs differ. Handlers must say that they may be called here, or bring a double (see
  * skua/command.h); so must blocking pools (skua/blocking.h). Descriptors are not simulated: waiting
- * for one completes with SKUA_E_NOT_SIMULATED. */
+ * for one completes with SKUA_E_NOT_SIMULATED.
+ *
+ * skua_process_run and skua_process_wait have two more errors here, after which the process lives
+ * on: SKUA_E_AT_REST (nothing can happen any more, and no time-out was given) and SKUA_E_BUSY
+ * (another thread drives). skua_runtime_stop returns SKUA_E_BUSY likewise. Time-outs are in virtual
+ * time. */
 #ifndef SKUA_SIM_H
 #define SKUA_SIM_H
 
@@ -45,13 +50,13 @@ typedef struct skua_sim_faults {
     uint32_t process_kill;
     /* Delays are up to this long; default 10 ms. */
     uint64_t delay_max_ns;
-    /* Says whether a process may be terminated; null: any may. */
+    /* Says whether a process may be terminated; null: any may. Must not call skua_ functions. */
     bool (*may_kill)(void *arg, const skua_process_info *info);
     void *may_kill_arg;
 } skua_sim_faults;
 
 enum skua_sim_record_type {
-    SKUA_SIM_CLOCK = 1,  /* time has jumped */
+    SKUA_SIM_CLOCK = 1,  /* time has jumped to what happens next */
     SKUA_SIM_STEP = 2,   /* step number `step` of `pid` begins, with `count` events */
     SKUA_SIM_EVENT = 3,  /* one of them: `what` is its enum skua_event_type */
     SKUA_SIM_YIELD = 4,  /* the step has asked for the command `what` */
@@ -96,8 +101,9 @@ typedef struct skua_sim_config {
     void *on_record_arg;
 } skua_sim_config;
 
-/* Runs everything that happens before an instant of the virtual clock; SKUA_FOREVER: until nothing
- * can happen any more. Then the clock shows that instant, if it is not SKUA_FOREVER.
+/* Runs everything that begins before an instant of the virtual clock; SKUA_FOREVER: until nothing
+ * can happen any more. Then the clock shows that instant, if it is not SKUA_FOREVER, or the end of
+ * the last turn if that is later. A run in several pieces is the same run as one in one piece.
  * Threads: any but those of the runtime (that is, not inside a step), one at a time.
  * Blocks:  for as long as the steps take.
  * Returns: 1 (more will happen later); 0 (nothing can happen any more, unless it comes from
@@ -113,8 +119,10 @@ SKUA_API int skua_sim_step(skua_runtime *runtime);
 /* What the virtual clock shows; 0 if the runtime is not simulated. */
 SKUA_API uint64_t skua_sim_now(skua_runtime *runtime);
 
-/* A hash of all steps so far: PIDs, numbers, events with their payloads' bytes, yields. Equal for
- * two runs that did the same. (A pointer payload counts by its type alone.) */
+/* A hash of all steps so far: PIDs, numbers, events with their payloads' bytes, yields, ends. Equal
+ * for two runs that did the same. (A pointer payload counts by its type alone.) 0 if the runtime is
+ * not simulated, or nothing has happened yet.
+ * Threads: any, while nobody drives. */
 SKUA_API uint64_t skua_sim_hash(skua_runtime *runtime);
 
 /* Completes a command after a while of virtual time: for doubles of handlers that take time.
