@@ -14,7 +14,7 @@
 #include "sim_support.h"
 
 #define SEED         11
-#define SEEDS        100
+#define SEEDS        50
 #define COMMAND_ECHO 1
 #define START        SKUA_SIM_START_NS
 
