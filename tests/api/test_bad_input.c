@@ -828,6 +828,35 @@ static void bad_input_null_runtime_is_refused(void **state)
     scene_destroy(&scene);
 }
 
+/* ---- the simulator; test_sim.c has what only a simulated runtime refuses ---- */
+
+static void bad_input_simulator_without_a_simulation_is_refused(void **state)
+{
+    (void)state;
+    static struct scene scene;
+    struct tracked results[2] = {0};
+    const skua_completion completion = {{0}, 0};
+    const skua_sim_record record = {.type = SKUA_SIM_CLOCK};
+    char text[10];
+    scene_create(&scene);
+
+    skua_runtime *const runtimes[] = {NULL, scene.runtime};
+    for (size_t i = 0; i < COUNT_OF(runtimes); i++) {
+        assert_int_equal(skua_sim_run(runtimes[i], 0), SKUA_E_INVALID);
+        assert_int_equal(skua_sim_step(runtimes[i]), SKUA_E_INVALID);
+        assert_int_equal(skua_sim_now(runtimes[i]), 0);
+        assert_int_equal(skua_sim_hash(runtimes[i]), 0);
+        assert_int_equal(
+            skua_sim_complete_after(runtimes[i], completion, 0, 0, tracked_payload(0, &results[i])),
+            SKUA_E_INVALID);
+    }
+    assert_drops(results, COUNT_OF(results), 1);
+    assert_int_equal(skua_sim_record_format(NULL, text, sizeof text), SKUA_E_INVALID);
+    assert_int_equal(skua_sim_record_format(&record, NULL, 1), SKUA_E_INVALID);
+
+    scene_destroy(&scene);
+}
+
 /* ---- names ---- */
 
 static void bad_input_unknown_numbers_have_a_name(void **state)
@@ -868,6 +897,7 @@ int main(void)
         cmocka_unit_test(bad_input_create_is_refused),
         cmocka_unit_test(bad_input_create_at_the_limits_is_accepted),
         cmocka_unit_test(bad_input_null_runtime_is_refused),
+        cmocka_unit_test(bad_input_simulator_without_a_simulation_is_refused),
         cmocka_unit_test(bad_input_unknown_numbers_have_a_name),
     };
     api_stall_limit_ns = API_NEVER_STUCK;
