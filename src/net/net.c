@@ -259,7 +259,10 @@ static bool make_room(struct net *net, int fd)
 static int wait_locked(struct net *net, struct worker *worker, int fd, skua_completion completion,
                        bool writes)
 {
-    if (fcntl(fd, F_GETFD) < 0) { /* also keeps the table from growing for a made-up number */
+    /* The first keeps the table from growing for a made-up number. The second number is ours, which
+     * a program can come by if it closes a file twice: asked for that, the kernel would take our
+     * registration away. It is fixed while workers run. */
+    if (fcntl(fd, F_GETFD) < 0 || fd == net->wake_up) {
         return SKUA_E_DESCRIPTOR;
     }
     struct net_waiter *waiter =

@@ -971,6 +971,25 @@ static void expect_refused(const struct api *api, int fd)
     assert_int_equal(waits_of(api), 0);
 }
 
+/* Only a mistake can lead to them, but it must not cost the runtime its wake-ups. */
+static void net_descriptors_of_the_runtime_are_refused(void **state)
+{
+    (void)state;
+    struct api api;
+    int ends[2];
+    make_pipe(ends);
+    api_run(&api, 1);
+    expect_refused(&api, api.runtime->net.epoll);
+    expect_refused(&api, api.runtime->net.wake_up);
+    struct watch watch = {.fd = ends[0]};
+    watch_start(&watch, &api);
+    api_wait_steps(&api, watch.pid, 1);
+    assert_int_equal(skua_process_cancel(api.runtime, watch.pid, SKUA_E_STOPPED), 0);
+    api_wait_end(&api, watch.pid);
+    api_stop(&api);
+    close_both(ends);
+}
+
 static void net_descriptor_that_is_no_such_thing_is_refused(void **state)
 {
     (void)state;
@@ -1939,6 +1958,7 @@ int main(void)
         cmocka_unit_test(net_descriptor_that_is_ready_first_has_no_time_out),
         cmocka_unit_test(net_wait_that_is_taken_back_ends_with_that),
         cmocka_unit_test(net_waits_that_ended_otherwise_leave_no_memory_behind),
+        cmocka_unit_test(net_descriptors_of_the_runtime_are_refused),
         cmocka_unit_test(net_descriptor_that_is_no_such_thing_is_refused),
         cmocka_unit_test(net_bad_arguments_are_refused_at_once),
         cmocka_unit_test(net_commands_that_are_yielded_by_number_need_a_descriptor),
