@@ -46,9 +46,9 @@ typedef int skua_blocking_fn(skua_payload *input, skua_payload *result);
 
 /* Runs `function` on a pool; `pool` null means the default one.
  * The completion's error is what the function returned; SKUA_E_UNKNOWN_POOL; SKUA_E_POOL_FULL;
- * SKUA_E_THREAD (the pool has no thread and the system refuses one); SKUA_E_TIMEOUT (with
- * skua_step_deadline) or SKUA_E_CANCELLED: then the function may still be running, or, if it had
- * not begun, never runs; it keeps its place in the queue until then.
+ * SKUA_E_THREAD or SKUA_E_NO_MEMORY (the pool has no thread and none can be made); SKUA_E_TIMEOUT
+ * (with skua_step_deadline) or SKUA_E_CANCELLED: then the function may still be running, or, if it
+ * had not begun, never runs; it keeps its place in the queue until then.
  * Takes:   input, always.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_INVALID; SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY. */
