@@ -187,14 +187,17 @@ typedef struct skua_exit {
  *          that owns memory goes to one of them only, the others get an empty one.
  * Threads: any but a worker's.      Blocks: yes.
  * Returns: 0 (the process ended, see exit->error); SKUA_E_INVALID; SKUA_E_FOREIGN_PID;
- *          SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT; SKUA_E_INSIDE_STEP. */
+ *          SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT; SKUA_E_INSIDE_STEP; in a simulation also SKUA_E_BUSY
+ *          or SKUA_E_STOPPED (another thread drives it, or has stopped it) and SKUA_E_AT_REST (it
+ *          would never end). */
 SKUA_API SKUA_NODISCARD int skua_process_wait(skua_runtime *runtime, skua_pid pid,
                                               uint64_t timeout_ns, skua_exit *exit);
 
 /* Starts a process and waits, for as long as it takes, until it has ended.
  * Takes:   the payloads of input, always.      Gives: *exit (may be null), as skua_process_wait.
  * Threads: any but a worker's.      Blocks: yes.
- * Returns: 0 (the process ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit. */
+ * Returns: 0 (the process ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit; in a
+ *          simulation also SKUA_E_BUSY and SKUA_E_AT_REST, as above: then the process lives on. */
 SKUA_API SKUA_NODISCARD int skua_process_run(skua_runtime *runtime, const skua_process_type *type,
                                              const char *method, skua_payload *input,
                                              size_t input_count, skua_exit *exit);

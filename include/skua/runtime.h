@@ -105,7 +105,8 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  * for the other to return.
  * Threads: any but the runtime's own.      Blocks: yes, up to the timeout and what closing takes.
  * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
- *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP. */
+ *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP; SKUA_E_BUSY (a
+ *          simulation that another thread drives). */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
 /* Releases a runtime that was never started or has stopped. Other threads may still be on their way

@@ -376,7 +376,7 @@ int sim_wait(struct sim *sim, struct watcher *watcher, uint64_t timeout_ns)
         end_driving(sim);
     }
     watch_remove(sim->sched, watcher);
-    return error;
+    return watcher->done ? 0 : error; /* another thread may have brought it to its end */
 }
 
 /* ---- start and stop ---- */
