@@ -10,7 +10,8 @@
  *
  * Every function may be called from any thread. The counters are relaxed atomics and no lock is
  * taken, so that a thread sanitizer still sees races that an ordering allocator would hide. New and
- * freed memory is filled with garbage, and a resized block always moves. */
+ * freed memory is filled with garbage (of large blocks the beginning), and a resized block always
+ * moves. */
 #ifndef SKUA_TESTS_COUNTING_ALLOCATOR_H
 #define SKUA_TESTS_COUNTING_ALLOCATOR_H
 
