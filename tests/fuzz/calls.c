@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "calls.h"
+
+#include "ledger.h"
+#include "script.h"
+
+#define ANSWERS_OF_LOOKUP (ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS))
+
+static void send(struct reader *reader, skua_runtime *runtime)
+{
+    const skua_pid to = choose_pid(reader);
+    (void)ANSWERS(skua_message_send(runtime, to, choose_payload(reader, runtime)), ANSWERS_OF_SEND);
+}
+
+static void submit(struct reader *reader, skua_runtime *runtime)
+{
+    struct script_start start;
+    skua_pid pid;
+    script_choose(reader, runtime, &start);
+    if (ANSWERS(skua_process_submit(runtime, start.type, start.method, start.input,
+                                    start.input_count, &pid),
+                ANSWERS_OF_SUBMIT)) {
+        board_note_pid(pid);
+    }
+}
+
+static void cancel(struct reader *reader, skua_runtime *runtime)
+{
+    const skua_pid pid = choose_pid(reader);
+    (void)ANSWERS(skua_process_cancel(runtime, pid, SKUA_E_USER - reader_byte(reader)),
+                  ANSWERS_OF_LOOKUP | ANSWER(NO_MEMORY));
+}
+
+static void terminate(struct reader *reader, skua_runtime *runtime)
+{
+    (void)ANSWERS(skua_process_terminate(runtime, choose_pid(reader)), ANSWERS_OF_LOOKUP);
+}
+
+static void complete(struct reader *reader, skua_runtime *runtime)
+{
+    const skua_completion completion = choose_completion(reader);
+    const int error = 1 - (int)reader_below(reader, 4);
+    (void)ANSWERS(
+        skua_command_complete(runtime, completion, error, choose_payload(reader, runtime)),
+        ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(LATE));
+}
+
+static void look_at_process(struct reader *reader, skua_runtime *runtime)
+{
+    skua_process_info info;
+    const skua_pid pid = choose_pid(reader);
+    if (ANSWERS(skua_process_info_read(runtime, pid, &info), ANSWERS_OF_LOOKUP)) {
+        EXPECT(skua_pid_equal(info.pid, pid));
+        EXPECT(skua_process_state_name(info.state)[0] != '?');
+        EXPECT(info.type_name != NULL);
+    }
+}
+
+static void look_at_runtime(struct reader *reader, skua_runtime *runtime)
+{
+    skua_stats total;
+    skua_stats workers[2];
+    skua_runtime_config config;
+    (void)reader;
+    const int count = skua_stats_read(runtime, &total, workers, 2);
+    EXPECT(runtime == NULL ? count == SKUA_E_INVALID : count > 0);
+    (void)ANSWERS(skua_runtime_config_read(runtime, &config), ANSWER_OK | ANSWER(INVALID));
+    EXPECT(skua_stats_read(runtime, NULL, NULL, 1) == SKUA_E_INVALID);
+    EXPECT(skua_runtime_config_read(runtime, NULL) == SKUA_E_INVALID);
+    EXPECT(skua_process_info_read(runtime, (skua_pid){0}, NULL) == SKUA_E_INVALID);
+}
+
+void calls_make_one(struct reader *reader, skua_runtime *runtime)
+{
+    static void (*const calls[])(struct reader *, skua_runtime *) = {
+        send,   send,      send,     submit,   submit,          submit,
+        cancel, terminate, complete, complete, look_at_process, look_at_runtime,
+    };
+    calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime);
+}
+
+/* ---- calls that wait ---- */
+
+/* In a simulation they drive it, which only one thread may do at a time. */
+#define ANSWERS_OF_DRIVING (ANSWER(BUSY) | ANSWER(STOPPED) | ANSWER(AT_REST))
+
+static void wait_for_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    skua_exit exit;
+    const skua_pid pid = choose_pid(reader);
+    if (ANSWERS(skua_process_wait(runtime, pid, choose_timeout(reader), &exit),
+                refusal != 0 ? refusal
+                             : ANSWERS_OF_LOOKUP | ANSWER(TIMEOUT) | ANSWERS_OF_DRIVING)) {
+        EXPECT(skua_pid_equal(exit.pid, pid));
+        skua_payload_drop(&exit.result);
+    }
+}
+
+static void run_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    struct script_start start;
+    skua_exit exit;
+    script_choose(reader, runtime, &start);
+    script_make_mortal(&start);
+    if (ANSWERS(skua_process_run(runtime, start.type, start.method, start.input, start.input_count,
+                                 &exit),
+                refusal != 0 ? refusal : ANSWERS_OF_SUBMIT | ANSWERS_OF_DRIVING)) {
+        EXPECT(exit.type == start.type);
+        skua_payload_drop(&exit.result);
+    }
+}
+
+static void stop(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    (void)ANSWERS(skua_runtime_stop(runtime, choose_timeout(reader)),
+                  refusal != 0 ? refusal
+                               : ANSWER_OK | ANSWER(TIMEOUT) | ANSWER(STUCK) | ANSWER(INVALID) |
+                                     ANSWER(NOT_STARTED) | ANSWER(BUSY));
+}
+
+/* Not for ever: a ticker never comes to rest. */
+static void drive(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    const uint64_t until = skua_sim_now(runtime) + reader_byte(reader) * (8 * SKUA_MICROSECOND);
+    const int more =
+        reader_below(reader, 2) == 0 ? skua_sim_run(runtime, until) : skua_sim_step(runtime);
+    (void)ANSWERS(more > 0 ? 0 : more,
+                  ANSWER(INVALID) | (refusal != 0 ? refusal
+                                                  : ANSWER_OK | ANSWER(NOT_STARTED) |
+                                                        ANSWER(STOPPED) | ANSWER(BUSY)));
+}
+
+void calls_make_one_that_waits(struct reader *reader, skua_runtime *runtime, bool inside)
+{
+    static void (*const calls[])(struct reader *, skua_runtime *, uint64_t) = {
+        wait_for_process,
+        wait_for_process,
+        wait_for_process,
+        wait_for_process,
+        run_process,
+        run_process,
+        run_process,
+        stop,
+        drive,
+        drive,
+        drive,
+        drive,
+    };
+    calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime,
+                                                                inside ? ANSWER(INSIDE_STEP) : 0);
+    if (inside) {
+        EXPECT(skua_runtime_destroy(runtime) == SKUA_E_BUSY);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls of the public interface that any thread may make at any time, with arguments that the
+ * fuzzed program chooses. */
+#ifndef SKUA_TESTS_FUZZ_CALLS_H
+#define SKUA_TESTS_FUZZ_CALLS_H
+
+#include "board.h"
+
+/* What skua_message_send, skua_context_send and skua_process_submit document. */
+#define ANSWERS_OF_SEND                                                                            \
+    (ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS) |                      \
+     ANSWER(MAILBOX_FULL) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY))
+#define ANSWERS_OF_SUBMIT                                                                          \
+    (ANSWER_OK | ANSWER(INVALID) | ANSWER(UNKNOWN_METHOD) | ANSWER(PAYLOAD_SIZE) |                 \
+     ANSWER(PROCESS_LIMIT) | ANSWER(NO_MEMORY) | ANSWER(NOT_STARTED) | ANSWER(STOPPED) |           \
+     ANSWER_OF_USER)
+
+/* One call. `runtime` may be null. */
+void calls_make_one(struct reader *reader, skua_runtime *runtime);
+
+/* One that waits, or that must not be made on a thread of the runtime. On such a thread it is
+ * refused, and `inside` says so. */
+void calls_make_one_that_waits(struct reader *reader, skua_runtime *runtime, bool inside);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes that do what a stretch of the fuzzed input says, one operation after the other, and
+ * that note what happens to them. */
+#ifndef SKUA_TESTS_FUZZ_SCRIPT_H
+#define SKUA_TESTS_FUZZ_SCRIPT_H
+
+#include "board.h"
+
+#define SCRIPT_INPUTS_MAX 3
+
+/* The arguments of a submit, spawn or run. */
+struct script_start {
+    const skua_process_type *type; /* may be null, or one that is refused */
+    const char *method;
+    size_t input_count;
+    skua_payload input[SCRIPT_INPUTS_MAX]; /* the first tells the process what to do */
+};
+
+/* `runtime` may be null. */
+void script_choose(struct reader *reader, skua_runtime *runtime, struct script_start *start);
+
+/* The process will come to its end by itself: somebody waits for it without a limit. */
+void script_make_mortal(struct script_start *start);
+
+#endif
