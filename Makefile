@@ -2,10 +2,11 @@
 # The verbs of this repository. The work is done by CMake (CMakeLists.txt, CMakePresets.json).
 
 PREFIX ?= /usr/local
+SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
-.PHONY: help run test check fuzz stress bench install clean
+.PHONY: help run test check property fuzz stress bench install clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 18
@@ -17,7 +18,7 @@ test: test-release ## build, then run all tests
 
 check: ## all tests in all builds (plain, sanitizers, clang), format and layers
 	tools/bootstrap check && tools/check_format && tools/check_layers
-	$(MAKE) test-release test-asan test-tsan test-clang-release fuzz
+	$(MAKE) test-release property fuzz test-asan test-tsan test-clang-release
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
 fuzz_program = build/fuzz/tests/fuzz/fuzz_api
@@ -27,6 +28,9 @@ fuzz: ## fuzz the public interface for a minute; options of libFuzzer with ARGS=
 	$(fuzz_program) -max_total_time=60 -max_len=512 -len_control=0 -use_cmp=0 -timeout=120 \
 	  -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ $(ARGS) || \
 	  { echo "repeat with: $(fuzz_program) -runs=1000 $$(ls -t build/fuzz/*-* | head -n 1)"; exit 1; }
+
+property: build-release ## random programs, simulated and on threads, SEEDS= of them from SEED= on
+	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)
 
 stress: build-release ## stress programs, 100 million operations each; repeat one with SEED=
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done

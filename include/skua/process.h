@@ -75,11 +75,12 @@ typedef struct skua_process_type {
 /* The process wants to run again soon, with or without new events. */
 SKUA_API void skua_step_continue(skua_step *out);
 
-/* The process waits for any event (this is the default without yields). */
+/* The process waits for any event (this is the default). */
 SKUA_API void skua_step_idle(skua_step *out);
 
-/* The process waits for its yields (this is the default after a yield). Any event runs it; the
- * difference to idle is what skua_process_info shows. */
+/* The process waits for its yields (this is the default of a step that has yielded or cancelled
+ * something). Any event runs it; the difference to idle is what skua_process_info shows, and there
+ * is none if no yield is open. */
 SKUA_API void skua_step_wait(skua_step *out);
 
 /* The process has finished with `result`. Yields of this step are still carried out; nobody hears
@@ -100,7 +101,8 @@ SKUA_API int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, sku
  * SKUA_E_TIMEOUT and what the command brings later is dropped. A deadline that has passed when the
  * step returns ends the yield at once; its handler is not called. SKUA_FOREVER takes it away again.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (no yield in this step, or the last one was refused). */
+ * Returns: 0; SKUA_E_INVALID (no yield in this step, the last one was refused, or something has
+ *          been cancelled since). */
 SKUA_API int skua_step_deadline(skua_step *out, uint64_t deadline_ns);
 
 /* Takes back all open yields with this tag, those of this step before the call included: each that

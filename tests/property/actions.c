@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes and threads outside do to processes. */
+#include "property.h"
+
+#define TRIES 3
+
+static bool has_ended(struct actor *actor)
+{
+    return load_relaxed(&actor->exits) != 0; /* see property.h */
+}
+
+/* Itself now and then, otherwise anybody, sooner one that is alive; null if he has no PID yet. */
+static struct actor *choose(struct agent *agent)
+{
+    const uint32_t made = actor_count();
+    const bool itself = chance(&agent->random, 15);
+    if (agent->actor != NULL && itself) {
+        return agent->actor;
+    }
+    struct actor *anybody = NULL;
+    for (uint32_t i = 0; i < TRIES && made > 0 && (anybody == NULL || has_ended(anybody)); i++) {
+        anybody = actor_at(draw(&agent->random, made));
+    }
+    return anybody != NULL && !skua_pid_is_none(actor_pid(anybody)) ? anybody : NULL;
+}
+
+static bool is_published(struct actor *actor)
+{
+    return load_relaxed(&actor->is_published) != 0; /* see property.h */
+}
+
+/* What has ended cannot be reached any more. */
+static void expect_refusal(const struct actor *to, int error, bool is_over)
+{
+    if (is_over && error == 0) {
+        fault("process %u: has ended, but can still be reached", to->number);
+    }
+}
+
+static int send(const struct agent *agent, skua_pid to, skua_payload payload)
+{
+    return agent->ctx != NULL ? skua_context_send(agent->ctx, to, payload)
+                              : skua_message_send(world.runtime, to, payload);
+}
+
+static void send_too_large(struct agent *agent, struct actor *to)
+{
+    const skua_payload payload = letter_too_large(&agent->random);
+    const int error = send(agent, actor_pid(to), payload);
+    if (error != SKUA_E_PAYLOAD_SIZE) {
+        fault("a payload that is too large: %s", skua_error_name(error));
+    }
+}
+
+void act_send(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    if (to == NULL) {
+        return;
+    }
+    if (chance(&agent->random, 3)) {
+        send_too_large(agent, to);
+        return;
+    }
+    const uint32_t number = message_new(agent->sender, to);
+    if (number == NONE) {
+        return;
+    }
+    const bool must_arrive = is_published(to);
+    const bool is_over = has_ended(to);
+    const skua_payload payload = letter_wrap(LETTER_MESSAGE, number, &agent->random);
+    const int error = send(agent, actor_pid(to), payload);
+    message_sent(number, error, must_arrive);
+    expect_refusal(to, error, is_over);
+}
+
+void act_cancel(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    const uint32_t number = to != NULL ? cancel_new(to) : NONE;
+    if (number == NONE) {
+        return;
+    }
+    const bool must_arrive = is_published(to);
+    const bool is_over = has_ended(to);
+    const int reason = ERROR_CANCEL - (int)number;
+    const int error = skua_process_cancel(world.runtime, actor_pid(to), reason);
+    cancel_sent(number, error, must_arrive);
+    expect_refusal(to, error, is_over);
+}
+
+void act_terminate(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    if (to == NULL) {
+        return;
+    }
+    const bool must_be_there = is_published(to);
+    const bool is_over = has_ended(to);
+    (void)fetch_add_relaxed(&to->kills, 1); /* see property.h */
+    const int error = skua_process_terminate(world.runtime, actor_pid(to));
+    expect_refusal(to, error, is_over);
+    if (error == 0) {
+        return;
+    }
+    (void)fetch_sub_relaxed(&to->kills, 1); /* see property.h */
+    if (error != SKUA_E_NO_PROCESS || (must_be_there && !actor_may_have_ended(to))) {
+        fault("terminating process %u: %s", to->number, skua_error_name(error));
+    }
+}
+
+void act_look(struct agent *agent)
+{
+    struct actor *at = choose(agent);
+    if (at == NULL) {
+        return;
+    }
+    const bool must_be_there = is_published(at);
+    const bool is_over = has_ended(at);
+    skua_process_info info;
+    const int error = skua_process_info_read(world.runtime, actor_pid(at), &info);
+    expect_refusal(at, error, is_over);
+    if (error != 0) {
+        if (error != SKUA_E_NO_PROCESS || (must_be_there && !actor_may_have_ended(at))) {
+            fault("looking at process %u: %s", at->number, skua_error_name(error));
+        }
+        return;
+    }
+    if (!skua_pid_equal(info.pid, actor_pid(at))) {
+        fault("looking at process %u shows another", at->number);
+    }
+    if (at == agent->actor && info.state != SKUA_PROCESS_RUNNING) {
+        fault("process %u: runs, but is %s", at->number, skua_process_state_name(info.state));
+    }
+}
+
+/* ---- starting ---- */
+
+/* The second input is there for init to keep, or to leave. */
+#define INPUTS 2
+
+struct birth {
+    struct actor *actor;
+    const skua_process_type *type;
+    const char *method;
+    skua_payload input[INPUTS];
+};
+
+/* False if there are enough actors. */
+static bool conceive(struct agent *agent, struct birth *birth)
+{
+    const uint64_t key = agent->actor != NULL
+                             ? random_mix(agent->actor->key + ++agent->actor->children)
+                             : random_next(&agent->random);
+    struct actor *actor = actor_new(key);
+    if (actor == NULL) {
+        return false;
+    }
+    birth->actor = actor;
+    birth->type = &script_types[actor->type];
+    birth->method = actor->method_is_wrong ? "nonsense" : NULL;
+    for (uint32_t i = 0; i < INPUTS; i++) {
+        birth->input[i] = letter_wrap(LETTER_SPAWN, actor->number, &agent->random);
+    }
+    return true;
+}
+
+void act_spawn(struct agent *agent)
+{
+    struct birth birth;
+    skua_pid pid = {0};
+    if (!conceive(agent, &birth)) {
+        return;
+    }
+    const int error =
+        agent->ctx != NULL
+            ? skua_context_spawn(agent->ctx, birth.type, birth.method, birth.input, INPUTS, &pid)
+            : skua_process_submit(world.runtime, birth.type, birth.method, birth.input, INPUTS,
+                                  &pid);
+    actor_spawned(birth.actor, error, pid);
+}
+
+/* ---- waiting ---- */
+
+static void check_exit(struct actor *actor, skua_exit *exit)
+{
+    if (!skua_pid_equal(exit->pid, actor_pid(actor)) || load_relaxed(&actor->closes) != 1) {
+        fault("process %u: waiting for its end brought something else", actor->number);
+    }
+    struct letter letter;
+    if (letter_read(&exit->result, LETTER_EXIT, &letter) && letter.number != actor->number) {
+        fault("process %u: waiting for it brought the result of another", actor->number);
+    }
+    skua_payload_drop(&exit->result);
+}
+
+void act_wait(struct agent *agent)
+{
+    struct actor *actor = choose(agent);
+    if (actor == NULL) {
+        return;
+    }
+    const bool must_be_there = is_published(actor);
+    const uint64_t timeout = draw(&agent->random, 4) * world.program.moment_ns;
+    skua_exit exit;
+    const int error = skua_process_wait(world.runtime, actor_pid(actor), timeout, &exit);
+    if (error == 0) {
+        check_exit(actor, &exit);
+    } else if (error != SKUA_E_TIMEOUT &&
+               (error != SKUA_E_NO_PROCESS || (must_be_there && !actor_may_have_ended(actor)))) {
+        fault("waiting for process %u: %s", actor->number, skua_error_name(error));
+    }
+}
+
+void act_run(struct agent *agent)
+{
+    struct birth birth;
+    if (!conceive(agent, &birth)) {
+        return;
+    }
+    birth.actor->is_hasty = true;
+    skua_exit exit;
+    const int error =
+        skua_process_run(world.runtime, birth.type, birth.method, birth.input, INPUTS, &exit);
+    actor_spawned(birth.actor, error, actor_pid(birth.actor));
+    if (error == 0) {
+        check_exit(birth.actor, &exit);
+    }
+}

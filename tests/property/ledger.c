@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/* The books of a program: its processes, messages and cancel events. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "process/table.h" /* to take PIDs apart */
+#include "property.h"
+
+#define FAULTS_SHOWN 5
+
+enum outcome { OUTCOME_OPEN, OUTCOME_ACCEPTED, OUTCOME_REFUSED };
+
+struct message {
+    uint32_t sender;
+    struct actor *to;
+    atomic_u32 outcome; /* enum outcome */
+    atomic_u32 seen;
+};
+
+struct cancel {
+    struct actor *to;
+    atomic_u32 seen;
+};
+
+struct world world;
+
+static struct actor actors[ACTORS_MAX];
+static struct message messages[MESSAGES_MAX];
+static struct cancel cancels[CANCELS_MAX];
+static atomic_u32 actors_made;
+static atomic_u32 messages_made;
+static atomic_u32 cancels_made;
+static atomic_u32 faults;
+
+/* The last message from each sender that the actor has seen, plus one. Of the actor itself. */
+static uint32_t last_seen[ACTORS_MAX][SENDERS_MAX];
+
+/* The message that this thread is about to send: if it is refused, it is dropped meanwhile. */
+static _Thread_local uint32_t under_way = NONE;
+
+/* ---- counters ---- */
+
+static uint32_t get(atomic_u32 *counter)
+{
+    return load_relaxed(counter); /* see property.h */
+}
+
+static uint32_t count(atomic_u32 *counter)
+{
+    return fetch_add_relaxed(counter, 1); /* see property.h */
+}
+
+/* How many there are of what has been asked for. */
+static uint32_t filled(atomic_u32 *made, uint32_t room)
+{
+    const uint32_t asked = get(made);
+    return asked < room ? asked : room;
+}
+
+/* ---- faults ---- */
+
+void fault(const char *format, ...)
+{
+    if (count(&faults) >= FAULTS_SHOWN) {
+        return;
+    }
+    char text[300];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    (void)fprintf(stderr, "seed %" PRIu64 ", %s: %s\n", world.program.seed,
+                  in_simulator() ? "simulator" : "threads", text);
+}
+
+bool ledger_has_faults(void)
+{
+    return get(&faults) > 0;
+}
+
+/* Names the process as the simulator's trace does, too. */
+static void expect(bool holds, struct actor *actor, const char *otherwise)
+{
+    if (!holds) {
+        const skua_pid pid = actor_pid(actor);
+        fault("process %u, %u.%u: %s", actor->number, pid_slot(pid), pid_generation(pid),
+              otherwise);
+    }
+}
+
+void ledger_begin(void)
+{
+    store_relaxed(&actors_made, 0);
+    store_relaxed(&messages_made, 0);
+    store_relaxed(&cancels_made, 0);
+    store_relaxed(&faults, 0);
+    store_relaxed(&world.stop_has_begun, 0);
+    store_relaxed(&world.survivors, 0);
+    memset(actors, 0, sizeof actors); /* so that none has a PID */
+}
+
+/* ---- actors ---- */
+
+struct actor *actor_new(uint64_t key)
+{
+    const struct program *program = &world.program;
+    const uint32_t number = count(&actors_made);
+    if (number >= program->actors) {
+        return NULL;
+    }
+    uint64_t random = key;
+    struct actor *actor = &actors[number];
+    actor->number = number;
+    actor->key = key;
+    actor->type = (enum type)draw(&random, TYPES);
+    actor->plan = draw(&random, program->plan_max);
+    actor->finale = (enum finale)draw(&random, FINALE_LINGER + 1);
+    actor->obeys = chance(&random, 60) || program->everybody_obeys;
+    actor->fails_in_init = chance(&random, 8);
+    actor->method_is_wrong = chance(&random, 4);
+    actor->result_is_caught = chance(&random, 30);
+    actor->outcome = SKUA_PENDING;
+    memset(last_seen[number], 0, sizeof last_seen[number]);
+    return actor;
+}
+
+struct actor *actor_at(uint32_t number)
+{
+    return &actors[number];
+}
+
+uint32_t actor_count(void)
+{
+    return filled(&actors_made, world.program.actors);
+}
+
+skua_pid actor_pid(struct actor *actor)
+{
+    return (skua_pid){load_relaxed(&actor->pid)}; /* see property.h */
+}
+
+struct actor *actor_find(skua_pid pid)
+{
+    const uint32_t made = actor_count();
+    for (uint32_t i = 0; i < made && !skua_pid_is_none(pid); i++) {
+        if (skua_pid_equal(actor_pid(&actors[i]), pid)) {
+            return &actors[i];
+        }
+    }
+    return NULL;
+}
+
+static bool may_be_ended_by_stop(void)
+{
+    return get(&world.stop_has_begun) != 0 && !world.program.everybody_obeys;
+}
+
+bool actor_may_have_ended(struct actor *actor)
+{
+    return get(&actor->is_ending) != 0 || get(&actor->kills) != 0 || may_be_ended_by_stop();
+}
+
+void actor_initialise(struct actor *actor, skua_pid pid)
+{
+    expect(count(&actor->inits) == 0, actor, "init is called again");
+    expect(actor_find(pid) == NULL, actor, "has the PID of another one");
+    store_relaxed(&actor->pid, pid.bits); /* see property.h */
+}
+
+static bool may_be_refused(struct actor *actor, int error)
+{
+    const struct program *program = &world.program;
+    switch (error) {
+    case SKUA_E_UNKNOWN_METHOD:
+        return actor->method_is_wrong;
+    case ERROR_INIT:
+        return actor->fails_in_init && get(&actor->inits) == 1;
+    case SKUA_E_PROCESS_LIMIT:
+        return program->process_limit < ACTORS_MAX && get(&actor->inits) == 0;
+    case SKUA_E_NO_MEMORY:
+        return program->faults.no_memory > 0 && get(&actor->inits) == 0;
+    case SKUA_E_STOPPED:
+        return get(&world.stop_has_begun) != 0;
+    default:
+        return false;
+    }
+}
+
+void actor_spawned(struct actor *actor, int error, skua_pid pid)
+{
+    actor->outcome = error;
+    if (error == 0) {
+        expect(!actor->fails_in_init && !actor->method_is_wrong, actor, "should not have begun");
+        expect(skua_pid_equal(pid, actor_pid(actor)), actor, "spawn gives another PID than init");
+        store_relaxed(&actor->is_published, 1); /* see property.h */
+    } else if (!may_be_refused(actor, error)) {
+        fault("process %u: refused with %s (%d)", actor->number, skua_error_name(error), error);
+    }
+}
+
+void actor_step_begins(struct actor *actor, skua_pid pid)
+{
+    expect(fetch_add_relaxed(&actor->is_running, 1) == 0, actor, "runs on two workers");
+    expect(skua_pid_equal(pid, actor_pid(actor)), actor, "has another PID now");
+    expect(get(&actor->inits) == 1, actor, "runs without an init");
+    expect(get(&actor->closes) == 0, actor, "runs after its close");
+    expect(get(&actor->is_ending) == 0, actor, "runs after its end");
+    expect(get(&actor->has_lost) == 0, actor, "lives on, but a message to it was dropped");
+    (void)count(&actor->steps);
+}
+
+void actor_step_ends(struct actor *actor)
+{
+    (void)fetch_sub_relaxed(&actor->is_running, 1); /* see property.h */
+}
+
+void actor_closes(struct actor *actor)
+{
+    expect(get(&actor->is_running) == 0, actor, "is closed while it runs");
+    expect(get(&actor->exits) == 0, actor, "is closed after on_exit");
+    expect(count(&actor->closes) == 0, actor, "is closed again");
+}
+
+static bool may_end_with(struct actor *actor, int error)
+{
+    switch (error) {
+    case 0:
+        return actor->has_finished;
+    case ERROR_STEP:
+        return actor->finale == FINALE_FAIL && get(&actor->is_ending) != 0;
+    case SKUA_E_TERMINATED:
+        return get(&actor->kills) != 0 || may_be_ended_by_stop();
+    default:
+        return false;
+    }
+}
+
+void ledger_on_exit(void *arg, skua_exit *exit)
+{
+    (void)arg;
+    struct actor *actor = actor_find(exit->pid);
+    if (actor == NULL) {
+        fault("on_exit of a process that there never was");
+        return;
+    }
+    expect(count(&actor->exits) == 0, actor, "on_exit is called again");
+    expect(get(&actor->closes) == 1, actor, "on_exit without a close");
+    expect(exit->type == &script_types[actor->type], actor, "ends with another type");
+    if (!may_end_with(actor, exit->error)) {
+        fault("process %u: ends with %s (%d)", actor->number, skua_error_name(exit->error),
+              exit->error);
+    }
+    actor->exit_error = exit->error;
+    struct letter letter;
+    const bool has_result = letter_read(&exit->result, LETTER_EXIT, &letter);
+    expect(has_result == (exit->error == 0), actor, "has lost its result, or found one");
+    expect(!has_result || letter.number == actor->number, actor, "has the result of another");
+    if (actor->result_is_caught) {
+        skua_payload caught = skua_payload_take(&exit->result);
+        skua_payload_drop(&caught);
+    }
+}
+
+static void will_be_killed(skua_pid pid)
+{
+    struct actor *actor = actor_find(pid);
+    if (actor == NULL) {
+        fault("a process that there never was is about to be ended");
+    } else {
+        (void)count(&actor->kills);
+    }
+}
+
+void ledger_on_survivor(void *arg, const skua_process_info *info)
+{
+    (void)arg;
+    (void)count(&world.survivors);
+    will_be_killed(info->pid);
+}
+
+void ledger_on_record(const skua_sim_record *record)
+{
+    if (record->type == SKUA_SIM_FAULT && record->what == SKUA_SIM_PROCESS_KILL) {
+        will_be_killed(record->pid);
+    }
+}
+
+/* ---- what may be refused, messages and cancel events alike ---- */
+
+static bool may_be_unreachable(struct actor *to, int error, bool must_arrive)
+{
+    switch (error) {
+    case SKUA_E_NO_PROCESS:
+        return !must_arrive || actor_may_have_ended(to);
+    case SKUA_E_NO_MEMORY:
+        return world.program.faults.no_memory > 0;
+    default:
+        return false;
+    }
+}
+
+/* ---- messages ---- */
+
+uint32_t message_new(uint32_t sender, struct actor *to)
+{
+    const uint32_t number = count(&messages_made);
+    if (number >= MESSAGES_MAX) {
+        return NONE;
+    }
+    struct message *message = &messages[number];
+    message->sender = sender;
+    message->to = to;
+    store_relaxed(&message->outcome, OUTCOME_OPEN); /* see property.h, as for the next */
+    store_relaxed(&message->seen, 0);
+    under_way = number;
+    return number;
+}
+
+static uint32_t mailbox_limit(const struct actor *actor)
+{
+    const uint32_t own = script_types[actor->type].mailbox_limit;
+    return own != 0 ? own : world.program.mailbox_limit;
+}
+
+/* With one thread it is known exactly how many messages wait. */
+static void check_mailbox(struct actor *to, int error)
+{
+    const uint32_t waiting = get(&to->accepted) - get(&to->seen);
+    const uint32_t limit = mailbox_limit(to);
+    if (error == 0 && waiting >= limit) {
+        fault("process %u: accepts message %u of %u", to->number, waiting + 1, limit);
+    }
+    if (error == SKUA_E_MAILBOX_FULL && waiting < limit) {
+        fault("process %u: is full with %u of %u messages", to->number, waiting, limit);
+    }
+}
+
+void message_sent(uint32_t number, int error, bool must_arrive)
+{
+    struct message *message = &messages[number];
+    struct actor *to = message->to;
+    under_way = NONE;
+    if (in_simulator()) {
+        check_mailbox(to, error);
+    }
+    if (error == 0) {
+        (void)count(&to->accepted);
+    } else if (error != SKUA_E_MAILBOX_FULL && !may_be_unreachable(to, error, must_arrive)) {
+        fault("message %u to process %u: %s", number, to->number, skua_error_name(error));
+    }
+    /* see property.h */
+    store_relaxed(&message->outcome, error == 0 ? OUTCOME_ACCEPTED : OUTCOME_REFUSED);
+}
+
+void message_dropped(uint32_t number)
+{
+    struct message *message = &messages[number];
+    const bool was_refused = under_way == number;
+    if (!was_refused && get(&message->seen) == 0) {
+        store_relaxed(&message->to->has_lost, 1); /* see property.h */
+    }
+}
+
+static skua_pid pid_of_sender(uint32_t sender)
+{
+    return sender < ACTORS_MAX ? actor_pid(&actors[sender]) : (skua_pid){0};
+}
+
+void message_seen(struct actor *actor, const skua_event *event)
+{
+    struct letter letter;
+    if (!letter_read(&event->payload, LETTER_MESSAGE, &letter)) {
+        fault("process %u: a message without a letter", actor->number);
+        return;
+    }
+    struct message *message = &messages[letter.number];
+    uint32_t *last = &last_seen[actor->number][message->sender];
+    expect(message->to == actor, actor, "gets the message of another");
+    expect(skua_pid_equal(event->from, pid_of_sender(message->sender)), actor,
+           "gets a message that hides who sent it");
+    expect(count(&message->seen) == 0, actor, "gets a message again");
+    expect(get(&message->outcome) != OUTCOME_REFUSED, actor, "gets a message that was refused");
+    expect(letter.number + 1 > *last, actor, "gets messages of one sender out of order");
+    *last = letter.number + 1;
+    (void)count(&actor->seen);
+}
+
+/* Those from one sender to one actor are seen up to some point, and none after that. */
+static void check_messages(void)
+{
+    static bool ends[ACTORS_MAX][SENDERS_MAX];
+    memset(ends, 0, sizeof ends);
+    const uint32_t made = filled(&messages_made, MESSAGES_MAX);
+    for (uint32_t i = 0; i < made; i++) {
+        struct message *message = &messages[i];
+        bool *end = &ends[message->to->number][message->sender];
+        const bool was_seen = get(&message->seen) != 0;
+        const uint32_t outcome = get(&message->outcome);
+        if (outcome == OUTCOME_REFUSED) {
+            expect(!was_seen, message->to, "got a message that was refused");
+            continue;
+        }
+        if (was_seen && *end) {
+            fault("process %u: got message %u of sender %u, but not an earlier one",
+                  message->to->number, i, message->sender);
+        }
+        *end = *end || !was_seen;
+    }
+}
+
+/* ---- cancel events ---- */
+
+uint32_t cancel_new(struct actor *to)
+{
+    const uint32_t number = count(&cancels_made);
+    if (number >= CANCELS_MAX) {
+        return NONE;
+    }
+    struct cancel *cancel = &cancels[number];
+    cancel->to = to;
+    store_relaxed(&cancel->seen, 0); /* see property.h */
+    return number;
+}
+
+void cancel_sent(uint32_t number, int error, bool must_arrive)
+{
+    struct actor *to = cancels[number].to;
+    if (error == 0) {
+        (void)count(&to->cancels);
+    } else if (!may_be_unreachable(to, error, must_arrive)) {
+        fault("cancel event %u to process %u: %s", number, to->number, skua_error_name(error));
+    }
+}
+
+void cancel_seen(struct actor *actor, const skua_event *event)
+{
+    if (event->error == SKUA_E_STOPPED) {
+        expect(get(&world.stop_has_begun) != 0, actor, "is told to stop without a reason");
+        expect(count(&actor->stops) == 0, actor, "is told to stop again");
+        return;
+    }
+    const uint32_t number = (uint32_t)(ERROR_CANCEL - event->error);
+    if (event->error > ERROR_CANCEL || number >= filled(&cancels_made, CANCELS_MAX)) {
+        fault("process %u: a cancel event with reason %d", actor->number, event->error);
+        return;
+    }
+    expect(cancels[number].to == actor, actor, "gets the cancel event of another");
+    expect(count(&cancels[number].seen) == 0, actor, "gets a cancel event again");
+    (void)count(&actor->cancels_seen);
+}
+
+/* ---- rest ---- */
+
+static bool is_alive(struct actor *actor)
+{
+    return get(&actor->is_published) != 0 && get(&actor->exits) == 0;
+}
+
+/* Why an actor is not at rest; null if it is. */
+static const char *restlessness(struct actor *actor)
+{
+    skua_process_info info;
+    const int error = skua_process_info_read(world.runtime, actor_pid(actor), &info);
+    if (!is_alive(actor)) {
+        return error == 0 ? "has ended, but is still there" : NULL;
+    }
+    if (error != 0) {
+        return "has gone without a word";
+    }
+    if (info.state == SKUA_PROCESS_READY || info.state == SKUA_PROCESS_RUNNING) {
+        return "is ready, but does not run";
+    }
+    if (get(&actor->kills) != 0) {
+        return "was terminated, but is still there";
+    }
+    if (get(&actor->accepted) != get(&actor->seen) || info.mailbox_length != 0) {
+        return "has messages that it does not get";
+    }
+    if (get(&actor->cancels) != get(&actor->cancels_seen)) {
+        return "has cancel events that it does not get";
+    }
+    if (get(&actor->open_ends) != 0) {
+        return "has yields that do not end";
+    }
+    if ((info.state == SKUA_PROCESS_BLOCKED) != (get(&actor->blocks) != 0)) {
+        return "is blocked instead of idle, or the other way round";
+    }
+    return info.steps == get(&actor->steps) ? NULL : "had more steps than it knows of, or fewer";
+}
+
+bool ledger_is_at_rest(bool is_expected)
+{
+    bool rests = true;
+    const uint32_t made = actor_count();
+    for (uint32_t i = 0; i < made; i++) {
+        const char *reason = restlessness(&actors[i]);
+        rests = rests && reason == NULL;
+        expect(reason == NULL || !is_expected, &actors[i], reason);
+    }
+    return rests;
+}
+
+/* ---- the end ---- */
+
+static void check_actor(struct actor *actor)
+{
+    const uint32_t inits = get(&actor->inits);
+    const uint32_t exits = get(&actor->exits);
+    expect(actor->outcome != SKUA_PENDING, actor, "spawn has not returned");
+    expect(get(&actor->closes) == inits, actor, "not one close for its init");
+    expect(exits == (actor->outcome == 0 ? 1 : 0), actor, "not one on_exit for its spawn");
+    expect(get(&actor->is_running) == 0, actor, "still runs");
+    expect(actor->outcome == 0 || get(&actor->steps) == 0, actor, "was refused, but ran");
+    expect(get(&actor->seen) <= get(&actor->accepted), actor, "got more than was sent");
+}
+
+void ledger_check(void)
+{
+    const uint32_t made = actor_count();
+    for (uint32_t i = 0; i < made; i++) {
+        check_actor(&actors[i]);
+    }
+    check_messages();
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* Random programs of processes, each made from a seed, and the properties that hold for every one
+ * of them. A program runs in the simulator or on threads; its text is the same.
+ *
+ *   program.c    what a seed stands for
+ *   script.c     the processes: what their init, step and close do
+ *   actions.c    what processes and threads outside do to processes
+ *   requests.c   what steps yield, and what comes of it
+ *   commands.c   the handlers and blocking functions that carry it out
+ *   letters.c    payloads, each of which says what it belongs to
+ *   ledger.c     the books: what was done, what came of it, and whether both agree
+ *   outside.c    the threads outside, rest and stop
+ *
+ * The books are kept here and trust nothing that the runtime says about itself. Each piece is
+ * numbered and never used twice within a program, so that whatever comes twice, late or to the
+ * wrong place is noticed. Fields that several threads use are atomic and relaxed: it is the runtime
+ * that has to bring order between a sender and a receiver, and thread sanitizers shall see it. */
+#ifndef SKUA_TESTS_PROPERTY_H
+#define SKUA_TESTS_PROPERTY_H
+
+#include <skua/sim.h>
+#include <skua/skua.h>
+
+#include "base/atomic.h"
+#include "base/random.h"
+
+#define ACTORS_MAX    64
+#define OUTSIDERS_MAX 2
+#define SENDERS_MAX   (ACTORS_MAX + OUTSIDERS_MAX)
+#define MESSAGES_MAX  4096
+#define CANCELS_MAX   512
+#define REQUESTS_MAX  2048
+#define PARCELS_MAX   4096
+#define OPEN_MAX      12
+#define PAYLOAD_LIMIT 256
+
+#define ERROR_INIT    (SKUA_E_USER - 1)
+#define ERROR_STEP    (SKUA_E_USER - 2)
+#define ERROR_HANDLER (SKUA_E_USER - 3)
+/* Cancel events count down from here: the reason says which one it is. */
+#define ERROR_CANCEL (SKUA_E_USER - 1000)
+
+/* ---- program.c ---- */
+
+enum driver { DRIVER_SIM, DRIVER_THREADS };
+
+struct program {
+    uint64_t seed;
+    enum driver driver;
+    bool trace;
+    uint32_t workers;
+    uint32_t actors;    /* at most so many processes */
+    uint32_t outsiders; /* threads outside; in the simulator there is one */
+    uint32_t roots;     /* processes at the beginning */
+    uint32_t operations;
+    uint32_t plan_max; /* steps in which a process does something */
+    uint32_t process_limit;
+    uint32_t mailbox_limit;
+    uint64_t moment_ns; /* sleeps, deadlines and delays are a few of these */
+    bool everybody_obeys;
+    bool comes_to_rest; /* before it is stopped */
+    uint64_t stop_timeout_ns;
+    skua_sim_faults faults;
+};
+
+void program_generate(struct program *program, uint64_t seed, enum driver driver);
+
+/* A number below `bound`; whether something of so many percent is the case. */
+uint32_t draw(uint64_t *random, uint32_t bound);
+bool chance(uint64_t *random, uint32_t percent);
+
+/* ---- the books ---- */
+
+enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPES };
+
+enum finale { FINALE_DONE, FINALE_FAIL, FINALE_LINGER };
+
+/* A process, from the attempt to start it. */
+struct actor {
+    /* Written by whoever starts it, before that. */
+    uint32_t number;
+    uint64_t key; /* its own chance begins here */
+    enum type type;
+    uint32_t plan;
+    enum finale finale;
+    bool obeys;            /* finishes when it is cancelled */
+    bool is_hasty;         /* never waits, so it ends whatever happens */
+    bool fails_in_init;    /* returns ERROR_INIT */
+    bool method_is_wrong;  /* is refused without a trace */
+    bool result_is_caught; /* by on_exit */
+    /* Of any thread. */
+    atomic_u64 pid; /* known from init on */
+    atomic_u32 inits;
+    atomic_u32 closes;
+    atomic_u32 exits;
+    atomic_u32 steps;
+    atomic_u32 stops;        /* cancel events of the shutdown */
+    atomic_u32 kills;        /* somebody has set out to end it */
+    atomic_u32 is_published; /* its spawn has returned 0 */
+    atomic_u32 is_ending;    /* its step has said so */
+    atomic_u32 is_running;
+    atomic_u32 has_lost; /* a message to it was dropped that no step had seen */
+    atomic_u32 accepted; /* messages */
+    atomic_u32 seen;     /* messages */
+    atomic_u32 cancels;  /* accepted, but for those of the shutdown */
+    atomic_u32 cancels_seen;
+    atomic_u32 open_ends;      /* open requests that must end by themselves */
+    atomic_u32 failed_in_step; /* the number of its step, or 0 */
+    atomic_u32 blocks;         /* waits for its requests, not for just any event */
+    int outcome;               /* of its spawn; written by whoever started it */
+    int exit_error;            /* written by on_exit */
+    bool has_finished;         /* its step has called skua_step_done */
+    /* Of the process itself. */
+    uint32_t children;
+    uint32_t open[OPEN_MAX]; /* requests that have not ended */
+    uint32_t open_count;
+    uint32_t yields;              /* and cancels; of this step, like the next */
+    struct request *last_request; /* null: none, or it was refused */
+};
+
+/* ---- letters.c ---- */
+
+enum letter_kind { LETTER_MESSAGE = 1, LETTER_SPAWN, LETTER_COMMAND, LETTER_RESULT, LETTER_EXIT };
+
+/* What every payload carries. `number` is that of the message, actor or request it belongs to. */
+struct letter {
+    uint32_t kind;
+    uint32_t number;
+    uint64_t check;
+    uint64_t noise;
+};
+
+void letters_begin(void);
+
+/* After the runtime is gone. */
+void letters_check(void);
+
+/* A payload with a letter, in one of the ways that payloads can hold it. */
+skua_payload letter_wrap(enum letter_kind kind, uint32_t number, uint64_t *random);
+
+/* A payload that is larger than the runtime allows. */
+skua_payload letter_too_large(uint64_t *random);
+
+/* Whether the payload has a letter of this kind; one that is there but not as it was is a fault. */
+bool letter_read(const skua_payload *payload, enum letter_kind kind, struct letter *letter);
+
+/* ---- ledger.c ---- */
+
+/* The program that runs, and its runtime. Written while no other thread runs. */
+struct world {
+    struct program program;
+    skua_runtime *runtime;
+    atomic_u32 stop_has_begun;
+    atomic_u32 survivors;
+};
+
+extern struct world world;
+
+/* The number of a thing that there was no room for. */
+#define NONE UINT32_MAX
+
+void ledger_begin(void);
+
+/* After the runtime is gone: whether everything came to its end as it should. */
+void ledger_check(void);
+
+/* Says what is wrong, and remembers it. */
+void fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool ledger_has_faults(void);
+
+static inline bool in_simulator(void)
+{
+    return world.program.driver == DRIVER_SIM;
+}
+
+/* A new one, made from `key`; null if there are enough. */
+struct actor *actor_new(uint64_t key);
+struct actor *actor_at(uint32_t number);
+uint32_t actor_count(void);
+
+/* The actor with a PID; null if there is none. */
+struct actor *actor_find(skua_pid pid);
+
+skua_pid actor_pid(struct actor *actor);
+
+/* Whether it may have ended, or be about to. */
+bool actor_may_have_ended(struct actor *actor);
+
+void actor_initialise(struct actor *actor, skua_pid pid);
+void actor_spawned(struct actor *actor, int error, skua_pid pid);
+void actor_step_begins(struct actor *actor, skua_pid pid);
+void actor_step_ends(struct actor *actor);
+void actor_closes(struct actor *actor);
+
+/* on_exit and on_survivor of the runtime, and what the simulator records. */
+void ledger_on_exit(void *arg, skua_exit *exit);
+void ledger_on_survivor(void *arg, const skua_process_info *info);
+void ledger_on_record(const skua_sim_record *record);
+
+/* A message about to be sent, by the actor or, from ACTORS_MAX on, the outsider `sender`. */
+uint32_t message_new(uint32_t sender, struct actor *to);
+void message_sent(uint32_t number, int error, bool must_arrive);
+void message_seen(struct actor *actor, const skua_event *event);
+
+/* What carried it was dropped. */
+void message_dropped(uint32_t number);
+
+/* A cancel event: its reason is ERROR_CANCEL - number. */
+uint32_t cancel_new(struct actor *to);
+void cancel_sent(uint32_t number, int error, bool must_arrive);
+void cancel_seen(struct actor *actor, const skua_event *event);
+
+/* Whether nothing can happen any more to any process unless it comes from outside; if that was
+ * expected, says why not. */
+bool ledger_is_at_rest(bool is_expected);
+
+/* ---- requests.c: yields ---- */
+
+/* Those before REQUEST_COMMANDS are the numbers of commands. */
+enum request_kind {
+    REQUEST_NOW = 1, /* the handler returns the result */
+    REQUEST_FAILING, /* or an error */
+    REQUEST_LATER,   /* it completes later */
+    REQUEST_NEVER,   /* or never */
+    REQUEST_INSIDE,  /* it completes before it returns, perhaps twice */
+    REQUEST_UNSAFE,  /* has no double in the simulator */
+    REQUEST_UNKNOWN, /* nobody carries it out */
+    REQUEST_COMMANDS,
+    REQUEST_SLEEP,
+    REQUEST_TIMER,
+    REQUEST_FOREVER, /* a timer that never comes */
+    REQUEST_TICKER,
+    REQUEST_BLOCKING,
+    REQUEST_BLOCKING_NARROW,  /* on a pool that is often full */
+    REQUEST_BLOCKING_NOWHERE, /* on a pool that does not exist */
+};
+
+struct request {
+    /* Written by the process in its step. */
+    struct actor *actor;
+    uint32_t number;
+    uint32_t step;
+    enum request_kind kind;
+    uint64_t tag;
+    int expected; /* what its completion says if nothing gets in the way */
+    uint64_t random;
+    uint64_t earliest; /* instants, like the next */
+    uint64_t deadline;
+    uint64_t period;
+    uint64_t last_tick;
+    uint32_t ticks;
+    bool is_shared; /* others of the process have the same tag */
+    bool is_accepted;
+    bool is_cancelled;
+    bool has_result;
+    /* Of any thread. */
+    atomic_u32 handled;   /* calls of the handler or the blocking function */
+    atomic_u32 completed; /* calls of skua_command_complete that were accepted */
+};
+
+void requests_begin(void);
+void requests_check(void);
+
+/* Something random to yield, to give a deadline, to take back. */
+void request_make(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random);
+void request_limit(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random);
+void request_take_back(struct actor *actor, skua_step *out, uint64_t *random);
+
+/* What a step gets. */
+void request_completed(struct actor *actor, skua_context *ctx, const skua_event *event);
+void request_ticked(struct actor *actor, const skua_event *event, skua_step *out);
+
+/* The handler or the function is called with this payload; null if that is a fault. */
+struct request *request_handled(const skua_payload *input, bool is_blocking);
+
+/* ---- commands.c ---- */
+
+/* Before the runtime starts; and, on threads, the thread that completes commands later. */
+void commands_register(void);
+void commands_start(void);
+
+/* After the runtime has stopped. What has not been completed is completed too late. */
+void commands_end(void);
+
+/* For skua_step_blocking. */
+#define POOL_NARROW "narrow"
+int command_block(skua_payload *input, skua_payload *result);
+
+/* ---- actions.c ---- */
+
+/* Who acts: a process in its init or step, or a thread outside. */
+struct agent {
+    skua_context *ctx;   /* null: outside */
+    struct actor *actor; /* null: outside */
+    uint32_t sender;
+    uint64_t random;
+};
+
+/* To somebody chosen by chance, who may be long gone. */
+void act_send(struct agent *agent);
+void act_cancel(struct agent *agent);
+void act_terminate(struct agent *agent);
+void act_look(struct agent *agent);
+
+void act_spawn(struct agent *agent);
+
+/* Outside only. */
+void act_wait(struct agent *agent);
+void act_run(struct agent *agent);
+
+/* ---- script.c ---- */
+
+extern const skua_process_type script_types[TYPES];
+
+/* ---- outside.c ---- */
+
+/* Runs a program and checks it; false if a property does not hold. *hash is that of the simulator,
+ * or 0. */
+bool program_run(const struct program *program, uint64_t *hash);
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+/* What steps yield: commands, timers, tickers, functions on blocking pools. Each accepted one ends
+ * once, with an error that it may end with, unless its process ends first. */
+#include "property.h"
+
+#define TICKS_MAX 5
+
+static struct request requests[REQUESTS_MAX];
+static atomic_u32 requests_made;
+
+void requests_begin(void)
+{
+    store_relaxed(&requests_made, 0);
+}
+
+/* ---- which are open ---- */
+
+/* Whether it ends by itself. */
+static bool must_end(const struct request *request)
+{
+    const bool never = request->kind == REQUEST_NEVER || request->kind == REQUEST_FOREVER;
+    return !never || request->is_cancelled || request->deadline != SKUA_FOREVER;
+}
+
+/* Writes down what others want to know of the open ones. */
+static void note(struct actor *actor)
+{
+    uint32_t ends = 0;
+    for (uint32_t i = 0; i < actor->open_count; i++) {
+        ends += must_end(&requests[actor->open[i]]);
+    }
+    store_relaxed(&actor->open_ends, ends); /* see property.h */
+}
+
+static void add_open(struct actor *actor, const struct request *request)
+{
+    actor->open[actor->open_count++] = request->number;
+    note(actor);
+}
+
+static void remove_open(struct actor *actor, uint32_t at)
+{
+    actor->open[at] = actor->open[--actor->open_count];
+    note(actor);
+}
+
+/* ---- asking ---- */
+
+/* Whether others may have the same tag: where it does not matter which of them ends when. */
+static bool can_share(enum request_kind kind)
+{
+    return kind != REQUEST_NEVER && kind != REQUEST_FOREVER && kind != REQUEST_TICKER;
+}
+
+/* A tag of its own, or now and then that of another open one. */
+static uint64_t choose_tag(const struct request *request, uint64_t *random)
+{
+    const struct actor *actor = request->actor;
+    const bool shares = chance(random, 20);
+    if (shares && actor->open_count > 0 && can_share(request->kind)) {
+        struct request *other = &requests[actor->open[draw(random, actor->open_count)]];
+        if (can_share(other->kind)) {
+            other->is_shared = true;
+            return other->tag;
+        }
+    }
+    return request->number + 1;
+}
+
+static enum request_kind choose_kind(uint64_t *random)
+{
+    static const enum request_kind kinds[] = {
+        REQUEST_NOW,      REQUEST_FAILING,         REQUEST_LATER,           REQUEST_LATER,
+        REQUEST_NEVER,    REQUEST_INSIDE,          REQUEST_UNSAFE,          REQUEST_UNKNOWN,
+        REQUEST_SLEEP,    REQUEST_SLEEP,           REQUEST_TIMER,           REQUEST_FOREVER,
+        REQUEST_TICKER,   REQUEST_BLOCKING,        REQUEST_BLOCKING_NARROW, REQUEST_NOW,
+        REQUEST_BLOCKING, REQUEST_BLOCKING_NOWHERE};
+    return kinds[draw(random, sizeof kinds / sizeof kinds[0])];
+}
+
+static int expected_error(enum request_kind kind, uint64_t *random)
+{
+    const bool fails = chance(random, 25);
+    switch (kind) {
+    case REQUEST_FAILING:
+        return ERROR_HANDLER;
+    case REQUEST_LATER:
+    case REQUEST_INSIDE:
+    case REQUEST_BLOCKING:
+    case REQUEST_BLOCKING_NARROW:
+        return fails ? ERROR_HANDLER : 0;
+    case REQUEST_UNSAFE:
+        return in_simulator() ? SKUA_E_NOT_SIMULATED : 0;
+    case REQUEST_UNKNOWN:
+        return SKUA_E_UNKNOWN_COMMAND;
+    case REQUEST_BLOCKING_NOWHERE:
+        return SKUA_E_UNKNOWN_POOL;
+    case REQUEST_NOW:
+    case REQUEST_NEVER:
+    case REQUEST_COMMANDS:
+    case REQUEST_SLEEP:
+    case REQUEST_TIMER:
+    case REQUEST_FOREVER:
+    case REQUEST_TICKER:
+        break;
+    }
+    return 0;
+}
+
+static struct request *request_new(struct actor *actor, uint64_t *random)
+{
+    if (actor->open_count == OPEN_MAX) {
+        return NULL;
+    }
+    const uint32_t number = fetch_add_relaxed(&requests_made, 1); /* see property.h */
+    if (number >= REQUESTS_MAX) {
+        return NULL;
+    }
+    struct request *request = &requests[number];
+    const enum request_kind kind = choose_kind(random);
+    const int expected = expected_error(kind, random);
+    *request = (struct request){
+        .actor = actor,
+        .number = number,
+        .step = load_relaxed(&actor->steps), /* its own */
+        .kind = kind,
+        .expected = expected,
+        .random = random_next(random),
+        .deadline = SKUA_FOREVER,
+    };
+    request->tag = choose_tag(request, random);
+    request->is_shared = request->tag != number + 1;
+    return request;
+}
+
+static int yield_timer(struct request *request, skua_context *ctx, skua_step *out, uint64_t moments)
+{
+    const uint64_t duration = moments * world.program.moment_ns;
+    request->earliest = skua_context_now(ctx) + duration;
+    if (request->kind == REQUEST_SLEEP) {
+        return skua_step_sleep(out, request->tag, duration);
+    }
+    if (request->kind == REQUEST_TICKER) {
+        request->period = duration + world.program.moment_ns;
+        return skua_step_ticker(out, request->tag, request->period);
+    }
+    return skua_step_timer(out, request->tag,
+                           request->kind == REQUEST_TIMER ? request->earliest : SKUA_FOREVER);
+}
+
+static int yield_blocking(const struct request *request, skua_step *out, skua_payload input)
+{
+    const char *pool = request->kind == REQUEST_BLOCKING_NARROW ? POOL_NARROW : "nowhere";
+    return skua_step_blocking(out, request->tag, request->kind == REQUEST_BLOCKING ? NULL : pool,
+                              command_block, input);
+}
+
+static int yield(struct request *request, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    const uint64_t moments = draw(random, 6);
+    if (request->kind >= REQUEST_SLEEP && request->kind <= REQUEST_TICKER) {
+        return yield_timer(request, ctx, out, moments);
+    }
+    const skua_payload input = letter_wrap(LETTER_COMMAND, request->number, random);
+    if (request->kind < REQUEST_COMMANDS) {
+        return skua_step_yield(out, (uint32_t)request->kind, request->tag, input);
+    }
+    return yield_blocking(request, out, input);
+}
+
+static bool may_lack_memory(int error)
+{
+    return error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0;
+}
+
+void request_limit(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    const uint64_t now = skua_context_now(ctx);
+    const uint32_t moments = draw(random, 7);
+    struct request *request = actor->last_request;
+    uint64_t deadline = now + moments * world.program.moment_ns; /* none: it has passed */
+    if (moments == 6) {
+        deadline = SKUA_FOREVER;
+    }
+    const int error = skua_step_deadline(out, deadline);
+    if (error != (request != NULL ? 0 : SKUA_E_INVALID)) {
+        fault("process %u: a deadline: %s", actor->number, skua_error_name(error));
+    }
+    if (request != NULL) {
+        request->deadline = deadline;
+        note(actor);
+    }
+}
+
+void request_make(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    struct request *request = request_new(actor, random);
+    if (request == NULL) {
+        return;
+    }
+    const int error = yield(request, ctx, out, random);
+    actor->last_request = error == 0 ? request : NULL;
+    if (error == 0) {
+        actor->yields++;
+        request->is_accepted = true;
+        add_open(actor, request);
+    } else if (!may_lack_memory(error)) {
+        fault("process %u: a yield is refused: %s", actor->number, skua_error_name(error));
+    }
+    if (chance(random, 25)) {
+        request_limit(actor, ctx, out, random);
+    }
+}
+
+static void take_back(struct actor *actor, skua_step *out, uint64_t tag)
+{
+    const int error = skua_step_cancel(out, tag);
+    actor->last_request = NULL; /* no deadline after this */
+    if (error != 0 && !may_lack_memory(error)) {
+        fault("process %u: taking back a yield: %s", actor->number, skua_error_name(error));
+    }
+    actor->yields += error == 0;
+    for (uint32_t i = 0; i < actor->open_count && error == 0; i++) {
+        struct request *request = &requests[actor->open[i]];
+        request->is_cancelled = request->is_cancelled || request->tag == tag;
+    }
+    note(actor);
+}
+
+void request_take_back(struct actor *actor, skua_step *out, uint64_t *random)
+{
+    const bool is_nonsense = chance(random, 10);
+    if (actor->open_count == 0 || is_nonsense) {
+        take_back(actor, out, UINT64_MAX);
+    } else {
+        take_back(actor, out, requests[actor->open[draw(random, actor->open_count)]].tag);
+    }
+}
+
+/* ---- what comes of it ---- */
+
+static bool is_carried_out_here(enum request_kind kind)
+{
+    return kind < REQUEST_UNKNOWN || kind == REQUEST_BLOCKING || kind == REQUEST_BLOCKING_NARROW;
+}
+
+/* Whether it may end with this error at this time. */
+static bool may_end(const struct request *request, int error, uint64_t now)
+{
+    const skua_sim_faults *faults = &world.program.faults;
+    const bool is_blocking = request->kind >= REQUEST_BLOCKING;
+    switch (error) {
+    case SKUA_E_CANCELLED:
+        return request->is_cancelled;
+    case SKUA_E_TIMEOUT:
+        return now >= request->deadline;
+    case SKUA_E_INVALID:
+        return request->kind == REQUEST_TICKER && request->deadline != SKUA_FOREVER;
+    case SKUA_E_INJECTED:
+        return faults->handler_error > 0 && is_carried_out_here(request->kind);
+    case SKUA_E_POOL_FULL:
+        return request->kind == REQUEST_BLOCKING_NARROW && !in_simulator();
+    default:
+        break;
+    }
+    const bool never = request->kind == REQUEST_NEVER || request->kind == REQUEST_FOREVER ||
+                       request->kind == REQUEST_TICKER;
+    return (error == request->expected && !never && now >= request->earliest) ||
+           (is_blocking && may_lack_memory(error));
+}
+
+/* An open one with this tag, as an index of actor->open. */
+static uint32_t find_open(const struct actor *actor, uint64_t tag)
+{
+    for (uint32_t i = 0; i < actor->open_count; i++) {
+        if (requests[actor->open[i]].tag == tag) {
+            return i;
+        }
+    }
+    return NONE;
+}
+
+static void check_end(struct request *request, const skua_event *event, uint64_t now)
+{
+    const uint32_t handled = load_relaxed(&request->handled); /* see property.h */
+    const bool succeeded = event->error == 0 && is_carried_out_here(request->kind);
+    struct letter letter;
+    const bool has_result = letter_read(&event->payload, LETTER_RESULT, &letter);
+    if (!may_end(request, event->error, now)) {
+        fault("request %u of kind %d ends with %s (%d)", request->number, (int)request->kind,
+              skua_error_name(event->error), event->error);
+    }
+    if (has_result != succeeded || (has_result && letter.number != request->number)) {
+        fault("request %u: has not got its own result", request->number);
+    }
+    if (succeeded && handled != 1) {
+        fault("request %u: succeeded, but was carried out %u times", request->number, handled);
+    }
+    if (event->error == SKUA_E_INJECTED && handled != 0) {
+        fault("request %u: was carried out, but is said to have failed", request->number);
+    }
+}
+
+/* Of those that share a tag it is not known which one has ended, unless there is a result. */
+static void check_shared_end(const skua_event *event)
+{
+    struct letter letter;
+    if (!letter_read(&event->payload, LETTER_RESULT, &letter)) {
+        return;
+    }
+    struct request *request = &requests[letter.number];
+    if (request->tag != event->tag || request->has_result) {
+        fault("request %u: its result comes twice, or to another", request->number);
+    }
+    request->has_result = true;
+}
+
+void request_completed(struct actor *actor, skua_context *ctx, const skua_event *event)
+{
+    const uint32_t at = find_open(actor, event->tag);
+    if (at == NONE) {
+        fault("process %u: a completion with tag %u, but nothing with it is open: %s (%d)",
+              actor->number, (uint32_t)event->tag, skua_error_name(event->error), event->error);
+        return;
+    }
+    struct request *request = &requests[actor->open[at]];
+    if (request->is_shared) {
+        check_shared_end(event);
+    } else {
+        check_end(request, event, skua_context_now(ctx));
+    }
+    remove_open(actor, at);
+}
+
+static struct request *find_ticker(const struct actor *actor, uint64_t tag, uint64_t time)
+{
+    for (uint32_t i = 0; i < actor->open_count; i++) {
+        struct request *request = &requests[actor->open[i]];
+        const bool fits =
+            request->last_tick == 0 ||
+            (time > request->last_tick && (time - request->last_tick) % request->period == 0);
+        if (request->kind == REQUEST_TICKER && request->tag == tag && fits) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+void request_ticked(struct actor *actor, const skua_event *event, skua_step *out)
+{
+    const uint64_t time = skua_tick_time(event);
+    struct request *ticker = find_ticker(actor, event->tag, time);
+    if (ticker == NULL) {
+        fault("process %u: a tick of no ticker, or beside its grid", actor->number);
+        return;
+    }
+    if (ticker->is_cancelled) {
+        fault("process %u: a tick after its ticker was taken back", actor->number);
+    }
+    const uint64_t periods = (time - ticker->last_tick) / ticker->period;
+    if (skua_tick_count(event) == 0 ||
+        (ticker->last_tick != 0 && skua_tick_count(event) != periods)) {
+        fault("process %u: a tick with a wrong count", actor->number);
+    }
+    ticker->last_tick = time;
+    ticker->ticks++;
+    if (ticker->ticks >= TICKS_MAX) {
+        take_back(actor, out, ticker->tag);
+    }
+}
+
+struct request *request_handled(const skua_payload *input, bool is_blocking)
+{
+    struct letter letter;
+    if (!letter_read(input, LETTER_COMMAND, &letter)) {
+        fault("a command without its input");
+        return NULL;
+    }
+    struct request *request = &requests[letter.number];
+    const uint32_t failed_in_step = load_relaxed(&request->actor->failed_in_step);
+    if (!is_carried_out_here(request->kind) || is_blocking != (request->kind >= REQUEST_BLOCKING)) {
+        fault("request %u: is carried out by the wrong one", request->number);
+    }
+    if (fetch_add_relaxed(&request->handled, 1) != 0) {
+        fault("request %u: is carried out again", request->number);
+    }
+    if (failed_in_step == request->step) {
+        fault("request %u: is carried out, but its step failed", request->number);
+    }
+    return request;
+}
+
+/* ---- the end ---- */
+
+/* What a process yields in its last step is carried out, if that step did not fail. */
+static void check_last_step(struct request *request)
+{
+    const struct actor *actor = request->actor;
+    const bool is_certain = request->is_accepted && actor->has_finished && actor->exit_error == 0 &&
+                            request->kind < REQUEST_UNKNOWN && request->expected == 0 &&
+                            request->deadline == SKUA_FOREVER &&
+                            world.program.faults.handler_error == 0;
+    if (is_certain && load_relaxed(&request->handled) != 1) {
+        fault("request %u: was never carried out", request->number);
+    }
+}
+
+void requests_check(void)
+{
+    const uint32_t asked = load_relaxed(&requests_made);
+    for (uint32_t i = 0; i < asked && i < REQUESTS_MAX; i++) {
+        struct request *request = &requests[i];
+        if (load_relaxed(&request->handled) > 1) {
+            fault("request %u: was carried out more than once", i);
+        }
+        if (load_relaxed(&request->completed) > 1) {
+            fault("request %u: more than one completion was accepted", i);
+        }
+        check_last_step(request);
+    }
+}
