@@ -439,7 +439,10 @@ static void sim_hash_tells_runs_apart(void **state)
     assert_true(hash_of(changed) != hash);
     changed = plain;
     changed.command = 77; /* unknown */
-    assert_true(hash_of(changed) != hash);
+    const uint64_t unknown = hash_of(changed);
+    assert_true(unknown != hash);
+    changed.input = skua_payload_u64(2, 4); /* which no completion brings back */
+    assert_true(hash_of(changed) != unknown);
     changed = plain;
     changed.cancels = true;
     assert_true(hash_of(changed) != hash);
@@ -991,6 +994,17 @@ static int tick(void *arg, const struct sim_turn *turn)
     return turn->count == 0 ? skua_step_ticker(turn->out, 1, SKUA_MILLISECOND) : 0;
 }
 
+static size_t wakes_of(const struct sim_scene *scene, skua_pid pid)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < scene->trace.count; i++) {
+        const skua_sim_record *record = &scene->trace.records[i];
+        count += record->type == SKUA_SIM_FAULT && record->what == SKUA_SIM_SPURIOUS_WAKE &&
+                 skua_pid_equal(record->pid, pid);
+    }
+    return count;
+}
+
 static void sim_wake_for_no_reason_calls_no_step(void **state)
 {
     (void)state;
@@ -1014,9 +1028,23 @@ static void sim_wake_for_no_reason_calls_no_step(void **state)
             assert_int_equal(skua_process_info_read(scene.runtime, sleepers[i].pid, &info), 0);
             assert_int_equal(info.steps, 1);
             assert_int_equal(info.state, SKUA_PROCESS_IDLE);
+            if (rate > 0) { /* each has its share */
+                assert_in_range(wakes_of(&scene, sleepers[i].pid), wakes / 10, wakes / 2);
+            }
         }
         sim_end(&scene);
     }
+}
+
+static void sim_wake_spares_those_that_are_ready(void **state)
+{
+    (void)state;
+    struct sim_scene scene;
+    unsigned steps = 0;
+    sim_begin(&scene, SEED, (skua_sim_faults){.spurious_wake = SIM_ALWAYS});
+    assert_int_equal(sim_run_actor(&scene, continue_ten_times, &steps).error, 0);
+    assert_int_equal(sim_count(&scene, SKUA_SIM_FAULT, 0), 0);
+    sim_end(&scene);
 }
 
 static bool may_kill_others(void *arg, const skua_process_info *info)
@@ -1310,6 +1338,7 @@ int main(void)
         cmocka_unit_test(sim_pools_say_whether_they_may_be_used),
         cmocka_unit_test(sim_memory_fails_always_or_never),
         cmocka_unit_test(sim_wake_for_no_reason_calls_no_step),
+        cmocka_unit_test(sim_wake_spares_those_that_are_ready),
         cmocka_unit_test(sim_kill_ends_those_that_may_be),
         cmocka_unit_test(sim_kill_without_a_say_ends_any),
         cmocka_unit_test(sim_rates_are_met),
