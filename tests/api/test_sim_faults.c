@@ -978,6 +978,105 @@ static void sim_memory_fails_always_or_never(void **state)
     }
 }
 
+/* ---- the program's own allocator has no memory ---- */
+
+struct starved {
+    struct sim_scene *scene;
+    struct tracked letter;
+    struct tracked result;
+    int sent;
+    int completed;
+    int slow_error;
+    uint64_t slow_result;
+    uint64_t came_at;
+};
+
+/* A message to itself, which has to be delayed, and a command whose completion has to be slow. */
+static int starve(void *arg, const struct sim_turn *turn)
+{
+    struct starved *starved = arg;
+    const skua_event *completion = sim_completion(turn, 1);
+    if (completion != NULL) {
+        counting_allocator_fail_never(&starved->scene->api.memory);
+        starved->slow_error = completion->error;
+        starved->slow_result = skua_payload_to_u64(&completion->payload);
+        starved->came_at = skua_context_now(turn->ctx);
+        return sim_done(turn);
+    }
+    if (turn->count == 0) {
+        return skua_step_sleep(turn->out, 2, 1); /* so that there are event nodes */
+    }
+    counting_allocator_fail_from(&starved->scene->api.memory, 1);
+    starved->sent = skua_context_send(turn->ctx, skua_context_self(turn->ctx),
+                                      tracked_payload(0, &starved->letter));
+    starved->completed =
+        skua_sim_complete_after(skua_context_runtime(turn->ctx), (skua_completion){{0}, 0}, 1, 0,
+                                tracked_payload(0, &starved->result));
+    return skua_step_yield(turn->out, COMMAND_ECHO, 1, skua_payload_u64(0, 42));
+}
+
+/* What cannot be put off is refused, or happens at once. */
+static void sim_agenda_without_memory_loses_nothing(void **state)
+{
+    (void)state;
+    struct sim_scene scene;
+    unsigned calls = 0;
+    struct starved starved = {.scene = &scene, .slow_error = 1};
+    create_with_echo(&scene, SEED,
+                     (skua_sim_faults){.message_delay = SIM_ALWAYS, .slow_completion = SIM_ALWAYS},
+                     &calls);
+    assert_int_equal(sim_run_actor(&scene, starve, &starved).error, 0);
+    assert_int_equal(starved.sent, SKUA_E_NO_MEMORY);
+    assert_drops(&starved.letter, 1, 1);
+    assert_int_equal(starved.completed, SKUA_E_NO_MEMORY);
+    assert_drops(&starved.result, 1, 1);
+    assert_int_equal(starved.slow_error, 0);
+    assert_int_equal(starved.slow_result, 42);
+    assert_true(starved.came_at < START + SKUA_MILLISECOND);
+    sim_end(&scene);
+}
+
+/* More are Ready than the driver has room for. */
+static void sim_crowd_without_memory_runs_all_the_same(void **state)
+{
+    (void)state;
+    struct sim_scene scene;
+    static struct sim_actor actors[500];
+    sim_begin(&scene, SEED, no_faults);
+    for (size_t i = 0; i < COUNT_OF(actors); i++) {
+        actors[i] = (struct sim_actor){.function = obedient};
+        sim_submit(&scene, &actors[i]);
+    }
+    counting_allocator_fail_from(&scene.api.memory, 1);
+    sim_run_to_rest(&scene);
+    for (size_t i = 0; i < COUNT_OF(actors); i++) {
+        assert_int_equal(actors[i].steps, 1);
+    }
+    sim_end(&scene);
+    for (size_t i = 0; i < COUNT_OF(actors); i++) {
+        assert_int_equal(actors[i].closes, 1);
+    }
+}
+
+static void sim_registering_without_memory_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct sim_scene scene;
+    const skua_handler handler = {.name = "far", .run = echo, .sim_safe = true};
+    sim_create(&scene, SEED, (skua_sim_config){0});
+    uint64_t failures = 0;
+    for (int error = SKUA_E_NO_MEMORY; error != 0; failures += error != 0) {
+        counting_allocator_fail_once(&scene.api.memory, failures + 1);
+        error = skua_command_register(scene.runtime, 100000, &handler);
+        assert_true(error == 0 || error == SKUA_E_NO_MEMORY);
+    }
+    assert_true(failures > 0);
+    counting_allocator_fail_never(&scene.api.memory);
+    assert_int_equal(skua_runtime_destroy(scene.runtime), 0); /* without a start */
+    assert_true(counting_allocator_is_clean(&scene.api.memory));
+    sim_trace_free(&scene.trace);
+}
+
 /* ---- faults: processes ---- */
 
 #define TICKS 50
@@ -1337,6 +1436,9 @@ int main(void)
         cmocka_unit_test(sim_handlers_say_whether_they_may_be_called),
         cmocka_unit_test(sim_pools_say_whether_they_may_be_used),
         cmocka_unit_test(sim_memory_fails_always_or_never),
+        cmocka_unit_test(sim_agenda_without_memory_loses_nothing),
+        cmocka_unit_test(sim_crowd_without_memory_runs_all_the_same),
+        cmocka_unit_test(sim_registering_without_memory_leaves_nothing_behind),
         cmocka_unit_test(sim_wake_for_no_reason_calls_no_step),
         cmocka_unit_test(sim_wake_spares_those_that_are_ready),
         cmocka_unit_test(sim_kill_ends_those_that_may_be),
