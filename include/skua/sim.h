@@ -41,8 +41,8 @@ typedef struct skua_sim_faults {
     uint32_t handler_error;
     /* What a handler brings at once comes later; a function on a blocking pool takes longer. */
     uint32_t slow_completion;
-    /* During a turn, the runtime's allocator has no memory. The pools of processes and events take theirs in large
-     * pieces, so most occasions are a program's own. */
+    /* During a turn, the runtime's allocator has no memory. The pools of processes and events take
+     * theirs in large pieces, so most occasions are a program's own. */
     uint32_t no_memory;
     /* Before a turn: a process that waits is queued for no reason. Its step is not called. */
     uint32_t spurious_wake;

@@ -187,8 +187,8 @@ static void arrive(struct sim *sim, struct agenda_item *item)
     }
 }
 
-/* Lets all happen whose time has come: first the agenda, then the timers, each in the order of time.
- * Timers fire as of now, so that a ticker whose process was late tells how many ticks it missed. */
+/* Lets all happen whose time has come: first the agenda, then the timers, each in the order of
+ * time. Timers fire as of now, so that a ticker tells a process that was late what it missed. */
 static void catch_up(struct sim *sim)
 {
     const uint64_t now = sim_now(sim);
