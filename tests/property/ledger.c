@@ -122,6 +122,7 @@ struct actor *actor_new(uint64_t key)
     actor->method_is_wrong = chance(&random, 4);
     actor->result_is_caught = chance(&random, 30);
     actor->outcome = SKUA_PENDING;
+    actor->continues = true; /* with its first step */
     memset(last_seen[number], 0, sizeof last_seen[number]);
     return actor;
 }
@@ -200,7 +201,7 @@ void actor_spawned(struct actor *actor, int error, skua_pid pid)
     }
 }
 
-void actor_step_begins(struct actor *actor, skua_pid pid)
+void actor_step_begins(struct actor *actor, skua_pid pid, size_t events)
 {
     expect(fetch_add_relaxed(&actor->is_running, 1) == 0, actor, "runs on two workers");
     expect(skua_pid_equal(pid, actor_pid(actor)), actor, "has another PID now");
@@ -208,6 +209,9 @@ void actor_step_begins(struct actor *actor, skua_pid pid)
     expect(get(&actor->closes) == 0, actor, "runs after its close");
     expect(get(&actor->is_ending) == 0, actor, "runs after its end");
     expect(get(&actor->has_lost) == 0, actor, "lives on, but a message to it was dropped");
+    expect(events > 0 || actor->continues, actor, "runs without a reason");
+    expect(events <= SKUA_EVENTS_PER_STEP, actor, "gets too many events at once");
+    actor->continues = false;
     (void)count(&actor->steps);
 }
 

@@ -196,6 +196,7 @@ static void create(struct counting_allocator *memory)
 {
     const struct program *program = &world.program;
     const skua_sim_config sim = {
+        .step_ns = program->step_ns,
         .faults = program->faults,
         .on_record = on_record,
     };

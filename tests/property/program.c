@@ -58,6 +58,9 @@ void program_generate(struct program *program, uint64_t seed, enum driver driver
     program->everybody_obeys = chance(&random, 40);
     program->comes_to_rest = chance(&random, 60);
     program->stop_timeout_ns = generate_stop_timeout(&random, program);
+    if (driver == DRIVER_SIM && chance(&random, 30)) { /* slow steps: ticks come late */
+        program->step_ns = 1 + draw(&random, 2 * SKUA_MILLISECOND);
+    }
     if (driver == DRIVER_SIM && chance(&random, 60)) {
         program->faults = generate_faults(&random, program->moment_ns);
     }

@@ -57,6 +57,7 @@ struct program {
     uint32_t process_limit;
     uint32_t mailbox_limit;
     uint64_t moment_ns; /* sleeps, deadlines and delays are a few of these */
+    uint64_t step_ns;   /* in the simulator */
     bool everybody_obeys;
     bool comes_to_rest; /* before it is stopped */
     uint64_t stop_timeout_ns;
@@ -111,6 +112,7 @@ struct actor {
     int exit_error;            /* written by on_exit */
     bool has_finished;         /* its step has called skua_step_done */
     /* Of the process itself. */
+    bool continues; /* its next step may come without an event */
     uint32_t children;
     uint32_t open[OPEN_MAX]; /* requests that have not ended */
     uint32_t open_count;
@@ -188,7 +190,7 @@ bool actor_may_have_ended(struct actor *actor);
 
 void actor_initialise(struct actor *actor, skua_pid pid);
 void actor_spawned(struct actor *actor, int error, skua_pid pid);
-void actor_step_begins(struct actor *actor, skua_pid pid);
+void actor_step_begins(struct actor *actor, skua_pid pid, size_t events);
 void actor_step_ends(struct actor *actor);
 void actor_closes(struct actor *actor);
 

@@ -216,6 +216,7 @@ static void choose_status(struct scene *scene)
     bool waits = false;
     if (status <= 1) {
         skua_step_continue(scene->out);
+        actor->continues = true;
     } else if (status == 2) {
         skua_step_idle(scene->out);
     } else if (status == 3) {
@@ -260,7 +261,7 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count,
 {
     struct script *script = self;
     struct actor *actor = script->actor;
-    actor_step_begins(actor, skua_context_self(ctx));
+    actor_step_begins(actor, skua_context_self(ctx), count);
     check_canaries(script);
     actor->yields = 0;
     actor->last_request = NULL;
