@@ -247,20 +247,22 @@ static void run_and_forget(void)
     assert_true(event_list_first(state_begin(process)) != OBJECT_NONE);
 }
 
+static struct process *take_slot(struct caches *caches)
+{
+    struct object_pool *pool = &rig.sched.table.pool;
+    uint32_t slot = OBJECT_NONE;
+    assert_int_equal(object_pool_take(pool, &caches->processes, &slot), OBJECT_POOL_OK);
+    return object_pool_at(pool, slot);
+}
+
 static void queue_free(void)
 {
-    uint32_t slot = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&rig.sched.table.pool, &worker(0)->caches.processes, &slot),
-                     OBJECT_POOL_OK);
-    assert_true(deque_push_owner(&worker(0)->deque, object_pool_at(&rig.sched.table.pool, slot)));
+    assert_true(deque_push_owner(&worker(0)->deque, take_slot(&worker(0)->caches)));
 }
 
 static void leak_slot(void)
 {
-    uint32_t slot = OBJECT_NONE;
-    assert_int_equal(
-        object_pool_take(&rig.sched.table.pool, &rig.sched.outside.caches.processes, &slot),
-        OBJECT_POOL_OK);
+    (void)take_slot(&rig.sched.outside.caches);
 }
 
 static void free_live_slot(void)
@@ -271,10 +273,7 @@ static void free_live_slot(void)
 
 static void leave_init(void)
 {
-    uint32_t slot = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&rig.sched.table.pool, &worker(0)->caches.processes, &slot),
-                     OBJECT_POOL_OK);
-    (void)state_prepare(object_pool_at(&rig.sched.table.pool, slot));
+    (void)state_prepare(take_slot(&worker(0)->caches));
 }
 
 static void miscount_live(void)
