@@ -628,19 +628,24 @@ static bool look_asleep(struct audit *audit)
 
 /* The monitor, or the thread that is about to stop the runtime, may be between making a process
  * Ready and enqueuing it, and any of the sleepers may just be about to see something. All of them
- * change what is looked at here, however slow the machine is, if they get the time. */
+ * change what is looked at here if they get the time, and they do if this thread gets it so often. */
 void audit_asleep(struct scheduler *sched, uint32_t patience_ms)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     struct audit audit = {.sched = sched};
-    if (!all_sleep(sched) || !can_afford(load_relaxed(&sched->table.pool.ready))) { /* hint */
-        return;
-    }
-    while (look_asleep(&audit) && all_sleep(sched)) {
+    while (all_sleep(sched) && look_asleep(&audit) && all_sleep(sched)) {
         if (patience_ms-- == 0) {
             fail(audit.finding);
         }
         (void)nanosleep(&millisecond, NULL);
+    }
+}
+
+void audit_asleep_now_and_then(struct scheduler *sched, uint32_t patience_ms)
+{
+    const uint32_t slots = load_relaxed(&sched->table.pool.ready); /* hint */
+    if (all_sleep(sched) && can_afford(slots)) {
+        audit_asleep(sched, patience_ms);
     }
 }
 

@@ -14,9 +14,10 @@
  * When:
  *  - stopping: when all workers are joined, and again before the scheduler is taken apart. Exact;
  *  - simulating: between two turns, at rest, and when the simulation has stopped. Exact;
- *  - on threads: when a worker is about to sleep and all others do. Others may wake at any moment
- *    and their caches are their own, so only what is atomic is read: INV-10, and INV-3 as far as
- *    that has it. The nodes and the free lists (INV-20) are left to the other two.
+ *  - on threads: when a worker is about to sleep and all others do, and when all have slept for so
+ *    long that the monitor is about to sleep, too. Others may wake at any moment and their caches
+ *    are their own, so only what is atomic is read: INV-10, and INV-3 as far as that has it. The
+ *    nodes and the free lists (INV-20) are left to the other two.
  *
  * An audit takes memory from the C library, not from the runtime's allocator, whose calls the
  * program may count. In other builds the functions below are empty. */
@@ -55,9 +56,11 @@ void audit_now(struct scheduler *sched, const struct audit_moment *moment);
  * that come again and again. */
 void audit_now_and_then(struct scheduler *sched, const struct audit_moment *moment);
 
-/* Called by a worker that has announced that it sleeps, and has taken the poller's role if that was
- * vacant: if all sleep, looks at what is atomic. As often as the one above. */
+/* If all workers sleep, looks at what is atomic. For any thread that is not about to do something
+ * about what it could find: a worker that has announced that it sleeps, and has taken the poller's
+ * role if that was vacant; or the monitor. The second only as often as audit_now_and_then. */
 void audit_asleep(struct scheduler *sched, uint32_t patience_ms);
+void audit_asleep_now_and_then(struct scheduler *sched, uint32_t patience_ms);
 
 #else
 
@@ -86,6 +89,12 @@ static inline void audit_now_and_then(struct scheduler *sched, const struct audi
 }
 
 static inline void audit_asleep(struct scheduler *sched, uint32_t patience_ms)
+{
+    (void)sched;
+    (void)patience_ms;
+}
+
+static inline void audit_asleep_now_and_then(struct scheduler *sched, uint32_t patience_ms)
 {
     (void)sched;
     (void)patience_ms;

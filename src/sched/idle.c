@@ -156,7 +156,7 @@ static void park(struct worker *worker, bool searching)
     stats_add_owner(&worker->stats.parks, 1);
     shutdown_worker_is_quiet(sched);
     const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
-    audit_asleep(sched, AUDIT_PATIENCE_MS);
+    audit_asleep_now_and_then(sched, AUDIT_PATIENCE_MS);
     if (polls) {
         poll_sleep(worker); /* S4 */
     } else {

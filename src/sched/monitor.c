@@ -4,6 +4,7 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
 #include "sched/inspect.h"
@@ -170,6 +171,9 @@ static void watch_locked(struct scheduler *sched)
         mutex_unlock(&sched->monitor.lock);
         look(sched);
         quiet = nobody_is_busy(sched) ? quiet + 1 : 0;
+        if (quiet > LOOKS_BEFORE_SLEEP) {
+            audit_asleep(sched, AUDIT_PATIENCE_MS);
+        }
         mutex_lock(&sched->monitor.lock);
     }
 }

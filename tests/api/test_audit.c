@@ -26,6 +26,9 @@
 /* After so many turns even a limited audit has been made. */
 #define TURNS 100
 
+/* Processes that make a table large. */
+#define CROWD 5000
+
 /* Ends a child that should have aborted long ago. */
 #define HANG_SECONDS 120
 
@@ -165,40 +168,67 @@ static int rest(void *self, skua_context *ctx, skua_event *events, size_t count,
 
 static const skua_process_type resting = {.name = "resting", .step = rest};
 
-static void wait_until_asleep(struct scheduler *sched)
+static void wait_until_idle(skua_runtime *runtime, skua_pid pid)
 {
+    struct scheduler *sched = &runtime->sched;
+    skua_process_info info;
+    do {
+        SKUA_ASSERT(skua_process_info_read(runtime, pid, &info) == 0);
+    } while (info.state != SKUA_PROCESS_IDLE);
     while (parking_asleep(&sched->parking) < scheduler_threads(sched)) {
         (void)usleep(100);
     }
 }
 
-/* Makes a process Ready and puts it nowhere. The table is so small that it is looked at whenever
- * all sleep. */
-static void sleep_on_lost_token(void *arg)
+/* Makes a process Ready that is Idle, and puts it nowhere. */
+static void lose_token(skua_runtime *runtime, skua_pid pid)
 {
-    (void)arg;
-    (void)alarm(HANG_SECONDS);
-    skua_runtime *runtime = start(&(skua_runtime_config){.worker_count = 2, .process_limit = 8});
-    struct scheduler *sched = &runtime->sched;
     struct process *process;
-    const skua_pid pid = submit(runtime, &resting);
-    skua_process_info info;
-    do {
-        SKUA_ASSERT(skua_process_info_read(runtime, pid, &info) == 0);
-    } while (info.state != SKUA_PROCESS_IDLE);
-    wait_until_asleep(sched);
-    SKUA_ASSERT(process_table_find(&sched->table, pid, &process) == 0);
+    SKUA_ASSERT(process_table_find(&runtime->sched.table, pid, &process) == 0);
     SKUA_ASSERT(state_request(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE);
-    idle_wake_all(sched);
+}
+
+static void wait_for_the_end(void)
+{
     for (;;) {
         (void)pause();
     }
 }
 
-static void last_worker_to_sleep_looks(void **state)
+/* The table is so small that it is looked at whenever all sleep. */
+static void sleep_on_lost_token(void *arg)
+{
+    (void)arg;
+    (void)alarm(HANG_SECONDS);
+    skua_runtime *runtime = start(&(skua_runtime_config){.worker_count = 2, .process_limit = 8});
+    const skua_pid pid = submit(runtime, &resting);
+    wait_until_idle(runtime, pid);
+    lose_token(runtime, pid);
+    idle_wake_all(&runtime->sched); /* and they sleep again */
+    wait_for_the_end();
+}
+
+/* The table is so large that workers hardly ever look at it. */
+static void rest_on_lost_token(void *arg)
+{
+    (void)arg;
+    (void)alarm(HANG_SECONDS);
+    skua_runtime *runtime = start_threads();
+    for (uint32_t i = 0; i < CROWD; i++) {
+        (void)submit(runtime, &resting);
+    }
+    const skua_pid pid = submit(runtime, &resting);
+    wait_until_idle(runtime, pid);
+    lose_token(runtime, pid);
+    (void)submit(runtime, &resting); /* wakes the monitor */
+    wait_for_the_end();
+}
+
+static void last_to_sleep_looks(void **state)
 {
     (void)state;
     assert_true(aborts_saying(sleep_on_lost_token, NULL, "INV-10: all sleep, and slot 1 is Ready"));
+    assert_true(aborts_saying(rest_on_lost_token, NULL, "INV-10: all sleep, and slot"));
 }
 
 #endif
@@ -208,7 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(audits_are_made_in_debug_builds_only),
 #ifdef SKUA_AUDIT
-        cmocka_unit_test(last_worker_to_sleep_looks),
+        cmocka_unit_test(last_to_sleep_looks),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

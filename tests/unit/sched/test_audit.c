@@ -482,13 +482,30 @@ static void audit_now_and_then_leaked(void *arg)
     }
 }
 
-static void limited_audit_waits_for_its_turn(void **state)
+static void audit_sleep_now_and_then(void *arg)
+{
+    const uint32_t *moments = arg;
+    for (uint32_t i = 0; i < *moments; i++) {
+        audit_asleep_now_and_then(&rig.sched, 0);
+    }
+}
+
+static void limited_audits_wait_for_their_turn(void **state)
 {
     (void)state;
     uint32_t once = 1;
     uint32_t often = MOMENTS;
     assert_false(aborts(audit_now_and_then_leaked, &once));
     assert_true(aborts_saying(audit_now_and_then_leaked, &often, "it is lost"));
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        parking_announce(&rig.sched.parking, i, false);
+    }
+    assert_false(aborts(audit_sleep_now_and_then, &once));
+    assert_true(aborts_saying(audit_sleep_now_and_then, &often, "INV-10: all sleep"));
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        assert_true(parking_retract(&rig.sched.parking, i));
+        assert_true(parking_end_search(&rig.sched.parking));
+    }
 }
 
 /* A thread that is inside of a call may have a node in its hands. */
@@ -521,11 +538,9 @@ static void wake_up(void)
     store_seq_cst(&rig.sched.poll.holder, 0);
 }
 
-static void look_often(void)
+static void look_once(void)
 {
-    for (uint32_t i = 0; i < MOMENTS; i++) {
-        audit_asleep(&rig.sched, 1);
-    }
+    audit_asleep(&rig.sched, 1);
 }
 
 static struct process *make_ready(void)
@@ -590,7 +605,7 @@ static void audit_sleep(void *arg)
 {
     const struct fault *fault = arg;
     fault->plant();
-    look_often();
+    look_once();
 }
 
 static void sleep_on_work_is_found_and_named(void **state)
@@ -600,7 +615,7 @@ static void sleep_on_work_is_found_and_named(void **state)
     for (size_t i = 0; i < sizeof sleeps / sizeof *sleeps; i++) {
         assert_true(is_found(audit_sleep, &sleeps[i]));
     }
-    look_often(); /* without a fault there is nothing to find */
+    look_once(); /* without a fault there is nothing to find */
     wake_up();
 }
 
@@ -610,10 +625,10 @@ static void nothing_is_found_while_a_worker_is_awake(void **state)
     (void)state;
     struct process *process = make_ready();
     parking_announce(&rig.sched.parking, 0, false);
-    look_often();
+    look_once();
     go_to_sleep();
     store_seq_cst(&worker(1)->running, RUNNING_UNKNOWN);
-    look_often();
+    look_once();
     store_seq_cst(&worker(1)->running, RUNNING_NOTHING);
     wake_up();
     submit_local(worker(0), process);
@@ -625,7 +640,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(order_passes, set_up_busy, tear_down),
         cmocka_unit_test_setup_teardown(faults_are_found_and_named, set_up_busy, tear_down),
         cmocka_unit_test_setup_teardown(rest_with_something_due_is_found, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(limited_audit_waits_for_its_turn, set_up_busy, tear_down),
+        cmocka_unit_test_setup_teardown(limited_audits_wait_for_their_turn, set_up_busy, tear_down),
         cmocka_unit_test_setup_teardown(nothing_is_found_while_others_are_inside, set_up_busy,
                                         tear_down),
         cmocka_unit_test_setup_teardown(sleep_on_work_is_found_and_named, set_up, tear_down),
