@@ -628,7 +628,8 @@ static bool look_asleep(struct audit *audit)
 
 /* The monitor, or the thread that is about to stop the runtime, may be between making a process
  * Ready and enqueuing it, and any of the sleepers may just be about to see something. All of them
- * change what is looked at here if they get the time, and they do if this thread gets it so often. */
+ * change what is looked at here if they get the time, and when this thread gets it so often, they
+ * do, too. */
 void audit_asleep(struct scheduler *sched, uint32_t patience_ms)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
