@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "sched/worker.h"
 
 #define SEGMENTS   2 /* one of processes, one of events */
 #define CACHES     (RIG_WORKERS_MAX + 1)
@@ -112,6 +113,8 @@ static void init_worker(struct worker *worker, uint32_t index)
     worker->index = index;
     worker->tick = 1; /* 0 would begin with the global queue */
     worker->random = index;
+    worker->events_max = SKUA_EVENTS_PER_STEP;
+    worker->turns_max = STEP_TURNS_MAX;
     worker->victim_steps = victim_steps[index];
     worker->context = (skua_context){.sched = &rig, .worker = worker};
     worker->out = (skua_step){
