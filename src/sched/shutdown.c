@@ -189,10 +189,8 @@ static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
     return true;
 }
 
-void shutdown_ask(struct scheduler *sched)
+static void cancel_all(struct scheduler *sched)
 {
-    store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
-    wait_for_gate(sched);
     skua_pid pid;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         if (live_pid(sched, slot, &pid)) {
@@ -201,9 +199,15 @@ void shutdown_ask(struct scheduler *sched)
     }
 }
 
-void shutdown_end_survivors(struct scheduler *sched)
+void shutdown_ask(struct scheduler *sched)
 {
-    store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
+    store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
+    wait_for_gate(sched);
+    cancel_all(sched);
+}
+
+static void end_survivors(struct scheduler *sched)
+{
     skua_pid pid;
     skua_process_info info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
@@ -215,6 +219,12 @@ void shutdown_end_survivors(struct scheduler *sched)
         }
         (void)deliver_request(sched, NULL, pid, STATE_KILL); /* gone meanwhile: fine */
     }
+}
+
+void shutdown_end_survivors(struct scheduler *sched)
+{
+    store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
+    end_survivors(sched);
 }
 
 /* Waits until no process is alive; false if the deadline comes first. */
