@@ -24,8 +24,10 @@ void chores_init(struct scheduler *sched)
 void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
 {
     uint64_t never = UINT64_MAX;
-    if (load_relaxed(&sched->chores.due[chore]) == never &&     /* re-checked by the CAS */
-        cas_seq_cst(&sched->chores.due[chore], &never, when)) { /* MO-poll */
+    /* MO-poll: who has seen the caller's wish coming would be right to drop the last one, so an old
+     * due time must not be taken for the present one. */
+    if (load_seq_cst(&sched->chores.due[chore]) == never &&
+        cas_seq_cst(&sched->chores.due[chore], &never, when)) {
         poll_publish(sched, worker, when);
     }
 }
