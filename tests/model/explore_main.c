@@ -10,63 +10,111 @@
 
 #define SEED_DEFAULT 1
 
-static void print_extent(const struct explore_model *model)
-{
-    switch (model->mode) {
-    case EXPLORE_ALL:
-        printf("all but equivalent");
-        break;
-    case EXPLORE_EACH:
-        printf("all");
-        break;
-    case EXPLORE_PREEMPTIONS:
-        printf("up to %" PRIu32 " preemptions", model->bound);
-        break;
-    case EXPLORE_RANDOM:
-        printf("random, seed %" PRIu64, model->seed);
-        break;
-    }
-}
-
-static bool explore_and_report(const struct explore_model *model)
-{
-    printf("%-28s ", model->name);
-    print_extent(model);
-    (void)fflush(stdout); /* before anything can go wrong */
-    const uint64_t start = monotonic_ns();
-    const struct explore_result result = explore(model, false);
-    const double seconds = (double)(monotonic_ns() - start) / 1e9;
-    printf(": %s%" PRIu64 " schedules (+%" PRIu64 " cut) of up to %" PRIu32 " steps, %.2f s\n",
-           result.failed     ? "FAILED after "
-           : result.complete ? ""
-                             : "stopped after ",
-           result.schedules, result.cut, result.steps, seconds);
-    (void)fflush(stdout);
-    return !result.failed;
-}
+/* How models are explored that do not ask for stale loads themselves, besides. */
+#define WEAK_SCHEDULES 5000
+#define WEAK_STALE     2
 
 /* What the arguments ask for; zero: what the model says. */
 struct wishes {
     uint64_t seed;
     uint32_t random;
     uint32_t preemptions;
+    uint32_t stale;
+    bool table;
+    bool quiet;
     const char *name;
     const char *schedule;
 };
+
+static void write_extent(const struct explore_model *model, char *text, size_t size)
+{
+    int length = 0;
+    switch (model->mode) {
+    case EXPLORE_ALL:
+        length = snprintf(text, size, "all but equivalent");
+        break;
+    case EXPLORE_EACH:
+        length = snprintf(text, size, "all");
+        break;
+    case EXPLORE_PREEMPTIONS:
+        length = snprintf(text, size, "up to %" PRIu32 " preemptions", model->bound);
+        break;
+    case EXPLORE_RANDOM:
+        length = snprintf(text, size, "random, seed %" PRIu64, model->seed);
+        break;
+    }
+    if (model->stale == UINT32_MAX) {
+        (void)snprintf(text + length, size - (size_t)length, ", stale loads");
+    } else if (model->stale > 0) {
+        (void)snprintf(text + length, size - (size_t)length, ", up to %" PRIu32 " stale",
+                       model->stale);
+    }
+}
+
+static uint32_t count_threads(const struct explore_model *model)
+{
+    uint32_t count = 0;
+    while (count < EXPLORE_THREADS_MAX && model->threads[count].run != NULL) {
+        count++;
+    }
+    return count;
+}
+
+static bool explore_and_report(const struct explore_model *model, const struct wishes *wishes)
+{
+    char extent[64];
+    write_extent(model, extent, sizeof extent);
+    if (wishes->table) {
+        printf("model\t%s\t%" PRIu32 "\t%s", model->name, count_threads(model), extent);
+    } else {
+        printf("%-28s %s", model->name, extent);
+    }
+    (void)fflush(stdout); /* before anything can go wrong */
+    const uint64_t start = monotonic_ns();
+    const struct explore_result result = explore(model, wishes->table || wishes->quiet);
+    const double seconds = (double)(monotonic_ns() - start) / 1e9;
+    if (wishes->table) {
+        printf("\t%" PRIu64 "\t%" PRIu64 "\t%.2f\t%s\n", result.schedules, result.cut, seconds,
+               result.failed ? "FAILED" : "ok");
+    } else {
+        printf(": %s%" PRIu64 " schedules (+%" PRIu64 " cut) of up to %" PRIu32 " steps, %.2f s\n",
+               result.failed ? "FAILED after " : "", result.schedules, result.cut, result.steps,
+               seconds);
+    }
+    (void)fflush(stdout);
+    return !result.failed;
+}
+
+/* An option and, if it has one, its number. Returns how many arguments that were. */
+static int read_option(struct wishes *wishes, const char *option, const char *value)
+{
+    const uint64_t number = value != NULL ? strtoull(value, NULL, 0) : 0;
+    if (strcmp(option, "--table") == 0) {
+        wishes->table = true;
+        return 1;
+    }
+    if (strcmp(option, "--quiet") == 0) {
+        wishes->quiet = true;
+        return 1;
+    }
+    if (strcmp(option, "-s") == 0) {
+        wishes->seed = number;
+    } else if (strcmp(option, "-r") == 0) {
+        wishes->random = (uint32_t)number;
+    } else if (strcmp(option, "-p") == 0) {
+        wishes->preemptions = (uint32_t)number;
+    } else if (strcmp(option, "-w") == 0) {
+        wishes->stale = (uint32_t)number;
+    }
+    return 2;
+}
 
 static struct wishes read_arguments(int argc, char **argv)
 {
     struct wishes wishes = {0};
     int at = 1;
-    for (; at + 1 < argc && argv[at][0] == '-'; at += 2) {
-        const uint64_t number = strtoull(argv[at + 1], NULL, 0);
-        if (strcmp(argv[at], "-s") == 0) {
-            wishes.seed = number;
-        } else if (strcmp(argv[at], "-r") == 0) {
-            wishes.random = (uint32_t)number;
-        } else if (strcmp(argv[at], "-p") == 0) {
-            wishes.preemptions = (uint32_t)number;
-        }
+    while (at < argc && argv[at][0] == '-') {
+        at += read_option(&wishes, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
     }
     wishes.name = at < argc ? argv[at] : NULL;
     wishes.schedule = at + 1 < argc ? argv[at + 1] : NULL;
@@ -83,6 +131,24 @@ static void grant(struct explore_model *model, const struct wishes *wishes)
         model->mode = EXPLORE_PREEMPTIONS;
         model->bound = wishes->preemptions;
     }
+    if (wishes->stale != 0 && !model->never_stale) {
+        model->stale = wishes->stale;
+    }
+}
+
+/* As it says or as is wished; in the first case also with a few stale loads. */
+static bool explore_all_ways(struct explore_model *model, const struct wishes *wishes)
+{
+    grant(model, wishes);
+    const bool is_weak = model->stale > 0 || model->never_stale;
+    const bool good = explore_and_report(model, wishes);
+    if (is_weak || wishes->random != 0 || wishes->preemptions != 0 || (!good && wishes->quiet)) {
+        return good;
+    }
+    model->mode = EXPLORE_RANDOM;
+    model->bound = WEAK_SCHEDULES;
+    model->stale = WEAK_STALE;
+    return explore_and_report(model, wishes) && good;
 }
 
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count)
@@ -90,15 +156,14 @@ int explore_main(int argc, char **argv, const struct explore_model *models, size
     const struct wishes wishes = read_arguments(argc, argv);
     bool found = false;
     bool good = true;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && (good || !wishes.quiet); i++) {
         struct explore_model model = models[i];
         if (wishes.name != NULL && strcmp(wishes.name, model.name) != 0) {
             continue;
         }
         found = true;
-        grant(&model, &wishes);
         good &= wishes.schedule != NULL ? explore_repeat(&model, wishes.schedule)
-                                        : explore_and_report(&model);
+                                        : explore_all_ways(&model, &wishes);
     }
     if (!found) {
         printf("no model is called %s\n", wishes.name);

@@ -15,8 +15,6 @@ struct fiber {
     size_t stack_size;
     fiber_fn *run;
     void *arg;
-    void *sanitizer_stack; /* address sanitizer: its shadow of the stack, while the fiber is left */
-    void *sanitizer_fiber; /* thread sanitizer: its name for the fiber */
 };
 
 /* Makes a fiber of the caller, who runs on the program's own stack. */

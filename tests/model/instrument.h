@@ -3,12 +3,15 @@
  * compiler before anything else, in all sources of the models' build.
  *
  * base/atomic.h writes each operation as ATOMIC_OP(atomic_load_explicit(...)) and so on. Here that
- * becomes MODEL_atomic_load_explicit(...), which tells the explorer what is about to be done to
- * which word before it is done: that is what schedules are chosen by and traces are made of. */
+ * becomes MODEL_atomic_load_explicit(...), which has the explorer do it: it chooses when, and for a
+ * load also which of the values that the memory orders let this thread see. */
 #ifndef SKUA_MODEL_INSTRUMENT_H
 #define SKUA_MODEL_INSTRUMENT_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "base/atomic.h"
 
@@ -32,9 +35,24 @@ enum model_operation {
     MODEL_UNKNOWN, /* model_point, from a source that was compiled without this file */
 };
 
-/* `operation` on the `size` bytes at `address` comes next. `name` and `where` are for traces. */
-void model_access(const volatile void *address, size_t size, enum model_operation operation,
-                  const char *name, const char *where);
+/* An operation as it stands in the source. */
+struct model_site {
+    size_t size;
+    enum model_operation operation;
+    memory_order order;
+    memory_order failure; /* of a compare-exchange that fails */
+    const char *name;     /* for traces, and so is `where` */
+    const char *where;    /* empty: not known */
+};
+
+/* Does it, when its turn has come. Returns the value that was read, or for a store any. */
+uint64_t model_operate(const struct model_site *site, const volatile void *address,
+                       uint64_t operand);
+
+/* The same for a compare-exchange, as <stdatomic.h> has it. `expected` points to a word of the same
+ * size. */
+bool model_compare_exchange(const struct model_site *site, const volatile void *address,
+                            void *expected, uint64_t operand);
 
 int model_mutex_lock(pthread_mutex_t *mutex);
 int model_mutex_unlock(pthread_mutex_t *mutex);
@@ -56,37 +74,64 @@ int model_cond_broadcast(pthread_cond_t *condition);
 int model_join(pthread_t thread, void **result);
 #define pthread_join model_join
 
+/* In sources whose plain accesses are watched the compiler sees to all but these. */
+#if defined(__SANITIZE_THREAD__)
+#define MODEL_WATCHED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MODEL_WATCHED 1
+#endif
+#endif
+void *model_memcpy(void *to, const void *from, size_t size);
+void *model_memmove(void *to, const void *from, size_t size);
+void *model_memset(void *to, int value, size_t size);
+#ifdef MODEL_WATCHED
+#define memcpy  model_memcpy
+#define memmove model_memmove
+#define memset  model_memset
+#endif
+
 #undef ATOMIC_OP
 #define ATOMIC_OP(operation) MODEL_##operation
 
 #define MODEL_LINE_TEXT(line) #line
 #define MODEL_LINE(line)      MODEL_LINE_TEXT(line)
-#define MODEL_ACCESS(p, operation)                                                                 \
-    model_access((p), sizeof *(p), (operation), #p, __FILE__ ":" MODEL_LINE(__LINE__))
 
-#define MODEL_atomic_load_explicit(p, order)                                                       \
-    (MODEL_ACCESS(p, MODEL_LOAD), atomic_load_explicit((p), order))
+/* The type of *p without _Atomic. */
+#define MODEL_TYPE(p) __typeof__((void)0, *(p))
+/* A value that is to be written to *p: an integer or a pointer. */
+#define MODEL_BITS(p, value) ((uint64_t)(uintptr_t)(MODEL_TYPE(p))(value))
 
-/* The value may contain a load; that is an operation before this one. */
-#define MODEL_atomic_store_explicit(p, value, order)                                               \
+#define MODEL_SITE(p, operation_, order_, failure_)                                                \
     __extension__({                                                                                \
-        const __typeof__((void)0, *(p)) model_value = (value);                                     \
-        MODEL_ACCESS(p, MODEL_STORE);                                                              \
-        atomic_store_explicit((p), model_value, order);                                            \
+        static const struct model_site model_site = {                                              \
+            .size = sizeof *(p),                                                                   \
+            .operation = (operation_),                                                             \
+            .order = (order_),                                                                     \
+            .failure = (failure_),                                                                 \
+            .name = #p,                                                                            \
+            .where = __FILE__ ":" MODEL_LINE(__LINE__),                                            \
+        };                                                                                         \
+        &model_site;                                                                               \
     })
 
+/* A value may contain an operation; being an argument it is done before this one. */
+#define MODEL_OPERATE(p, operation, value, order)                                                  \
+    ((MODEL_TYPE(p))(uintptr_t)model_operate(MODEL_SITE(p, operation, order, order), (p),          \
+                                             MODEL_BITS(p, value)))
+
+#define MODEL_atomic_load_explicit(p, order) MODEL_OPERATE(p, MODEL_LOAD, 0, order)
+#define MODEL_atomic_store_explicit(p, value, order)                                               \
+    ((void)MODEL_OPERATE(p, MODEL_STORE, value, order))
 #define MODEL_atomic_exchange_explicit(p, value, order)                                            \
-    (MODEL_ACCESS(p, MODEL_EXCHANGE), atomic_exchange_explicit((p), (value), order))
-#define MODEL_atomic_fetch_add_explicit(p, value, order)                                           \
-    (MODEL_ACCESS(p, MODEL_ADD), atomic_fetch_add_explicit((p), (value), order))
+    MODEL_OPERATE(p, MODEL_EXCHANGE, value, order)
+#define MODEL_atomic_fetch_add_explicit(p, value, order) MODEL_OPERATE(p, MODEL_ADD, value, order)
 #define MODEL_atomic_fetch_sub_explicit(p, value, order)                                           \
-    (MODEL_ACCESS(p, MODEL_SUBTRACT), atomic_fetch_sub_explicit((p), (value), order))
-#define MODEL_atomic_fetch_or_explicit(p, value, order)                                            \
-    (MODEL_ACCESS(p, MODEL_OR), atomic_fetch_or_explicit((p), (value), order))
-#define MODEL_atomic_fetch_and_explicit(p, value, order)                                           \
-    (MODEL_ACCESS(p, MODEL_AND), atomic_fetch_and_explicit((p), (value), order))
+    MODEL_OPERATE(p, MODEL_SUBTRACT, value, order)
+#define MODEL_atomic_fetch_or_explicit(p, value, order)  MODEL_OPERATE(p, MODEL_OR, value, order)
+#define MODEL_atomic_fetch_and_explicit(p, value, order) MODEL_OPERATE(p, MODEL_AND, value, order)
 #define MODEL_atomic_compare_exchange_strong_explicit(p, expected, value, order, failure)          \
-    (MODEL_ACCESS(p, MODEL_COMPARE_EXCHANGE),                                                      \
-     atomic_compare_exchange_strong_explicit((p), (expected), (value), order, failure))
+    model_compare_exchange(MODEL_SITE(p, MODEL_COMPARE_EXCHANGE, order, failure), (p), (expected), \
+                           MODEL_BITS(p, value))
 
 #endif

@@ -435,7 +435,8 @@ static const struct explore_model models[] = {
     ALL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,
         KILLER),
     ALL("again", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2),
-    ALL("again_killed", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2, KILLER),
+    BOUNDED("again_killed", 4, setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2,
+            KILLER),
 };
 
 int main(int argc, char **argv)

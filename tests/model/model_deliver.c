@@ -52,12 +52,12 @@ static skua_pid next_pid; /* of the later process in the slot */
 static bool is_small;     /* its mailbox: one message */
 static uint32_t incarnation;
 static atomic_u32 queue;
-static uint32_t tokens;
-static uint32_t holders;
-static uint32_t ended;
-static uint32_t cancels;
-static uint32_t last_number[SENDERS];
-static struct message messages[MESSAGES];
+EXPLORE_OWN static uint32_t tokens;
+EXPLORE_OWN static uint32_t holders;
+EXPLORE_OWN static uint32_t ended;
+EXPLORE_OWN static uint32_t cancels;
+EXPLORE_OWN static uint32_t last_number[SENDERS];
+EXPLORE_OWN static struct message messages[MESSAGES];
 static uint32_t old_count;
 static struct watcher watcher;
 static int watch_error;
@@ -167,9 +167,9 @@ static void make_next(struct worker *worker)
     plan.next_in_slot = false;
     plan.ends_after = 0;
     incarnation = NEXT_IN_SLOT;
-    const struct process *const before = process;
-    process = rig_spawn(&worker->caches.processes, process_type(process), &next_pid);
-    EXPLORE_CHECK(process == before, "the slot is used again");
+    const struct process *const next =
+        rig_spawn(&worker->caches.processes, process_type(process), &next_pid);
+    EXPLORE_CHECK(next == process, "the slot is used again");
     enqueue();
 }
 
@@ -381,17 +381,19 @@ static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
 
 static const struct explore_model models[] = {
     ALL("one_sender", setup, check, WORKER, SENDER(three_a)),
-    BOUNDED("two_senders", 4, setup, check, WORKER, SENDER(two_a), SENDER2(one_b)),
+    BOUNDED("two_senders", 3, setup, check, WORKER, SENDER(two_a), SENDER2(one_b)),
     BOUNDED("busy", 3, setup_busy, check, WORKER, SENDER(three_a)),
     BOUNDED("busy_two_workers", 3, setup_busy, check, WORKER, WORKER2, SENDER(two_a)),
     BOUNDED("full", 3, setup_small, check, WORKER, SENDER(two_a), SENDER2(two_b)),
     BOUNDED("overflowing", 2, setup_overflowing, check, WORKER, SENDER(two_a)),
-    BOUNDED("killed", 4, setup, check_ended, WORKER, SENDER(two_a), KILLER),
-    BOUNDED("killed_full", 3, setup_small, check_ended, WORKER, SENDER(two_a), SENDER2(one_b),
+    BOUNDED("overflowing_requests", 2, setup_overflowing, check_cancelled, WORKER, CANCELLER,
+            WATCHER),
+    BOUNDED("killed", 3, setup, check_ended, WORKER, SENDER(two_a), KILLER),
+    BOUNDED("killed_full", 2, setup_small, check_ended, WORKER, SENDER(two_a), SENDER2(one_b),
             KILLER),
-    BOUNDED("cancelled_twice", 3, setup, check_cancelled, WORKER, SENDER(two_a), CANCELLER,
+    BOUNDED("cancelled_twice", 2, setup, check_cancelled, WORKER, SENDER(two_a), CANCELLER,
             CANCELLER),
-    BOUNDED("watched", 4, setup_ending, check_watched, WORKER, SENDER(two_a), WATCHER),
+    BOUNDED("watched", 3, setup_ending, check_watched, WORKER, SENDER(two_a), WATCHER),
     BOUNDED("watched_killed", 4, setup, check_watched, WORKER, KILLER, WATCHER),
     BOUNDED("next_in_slot", 3, setup_next_in_slot, check_ended, WORKER, SENDER(three_a),
             SENDER2(later_two)),

@@ -15,8 +15,8 @@
 
 static struct deque deque;
 static char items[ITEMS_MAX]; /* an item is the address of one of these */
-static uint32_t pushed;
-static uint32_t returned[ITEMS_MAX];
+EXPLORE_OWN static uint32_t pushed;
+EXPLORE_OWN static uint32_t returned[ITEMS_MAX];
 
 static uint32_t number_of(const void *item)
 {
@@ -183,26 +183,34 @@ static void finish(void)
         .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
         .finish = finish,                                                                          \
     }
+/* The same, and one load may be stale. */
+#define WEAK_MODEL(name_, setup_, ...)                                                             \
+    {                                                                                              \
+        .name = name_, .mode = EXPLORE_ALL, .stale = 1, .setup = setup_, .threads = {__VA_ARGS__}, \
+        .finish = finish,                                                                          \
+    }
 #define RANDOM_MODEL(name_, setup_, ...)                                                           \
     {                                                                                              \
-        .name = name_, .mode = EXPLORE_RANDOM, .bound = 200000, .setup = setup_,                   \
+        .name = name_, .mode = EXPLORE_RANDOM, .bound = 100000, .stale = 2, .setup = setup_,       \
         .threads = {__VA_ARGS__}, .finish = finish,                                                \
     }
 
 static const struct explore_model models[] = {
-    MODEL("pop_last", setup_one, OWNER("pp"), THIEF("2"), OTHER_THIEF("2")),
-    MODEL("pop", setup_three, OWNER("ppp"), THIEF("3"), OTHER_THIEF("1")),
+    WEAK_MODEL("pop_last", setup_one, OWNER("pp"), THIEF("2"), OTHER_THIEF("2")),
+    WEAK_MODEL("pop", setup_three, OWNER("ppp"), THIEF("3"), OTHER_THIEF("1")),
     MODEL("pop_push", setup_three, OWNER("pPpPpP"), THIEF("4")),
     MODEL("pop_push_two_thieves", setup_three, OWNER("pPpP"), THIEF("2"), OTHER_THIEF("1")),
-    MODEL("push_from_empty", setup_empty, OWNER("PPpPp"), THIEF("2"), SMALL_THIEF("1")),
+    WEAK_MODEL("push_from_empty", setup_empty, OWNER("PPpPp"), THIEF("2"), SMALL_THIEF("1")),
     MODEL("two_thieves", setup_full, OWNER("ppp"), THIEF("2"), OTHER_THIEF("2")),
-    MODEL("slots_reused", setup_full, OWNER("ppPP"), THIEF("2"), SMALL_THIEF("1")),
+    WEAK_MODEL("slots_reused", setup_full, OWNER("ppPP"), THIEF("2"), SMALL_THIEF("1")),
     MODEL("spill", setup_full, OWNER("PPpPP"), THIEF("4")),
     MODEL("spill_two_thieves", setup_full, OWNER("PPp"), THIEF("2"), OTHER_THIEF("1")),
-    MODEL("oldest", setup_three, OWNER("opoPo"), THIEF("4")),
-    MODEL("oldest_two_thieves", setup_three, OWNER("opo"), THIEF("2"), OTHER_THIEF("1")),
+    WEAK_MODEL("oldest", setup_three, OWNER("opoPo"), THIEF("4")),
+    WEAK_MODEL("oldest_two_thieves", setup_three, OWNER("opo"), THIEF("2"), OTHER_THIEF("1")),
     MODEL("wrap", setup_three_at_wrap, OWNER("pPPpp"), THIEF("2"), OTHER_THIEF("1")),
-    MODEL("wrap_spill", setup_full_at_wrap, OWNER("PpP"), THIEF("2"), SMALL_THIEF("1")),
+    WEAK_MODEL("wrap_spill", setup_full_at_wrap, OWNER("PpP"), THIEF("2"), SMALL_THIEF("1")),
+    MODEL("wrap_oldest", setup_three_at_wrap, OWNER("oPpo"), THIEF("2"), OTHER_THIEF("1")),
+    MODEL("spill_oldest", setup_full, OWNER("PoPp"), THIEF("2"), SMALL_THIEF("1")),
     RANDOM_MODEL("long", setup_empty, OWNER("PPPpPPoPPppPPPPpopPPPpppp"), THIEF("6"),
                  SMALL_THIEF("4")),
     RANDOM_MODEL("long_at_wrap", setup_three_at_wrap, OWNER("PPpPPoPPppPPPPppPPpp"), THIEF("5"),

@@ -191,23 +191,29 @@ static void finish(void)
         .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
         .finish = finish,                                                                          \
     }
+/* The same, and one load may be stale. */
+#define WEAK_MODEL(name_, setup_, ...)                                                             \
+    {                                                                                              \
+        .name = name_, .mode = EXPLORE_ALL, .stale = 1, .setup = setup_, .threads = {__VA_ARGS__}, \
+        .finish = finish,                                                                          \
+    }
 #define RANDOM_MODEL(name_, setup_, ...)                                                           \
     {                                                                                              \
-        .name = name_, .mode = EXPLORE_RANDOM, .bound = 200000, .setup = setup_,                   \
+        .name = name_, .mode = EXPLORE_RANDOM, .bound = 50000, .stale = 2, .setup = setup_,        \
         .threads = {__VA_ARGS__}, .finish = finish,                                                \
     }
 
 static const struct explore_model models[] = {
-    MODEL("put_take", setup_two, OWNER("nf"), THIEF),
-    MODEL("put_take_put", setup_two, OWNER("nfnf"), THIEF),
-    MODEL("put_put", setup_two, OWNER("nnf"), THIEF),
+    WEAK_MODEL("put_take", setup_two, OWNER("nf"), THIEF),
+    WEAK_MODEL("put_take_put", setup_two, OWNER("nfnf"), THIEF),
+    WEAK_MODEL("put_put", setup_two, OWNER("nnf"), THIEF),
     MODEL("put_two_thieves", setup_three, OWNER("nfnf"), THIEF, OTHER_THIEF),
     MODEL("displace_two_thieves", setup_three, OWNER("nnff"), THIEF, OTHER_THIEF),
-    MODEL("fair", setup_two_fair, OWNER("nnnff"), THIEF),
+    WEAK_MODEL("fair", setup_two_fair, OWNER("nnnff"), THIEF),
     MODEL("fair_two_thieves", setup_three_fair, OWNER("nnf"), THIEF, OTHER_THIEF),
-    MODEL("behind", setup_two, OWNER("nbf"), THIEF),
+    WEAK_MODEL("behind", setup_two, OWNER("nbf"), THIEF),
     MODEL("behind_outside", setup_two, OWNER("nbb"), THIEF, OUTSIDE("1")),
-    MODEL("spill", setup_two, OWNER("ddddnnf"), THIEF),
+    WEAK_MODEL("spill", setup_two, OWNER("ddddnnf"), THIEF),
     RANDOM_MODEL("many", setup_three, OWNER("nnfbnnfbffnfnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };
 

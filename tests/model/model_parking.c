@@ -268,11 +268,11 @@ static void finish(void)
 #define ALL(name_, setup_, ...) MODEL(name_, setup_, EXPLORE_ALL, 0, __VA_ARGS__)
 #define BOUNDED(name_, bound_, setup_, ...)                                                        \
     MODEL(name_, setup_, EXPLORE_PREEMPTIONS, bound_, __VA_ARGS__)
-#define RANDOM(name_, setup_, ...) MODEL(name_, setup_, EXPLORE_RANDOM, 200000, __VA_ARGS__)
+#define RANDOM(name_, setup_, ...) MODEL(name_, setup_, EXPLORE_RANDOM, 100000, __VA_ARGS__)
 
 static const struct explore_model models[] = {
     ALL("one", setup_one, WORKER(0), PUBLISHER(2)),
-    ALL("one_two_publishers", setup_one, WORKER(0), PUBLISHER(1), PUBLISHER2(1)),
+    BOUNDED("one_two_publishers", 4, setup_one, WORKER(0), PUBLISHER(1), PUBLISHER2(1)),
     BOUNDED("two_stuck_one_piece", 4, setup_two, STUCK(0), STUCK(1), PUBLISHER(1)),
     ALL("two_stuck_with_work", setup_two_with_work, STUCK(0), STUCK(1)),
     BOUNDED("two_stuck", 4, setup_two, STUCK(0), STUCK(1), PUBLISHER(2)),
@@ -282,7 +282,9 @@ static const struct explore_model models[] = {
             PUBLISHER(1)),
     BOUNDED("two_workers", 3, setup_two, WORKER(0), WORKER(1), PUBLISHER(2)),
     BOUNDED("three_stuck", 2, setup_three, STUCK(0), STUCK(1), STUCK(2), PUBLISHER(3)),
-    RANDOM("three_stuck_two_publishers", setup_three, STUCK(0), STUCK(1), STUCK(2), PUBLISHER(2),
+    BOUNDED("three_stuck_two_publishers", 1, setup_three, STUCK(0), STUCK(1), STUCK(2),
+            PUBLISHER(1), PUBLISHER2(1)),
+    RANDOM("three_stuck_random", setup_three, STUCK(0), STUCK(1), STUCK(2), PUBLISHER(2),
            PUBLISHER2(1)),
     RANDOM("three_workers", setup_three, WORKER(0), WORKER(1), WORKER(2), PUBLISHER(3),
            PUBLISHER2(3)),

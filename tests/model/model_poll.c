@@ -70,12 +70,6 @@ static uint64_t time_of(uint32_t world)
     return INSTANT(world >> TIME_SHIFT);
 }
 
-/* A look that is no step, for checks. */
-static uint32_t peek_outside(void)
-{
-    return *(const volatile uint32_t *)(const volatile void *)&outside;
-}
-
 static uint64_t read_clock(struct time_source *source)
 {
     (void)source;
@@ -184,7 +178,7 @@ struct process *deliver_call(struct scheduler *sched, struct worker *worker, sku
     explore_note("fires timer %u", (unsigned)number);
     EXPLORE_CHECK(number < TIMERS_MAX && timers[number].call == call, "a timer of this model");
     EXPLORE_CHECK(++timers[number].fired == 1, "INV-15: a timer fires once");
-    EXPLORE_CHECK(time_of(peek_outside()) >= timers[number].when, "INV-15: not early");
+    EXPLORE_CHECK(time_of(explore_peek(&outside)) >= timers[number].when, "INV-15: not early");
     return &work;
 }
 
@@ -576,15 +570,15 @@ static const struct explore_model models[] = {
     /* A source appears. */
     ALL("arm_one", setup, finish, WORKER(0), ARMING(0)),
     ALL("register_one", setup, finish, WORKER(0), REGISTERING),
-    BOUNDED("arm", 3, setup, finish, WORKER(0), WORKER(1), ARMING(0)),
-    BOUNDED("register", 3, setup, finish, WORKER(0), WORKER(1), REGISTERING),
+    BOUNDED("arm", 2, setup, finish, WORKER(0), WORKER(1), ARMING(0)),
+    BOUNDED("register", 2, setup, finish, WORKER(0), WORKER(1), REGISTERING),
     BOUNDED("arm_and_register", 2, setup, finish, WORKER(0), WORKER(1), ARMING(0), REGISTERING),
     /* A deadline that is earlier than the one before. */
     ALL("earlier_one", setup_with_timer, finish, WORKER(0), ARMING(1)),
-    BOUNDED("earlier", 3, setup_with_timer, finish, WORKER(0), WORKER(1), ARMING(1)),
+    BOUNDED("earlier", 2, setup_with_timer, finish, WORKER(0), WORKER(1), ARMING(1)),
     BOUNDED("earlier_twice", 2, setup_with_timer, finish, WORKER(0), WORKER(1), ARMING(1),
             ARMING(2)),
-    BOUNDED("earlier_with_descriptor", 3, setup_with_descriptor_and_timer, finish, WORKER(0),
+    BOUNDED("earlier_with_descriptor", 2, setup_with_descriptor_and_timer, finish, WORKER(0),
             WORKER(1), ARMING(1)),
     /* What is waited for happens. */
     ALL("fire_one", setup_with_timer, finish_all_done, WORKER(0), CLOCK(3)),
@@ -598,13 +592,13 @@ static const struct explore_model models[] = {
     /* Work comes for who waits in the poller. */
     ALL("work_one", setup_with_timer, finish, WORKER(0), SUBMITTING),
     BOUNDED("work_stuck", 3, setup_with_timer, finish, STUCK(0), STUCK(1), SUBMITTING),
-    BOUNDED("work_and_fire", 2, setup_with_timer, finish_all_done, WORKER(0), WORKER(1), SUBMITTING,
+    BOUNDED("work_and_fire", 1, setup_with_timer, finish_all_done, WORKER(0), WORKER(1), SUBMITTING,
             CLOCK(3)),
     BOUNDED("work_and_earlier_stuck", 2, setup_with_timer, finish, STUCK(0), STUCK(1), SUBMITTING,
             ARMING(1)),
     /* Another thread has the role for a moment. */
     ALL("look_one", setup_with_descriptor, finish, WORKER(0), MONITOR),
-    BOUNDED("look", 3, setup_with_descriptor, finish, WORKER(0), WORKER(1), MONITOR),
+    BOUNDED("look", 2, setup_with_descriptor, finish, WORKER(0), WORKER(1), MONITOR),
     BOUNDED("look_and_arm", 2, setup, finish, WORKER(0), WORKER(1), MONITOR, ARMING(0)),
     BOUNDED("look_and_serve", 2, setup_with_descriptor, finish, WORKER(0), WORKER(1), MONITOR,
             PEER),
@@ -641,6 +635,18 @@ static const struct explore_model models[] = {
            CLOCK(3)),
     RANDOM("many_descriptors", setup_with_descriptor_and_timer, finish, WORKER(0), WORKER(1), PEER,
            MONITOR, SUBMITTING),
+    RANDOM("many_checks", setup_checked_with_descriptor, finish, WORKER(0), WORKER(1), PEER,
+           CLOCK(1)),
+    {
+        .name = "many_wishes", /* for the same chore, while it is done */
+        .mode = EXPLORE_RANDOM,
+        .bound = 10000,
+        .stale = 2,
+        .setup = setup_checked_with_descriptor,
+        .threads = {WORKER(0), PEER, REGISTERING, CLOCK(1)},
+        .may_rest = sources_are_attended,
+        .finish = finish,
+    },
     RANDOM("many_stuck", setup_with_two_timers, finish, STUCK(0), STUCK(1), ARMING(2), SUBMITTING,
            CLOCK(2)),
 };

@@ -44,14 +44,14 @@ enum habit {
 static const enum habit *habits;
 static struct process processes[PROCESSES_MAX];
 static uint32_t process_count;
-static uint32_t taken;   /* processes that have been picked */
-static atomic_u32 ended; /* processes that have run */
+EXPLORE_OWN static uint32_t taken; /* processes that have been picked */
+static atomic_u32 ended;           /* processes that have run */
 static atomic_u32 permissions;
 static atomic_u32 returned;                 /* processes that blocked and are back */
 static atomic_u32 entered;                  /* steps that wait without saying so */
 static atomic_u32 started[RIG_WORKERS_MAX]; /* threads of spare workers */
 static bool exited[RIG_WORKERS_MAX];
-static bool in_step[RIG_WORKERS_MAX];
+EXPLORE_OWN static bool in_step[RIG_WORKERS_MAX];
 static bool has_looked[RIG_WORKERS_MAX]; /* in this search */
 static uint32_t refusals;                /* threads that the system will not create */
 static atomic_u32 is_over;
