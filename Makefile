@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
-.PHONY: help run test check property fuzz stress bench install clean
+.PHONY: help run test check mutants property proof fuzz stress bench install clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 18
@@ -18,7 +18,7 @@ test: test-release ## build, then run all tests
 
 check: ## all tests in all builds (plain, sanitizers, clang), format and layers
 	tools/bootstrap check && tools/check_format && tools/check_layers
-	$(MAKE) test-release property fuzz test-asan test-tsan test-clang-release
+	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
 fuzz_program = build/fuzz/tests/fuzz/fuzz_api
@@ -31,6 +31,12 @@ fuzz: ## fuzz the public interface for a minute; options of libFuzzer with ARGS=
 
 property: build-release ## random programs, simulated and on threads, SEEDS= of them from SEED= on
 	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)
+
+mutants: build-release ## plant every fault of tests/model/mutants; some model must notice each
+	tools/mutants
+
+proof: build-release ## run all models and mutants, and write their table into docs/testing.md
+	tools/proof_table
 
 stress: build-release ## stress programs, 100 million operations each; repeat one with SEED=
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done
