@@ -648,6 +648,9 @@ static const struct explore_model models[] = {
     RANDOM("submit_two_random", 0, setup_submit_two, finish, WORKER(0), WORKER(1), SUBMITTER(0),
            STOPPER),
     RANDOM("spawns_two_random", 0, setup_spawns_two, finish, WORKER(0), WORKER(1), STOPPER),
+    /* It takes three stale loads to count an end without its beginning. */
+    MODEL("spawns_two_stale", EXPLORE_RANDOM, 40000, 3, 0, false, setup_spawns_two, finish,
+          WORKER(0), WORKER(1), STOPPER),
     RANDOM("many", 0, setup_many, finish, WORKER(0), WORKER(1), SUBMITTER(2), SUBMITTER(3),
            STOPPER),
     RANDOM("many_timed", 2, setup_many_timed, finish_timed, WORKER(0), WORKER(1), SUBMITTER(2),
