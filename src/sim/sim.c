@@ -274,8 +274,9 @@ static void audit_turns(struct sim *sim, uint32_t visits)
                        &(struct audit_moment){.visits = visits, .show = show, .arg = sim});
 }
 
-/* Another thread may have submitted something since the simulation came to rest, so this asks for no
- * more than between turns. That is enough: the queues were empty, and what is Ready has a token. */
+/* Another thread may have submitted something since the simulation came to rest, so this asks for
+ * no more than between turns. That is enough: the queues were empty, and what is Ready has a
+ * token. */
 static void audit_rest(struct sim *sim)
 {
     audit_now(sim->sched, &(struct audit_moment){.show = show, .arg = sim});
