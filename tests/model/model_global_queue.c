@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "no_sources.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
 #include "sched/poll.h"
@@ -165,42 +166,6 @@ void shutdown_worker_is_quiet(struct scheduler *all)
 int sched_yield(void)
 {
     return 0;
-}
-
-bool chores_are_due(struct scheduler *all)
-{
-    (void)all;
-    return false;
-}
-
-void chores_do(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no chore is due");
-}
-
-void chores_consider_trim(struct worker *worker)
-{
-    (void)worker;
-}
-
-bool poll_is_unattended(struct scheduler *all)
-{
-    (void)all;
-    return false;
-}
-
-bool poll_try_take(struct scheduler *all, const struct worker *worker)
-{
-    (void)all;
-    (void)worker;
-    return false;
-}
-
-void poll_sleep(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "nobody has the poller's role");
 }
 
 void monitor_wake(struct scheduler *all)

@@ -11,6 +11,7 @@
 
 #include "base/thread.h"
 #include "explore.h"
+#include "no_sources.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
@@ -136,46 +137,10 @@ void shutdown_worker_is_quiet(struct scheduler *sched)
     (void)sched;
 }
 
-bool chores_are_due(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-void chores_do(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no chore is due");
-}
-
 void chores_check_if_overdue(struct scheduler *sched, uint64_t now)
 {
     (void)sched;
     (void)now;
-}
-
-void chores_consider_trim(struct worker *worker)
-{
-    (void)worker;
-}
-
-bool poll_is_unattended(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-bool poll_try_take(struct scheduler *sched, const struct worker *worker)
-{
-    (void)sched;
-    (void)worker;
-    return false;
-}
-
-void poll_sleep(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "nobody has the poller's role");
 }
 
 void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)

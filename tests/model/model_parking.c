@@ -13,6 +13,7 @@
  * INV-9:  `searching` is back at zero in the end.
  * INV-10: no work waits while a worker sleeps. */
 #include "explore.h"
+#include "no_sources.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
 #include "sched/poll.h"
@@ -80,43 +81,6 @@ struct process *find_work(struct worker *worker)
 {
     (void)worker;
     return NULL;
-}
-
-bool chores_are_due(struct scheduler *all)
-{
-    (void)all;
-    return false;
-}
-
-void chores_do(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no chore is due");
-}
-
-void chores_consider_trim(struct worker *worker)
-{
-    (void)worker;
-}
-
-/* There are no timers and no descriptors; model_poll.c has them. */
-bool poll_is_unattended(struct scheduler *all)
-{
-    (void)all;
-    return false;
-}
-
-bool poll_try_take(struct scheduler *all, const struct worker *worker)
-{
-    (void)all;
-    (void)worker;
-    return false;
-}
-
-void poll_sleep(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "nobody has the poller's role");
 }
 
 void monitor_wake(struct scheduler *all)

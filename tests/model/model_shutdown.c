@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "no_sources.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
@@ -96,25 +97,6 @@ void spare_wake_resting(struct scheduler *sched)
     (void)sched;
 }
 
-bool poll_is_unattended(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-bool poll_try_take(struct scheduler *sched, const struct worker *worker)
-{
-    (void)sched;
-    (void)worker;
-    return false;
-}
-
-void poll_sleep(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "nobody has the poller's role");
-}
-
 void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     (void)sched;
@@ -129,23 +111,6 @@ void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadl
     (void)worker;
     (void)deadline;
     EXPLORE_CHECK(false, "there are no timers");
-}
-
-bool chores_are_due(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-void chores_do(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no chore is due");
-}
-
-void chores_consider_trim(struct worker *worker)
-{
-    (void)worker;
 }
 
 static void close_poller(struct poller *poller)

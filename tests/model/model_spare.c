@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "explore.h"
+#include "no_sources.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
@@ -183,42 +184,6 @@ int sched_yield(void)
 void shutdown_worker_is_quiet(struct scheduler *sched)
 {
     (void)sched;
-}
-
-bool chores_are_due(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-void chores_do(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no chore is due");
-}
-
-void chores_consider_trim(struct worker *worker)
-{
-    (void)worker;
-}
-
-bool poll_is_unattended(struct scheduler *sched)
-{
-    (void)sched;
-    return false;
-}
-
-bool poll_try_take(struct scheduler *sched, const struct worker *worker)
-{
-    (void)sched;
-    (void)worker;
-    return false;
-}
-
-void poll_sleep(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "nobody has the poller's role");
 }
 
 void monitor_wake(struct scheduler *sched)
