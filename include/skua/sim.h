@@ -34,8 +34,8 @@ SKUA_BEGIN_DECLS
 
 /* How often something goes wrong, in a million occasions; 0: never. */
 typedef struct skua_sim_faults {
-    /* A message from one process to another arrives later. Those between the same two stay in
-     * order. It has its place in the mailbox from the start. */
+    /* A message from one process to another arrives later. What the one sends the other stays in
+     * order, cancel events included. It has its place in the mailbox from the start. */
     uint32_t message_delay;
     /* A command ends with SKUA_E_INJECTED, and its handler is not called. Timers are spared. */
     uint32_t handler_error;

@@ -14,7 +14,10 @@ int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
         return SKUA_E_INVALID;
     }
     struct worker *worker = visit_begin(runtime);
-    const int error = deliver_message(&runtime->sched, worker, (skua_pid){0}, to, &payload);
+    const skua_pid nobody = {0};
+    const int error = UNLIKELY(runtime->sim != NULL && worker != NULL)
+                          ? sim_send(runtime->sim, nobody, to, &payload)
+                          : deliver_message(&runtime->sched, worker, nobody, to, &payload);
     visit_end(runtime, worker);
     return error;
 }

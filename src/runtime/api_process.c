@@ -46,7 +46,9 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
         return SKUA_E_INVALID;
     }
     struct worker *worker = visit_begin(runtime);
-    const int error = deliver_cancel(&runtime->sched, worker, pid, reason);
+    const int error = runtime->sim != NULL && worker != NULL
+                          ? sim_cancel(runtime->sim, pid, reason)
+                          : deliver_cancel(&runtime->sched, worker, pid, reason);
     visit_end(runtime, worker);
     return error;
 }

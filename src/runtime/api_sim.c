@@ -3,7 +3,7 @@
 #include <skua/sim.h>
 
 #include "runtime/runtime.h"
-#include "sched/worker.h"
+#include "runtime/visit.h"
 
 /* 0, or why the simulation cannot be driven here. */
 static int refuse(skua_runtime *runtime)
@@ -17,13 +17,25 @@ static int refuse(skua_runtime *runtime)
 int skua_sim_run(skua_runtime *runtime, uint64_t until_ns)
 {
     const int refused = refuse(runtime);
-    return refused != 0 ? refused : sim_run(runtime->sim, until_ns);
+    if (refused != 0) {
+        return refused;
+    }
+    struct worker *worker = visit_begin(runtime);
+    const int result = sim_run(runtime->sim, until_ns);
+    visit_end(runtime, worker);
+    return result;
 }
 
 int skua_sim_step(skua_runtime *runtime)
 {
     const int refused = refuse(runtime);
-    return refused != 0 ? refused : sim_step(runtime->sim);
+    if (refused != 0) {
+        return refused;
+    }
+    struct worker *worker = visit_begin(runtime);
+    const int result = sim_step(runtime->sim);
+    visit_end(runtime, worker);
+    return result;
 }
 
 uint64_t skua_sim_now(skua_runtime *runtime)

@@ -66,7 +66,7 @@ static int find_live(struct scheduler *sched, skua_pid to, struct process **proc
 /* Inline, as is the next: sending is the one path that must not pay for being in two halves. */
 ALWAYS_INLINE static int prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
                                  skua_pid to, const skua_payload *payload,
-                                 struct prepared_message *prepared)
+                                 struct prepared_event *prepared)
 {
     struct process *process;
     uint32_t index;
@@ -86,27 +86,31 @@ ALWAYS_INLINE static int prepare(struct scheduler *sched, struct worker *worker,
     }
     event_at(&sched->events, index)->as.event =
         (skua_event){.type = SKUA_EVENT_MESSAGE, .from = from, .payload = *payload};
-    *prepared = (struct prepared_message){process, pid_generation(to), index};
+    *prepared = (struct prepared_event){process, pid_generation(to), index, .is_message = true};
     return 0;
 }
 
 ALWAYS_INLINE static bool hand_over(struct scheduler *sched, struct worker *worker,
-                                    const struct prepared_message *prepared)
+                                    const struct prepared_event *prepared)
 {
     if (UNLIKELY(
             !push_event(sched, worker, prepared->process, prepared->generation, prepared->index))) {
-        mailbox_unreserve_any(prepared->process);
+        if (prepared->is_message) {
+            mailbox_unreserve_any(prepared->process);
+        }
         deliver_give_node(sched, worker, prepared->index);
         return false;
     }
-    STATS_COUNT(sched, worker, messages);
+    if (prepared->is_message) {
+        STATS_COUNT(sched, worker, messages);
+    }
     return true;
 }
 
 static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                 const skua_payload *payload)
 {
-    struct prepared_message prepared;
+    struct prepared_event prepared;
     const int error = prepare(sched, worker, from, to, payload, &prepared);
     if (UNLIKELY(error != 0)) {
         return error;
@@ -115,13 +119,13 @@ static int send(struct scheduler *sched, struct worker *worker, skua_pid from, s
 }
 
 int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
-                    const skua_payload *payload, struct prepared_message *prepared)
+                    const skua_payload *payload, struct prepared_event *prepared)
 {
     return prepare(sched, worker, from, to, payload, prepared);
 }
 
 bool deliver_prepared(struct scheduler *sched, struct worker *worker,
-                      const struct prepared_message *prepared)
+                      const struct prepared_event *prepared)
 {
     return hand_over(sched, worker, prepared);
 }
@@ -136,7 +140,8 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
     return error;
 }
 
-int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason)
+int deliver_prepare_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason,
+                           struct prepared_event *prepared)
 {
     struct process *process;
     uint32_t index;
@@ -149,11 +154,18 @@ int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, 
     }
     event_at(&sched->events, index)->as.event =
         (skua_event){.type = SKUA_EVENT_CANCEL, .error = reason, .payload = skua_payload_empty(0)};
-    if (!push_event(sched, worker, process, pid_generation(to), index)) {
-        deliver_give_node(sched, worker, index);
-        return SKUA_E_NO_PROCESS;
-    }
+    *prepared = (struct prepared_event){process, pid_generation(to), index, .is_message = false};
     return 0;
+}
+
+int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason)
+{
+    struct prepared_event prepared;
+    const int error = deliver_prepare_cancel(sched, worker, to, reason, &prepared);
+    if (error != 0) {
+        return error;
+    }
+    return hand_over(sched, worker, &prepared) ? 0 : SKUA_E_NO_PROCESS;
 }
 
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request)

@@ -14,22 +14,25 @@
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                     skua_payload *payload);
 
-/* The two halves of that. A prepared message has its place in the mailbox and its node; on error
- * there is none and the payload stays the caller's. Delivering it fails if the process is gone:
- * then place and node are given back, and the payload, of which the caller has kept a copy, is the
- * caller's again. */
-struct prepared_message {
+int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason);
+
+/* The two halves of both. A prepared event has its node and, if it is a message, its place in the
+ * mailbox; on error there is none and the payload stays the caller's. Delivering it fails if the
+ * process is gone: then place and node are given back, and the payload, of which the caller has
+ * kept a copy, is the caller's again. */
+struct prepared_event {
     struct process *process;
     uint32_t generation;
     uint32_t index;
+    bool is_message;
 };
 NODISCARD int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
                               skua_pid to, const skua_payload *payload,
-                              struct prepared_message *prepared);
+                              struct prepared_event *prepared);
+NODISCARD int deliver_prepare_cancel(struct scheduler *sched, struct worker *worker, skua_pid to,
+                                     int reason, struct prepared_event *prepared);
 NODISCARD bool deliver_prepared(struct scheduler *sched, struct worker *worker,
-                                const struct prepared_message *prepared);
-
-int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason);
+                                const struct prepared_event *prepared);
 
 /* Takes result, always. */
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,

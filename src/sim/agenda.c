@@ -74,6 +74,7 @@ void agenda_add(struct agenda *agenda, const struct agenda_item *item)
     SKUA_ASSERT(agenda->count < agenda->capacity);
     struct agenda_item added = *item;
     added.serial = agenda->serial++;
+    agenda->event_count += added.type == AGENDA_EVENT;
     rise(agenda, agenda->count++, &added);
 }
 
@@ -86,6 +87,7 @@ uint64_t agenda_next(const struct agenda *agenda)
 static void take_at(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
     *item = agenda->items[at];
+    agenda->event_count -= item->type == AGENDA_EVENT;
     const struct agenda_item last = agenda->items[--agenda->count];
     if (at == agenda->count) {
         return;
@@ -103,11 +105,11 @@ void agenda_take(struct agenda *agenda, struct agenda_item *item)
     take_at(agenda, 0, item);
 }
 
-bool agenda_take_message(struct agenda *agenda, skua_pid to, struct agenda_item *item)
+bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item)
 {
-    for (size_t i = 0; i < agenda->count; i++) {
-        if (agenda->items[i].type == AGENDA_MESSAGE &&
-            skua_pid_equal(agenda->items[i].as.message.to, to)) {
+    for (size_t i = 0; i < agenda->count && agenda->event_count > 0; i++) {
+        if (agenda->items[i].type == AGENDA_EVENT &&
+            skua_pid_equal(agenda->items[i].as.event.to, to)) {
             take_at(agenda, i, item);
             return true;
         }
@@ -115,14 +117,19 @@ bool agenda_take_message(struct agenda *agenda, skua_pid to, struct agenda_item 
     return false;
 }
 
-uint64_t agenda_last_message(const struct agenda *agenda, skua_pid from, skua_pid to)
+static bool comes_first(const struct agenda_item *item, const struct agenda_item *event)
+{
+    return item->type == AGENDA_EVENT && skua_pid_equal(item->as.event.to, event->as.event.to) &&
+           (skua_pid_equal(item->as.event.sender, event->as.event.sender) ||
+            skua_pid_equal(item->as.event.turn, event->as.event.turn));
+}
+
+uint64_t agenda_last_event(const struct agenda *agenda, const struct agenda_item *event)
 {
     uint64_t last = 0;
-    for (size_t i = 0; i < agenda->count; i++) {
+    for (size_t i = 0; i < agenda->count && agenda->event_count > 0; i++) {
         const struct agenda_item *item = &agenda->items[i];
-        if (item->type == AGENDA_MESSAGE && item->when > last &&
-            skua_pid_equal(item->as.message.from, from) &&
-            skua_pid_equal(item->as.message.to, to)) {
+        if (item->when > last && comes_first(item, event)) {
             last = item->when;
         }
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What will happen in a simulation at a later instant, beside timers: messages that are delayed,
+/* What will happen in a simulation at a later instant, beside timers: messages that are delayed
+ * and the cancel events behind them,
  * commands that complete later, functions on blocking pools. */
 #ifndef SKUA_SIM_AGENDA_H
 #define SKUA_SIM_AGENDA_H
@@ -10,19 +11,22 @@
 #include "blocking/pool.h"
 #include "sched/deliver.h"
 
-enum agenda_type { AGENDA_MESSAGE, AGENDA_COMPLETION, AGENDA_JOB };
+enum agenda_type { AGENDA_EVENT, AGENDA_COMPLETION, AGENDA_JOB };
 
 struct agenda_item {
     uint64_t when;
     uint64_t serial; /* items of one instant happen in the order they were added */
     enum agenda_type type;
-    skua_payload payload; /* of the message or the completion */
+    skua_payload payload; /* of the event or the completion */
     union {
         struct {
-            skua_pid from;
+            /* Who sent it, and whose turn that was: another one's in init. Its events stay in
+             * order by both. */
+            skua_pid sender;
+            skua_pid turn;
             skua_pid to;
-            struct prepared_message prepared;
-        } message;
+            struct prepared_event prepared;
+        } event;
         struct {
             skua_completion call;
             int error;
@@ -36,6 +40,7 @@ struct agenda {
     struct agenda_item *items; /* a binary heap, the next one first */
     size_t count;
     size_t capacity;
+    size_t event_count; /* of the items */
     uint64_t serial;
 };
 
@@ -56,10 +61,10 @@ uint64_t agenda_next(const struct agenda *agenda);
 /* Takes the next item out; there must be one. */
 void agenda_take(struct agenda *agenda, struct agenda_item *item);
 
-/* Takes out a message to this process; false if there is none. */
-NODISCARD bool agenda_take_message(struct agenda *agenda, skua_pid to, struct agenda_item *item);
+/* Takes out an event for this process; false if there is none. */
+NODISCARD bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item);
 
-/* When the last message between these two will arrive; 0 if none is under way. */
-uint64_t agenda_last_message(const struct agenda *agenda, skua_pid from, skua_pid to);
+/* When the last event that must come before this one will arrive; 0 if none is under way. */
+uint64_t agenda_last_event(const struct agenda *agenda, const struct agenda_item *event);
 
 #endif

@@ -8,16 +8,23 @@
 #include "sched/worker.h"
 #include "sim/sim.h"
 
-#define MILLION 1000000
-
 bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record)
 {
     if (LIKELY(per_million == 0) || !sim->faults_are_on ||
-        random_below(&sim->random, MILLION) >= per_million) {
+        random_below(&sim->random, SIM_RATE_MAX) >= per_million) {
         return false;
     }
     sim_record(sim, record);
     return true;
+}
+
+skua_sim_record sim_fault_here(struct sim *sim, enum skua_sim_fault fault)
+{
+    const skua_pid pid = sim_worker(sim)->context.self;
+    return (skua_sim_record){.type = SKUA_SIM_FAULT,
+                             .what = fault,
+                             .pid = pid,
+                             .type_name = inspect_type_name(sim->sched, pid)};
 }
 
 uint64_t sim_some_time_later(struct sim *sim)
@@ -61,7 +68,7 @@ static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault f
                     uint32_t request)
 {
     skua_process_info info;
-    if (LIKELY(per_million == 0) || random_below(&sim->random, MILLION) >= per_million ||
+    if (LIKELY(per_million == 0) || random_below(&sim->random, SIM_RATE_MAX) >= per_million ||
         !find_victim(sim, fault, &info)) {
         return;
     }
@@ -69,7 +76,7 @@ static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault f
                                        .what = fault,
                                        .pid = info.pid,
                                        .type_name = info.type_name});
-    (void)deliver_request(sim->sched, &sim->sched->workers[0], info.pid, request); /* it is alive */
+    (void)deliver_request(sim->sched, sim_worker(sim), info.pid, request); /* it is alive */
 }
 
 void sim_trouble_processes(struct sim *sim)
@@ -88,10 +95,11 @@ void sim_trouble_processes(struct sim *sim)
 static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
 {
     struct sim *sim = arg;
-    const skua_sim_record failure = {.type = SKUA_SIM_FAULT, .what = SKUA_SIM_NO_MEMORY};
-    if (new_size > old_size && worker_here(sim->sched) != NULL &&
-        sim_goes_wrong(sim, sim->config.faults.no_memory, &failure)) {
-        return NULL;
+    if (new_size > old_size && worker_here(sim->sched) != NULL) {
+        const skua_sim_record failure = sim_fault_here(sim, SKUA_SIM_NO_MEMORY);
+        if (sim_goes_wrong(sim, sim->config.faults.no_memory, &failure)) {
+            return NULL;
+        }
     }
     return sim->allocator.function(sim->allocator.arg, pointer, old_size, new_size, alignment);
 }
@@ -103,60 +111,80 @@ struct allocator sim_allocator(struct sim *sim)
 
 /* ---- messages and completions ---- */
 
-/* When a message arrives: now, later, or, to stay in order, with the last one before it. */
-static uint64_t time_of_arrival(struct sim *sim, skua_pid from, skua_pid to)
+/* Delivers an event now, or when its time has come. What a process sends to another arrives in the
+ * order it was sent, cancel events included, as on threads. There is room on the agenda. Returns 0
+ * or SKUA_E_NO_PROCESS, and then the payload stays the caller's. */
+static int deliver_at(struct sim *sim, uint64_t arrival, struct agenda_item *item)
 {
-    const skua_sim_record fault = {.type = SKUA_SIM_FAULT,
-                                   .what = SKUA_SIM_MESSAGE_DELAY,
-                                   .pid = to,
-                                   .from = from,
-                                   .type_name = inspect_type_name(sim->sched, to)};
-    const uint64_t last = agenda_last_message(&sim->agenda, from, to);
-    const uint64_t arrival = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault)
-                                 ? sim_some_time_later(sim)
-                                 : sim_now(sim);
-    return arrival > last ? arrival : last;
+    struct worker *worker = sim_worker(sim);
+    const uint64_t last = agenda_last_event(&sim->agenda, item);
+    item->when = arrival > last ? arrival : last;
+    if (LIKELY(item->when <= sim_now(sim))) {
+        return deliver_prepared(sim->sched, worker, &item->as.event.prepared) ? 0
+                                                                              : SKUA_E_NO_PROCESS;
+    }
+    agenda_add(&sim->agenda, item);
+    return 0;
 }
 
-static int post(struct sim *sim, uint64_t arrival, skua_pid from, skua_pid to,
-                const skua_payload *payload)
+/* An event of this turn; `from` is the process that it names as its sender, or none. */
+static struct agenda_item event_of_turn(struct sim *sim, skua_pid from, skua_pid to)
 {
-    struct agenda_item item = {
-        .when = arrival,
-        .type = AGENDA_MESSAGE,
-        .payload = *payload,
-        .as.message = {.from = from, .to = to},
+    const skua_pid turn = sim_worker(sim)->context.self;
+    const skua_pid sender = skua_pid_is_none(from) ? turn : from;
+    return (struct agenda_item){
+        .type = AGENDA_EVENT,
+        .payload = skua_payload_empty(0),
+        .as.event = {.sender = sender, .turn = turn, .to = to},
     };
+}
+
+static int send(struct sim *sim, skua_pid from, skua_pid to, const skua_payload *payload)
+{
+    struct agenda_item item = event_of_turn(sim, from, to);
     if (!agenda_make_room(&sim->agenda)) {
         return SKUA_E_NO_MEMORY;
     }
-    const int error = deliver_prepare(sim->sched, &sim->sched->workers[0], from, to, payload,
-                                      &item.as.message.prepared);
-    if (error == 0) {
-        agenda_add(&sim->agenda, &item);
+    const int error =
+        deliver_prepare(sim->sched, sim_worker(sim), from, to, payload, &item.as.event.prepared);
+    if (error != 0) {
+        return error;
     }
-    return error;
+    item.payload = *payload;
+    const skua_sim_record fault = {.type = SKUA_SIM_FAULT,
+                                   .what = SKUA_SIM_MESSAGE_DELAY,
+                                   .pid = to,
+                                   .from = item.as.event.sender,
+                                   .type_name = inspect_type_name(sim->sched, to)};
+    const bool late = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
+    return deliver_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
 }
 
 int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload)
 {
-    const uint64_t arrival = time_of_arrival(sim, from, to);
-    if (LIKELY(arrival <= sim_now(sim))) {
-        return deliver_message(sim->sched, &sim->sched->workers[0], from, to, payload);
-    }
-    const int error = post(sim, arrival, from, to, payload);
+    const int error = send(sim, from, to, payload);
     if (error != 0) {
         skua_payload_drop(payload);
     }
     return error;
 }
 
-void sim_drop_messages(struct sim *sim, skua_pid to)
+int sim_cancel(struct sim *sim, skua_pid to, int reason)
+{
+    struct agenda_item item = event_of_turn(sim, (skua_pid){0}, to);
+    if (!agenda_make_room(&sim->agenda)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error =
+        deliver_prepare_cancel(sim->sched, sim_worker(sim), to, reason, &item.as.event.prepared);
+    return error != 0 ? error : deliver_at(sim, sim_now(sim), &item);
+}
+
+void sim_drop_events(struct sim *sim, skua_pid to)
 {
     struct agenda_item item;
-    while (agenda_take_message(&sim->agenda, to, &item)) {
-        const bool arrived =
-            deliver_prepared(sim->sched, &sim->sched->workers[0], &item.as.message.prepared);
+    while (agenda_take_event(&sim->agenda, to, &item)) {
+        const bool arrived = deliver_prepared(sim->sched, sim_worker(sim), &item.as.event.prepared);
         SKUA_ASSERT(!arrived);
         skua_payload_drop(&item.payload);
     }

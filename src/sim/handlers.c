@@ -87,8 +87,8 @@ int sim_run_job(void *arg, struct blocking_job *job)
 {
     struct sim *sim = arg;
     const skua_sim_faults *faults = &sim->config.faults;
-    skua_sim_record fault = {
-        .type = SKUA_SIM_FAULT, .what = SKUA_SIM_HANDLER_ERROR, .type_name = "blocking"};
+    skua_sim_record fault = sim_fault_here(sim, SKUA_SIM_HANDLER_ERROR);
+    fault.type_name = "blocking";
     if (sim_goes_wrong(sim, faults->handler_error, &fault)) {
         return SKUA_E_INJECTED;
     }

@@ -133,7 +133,7 @@ static void process_ends(struct observer *observer, const skua_exit *exit)
                                        .pid = exit->pid,
                                        .type_name = exit->type->name,
                                        .error = exit->error});
-    sim_drop_messages(sim, exit->pid);
+    sim_drop_events(sim, exit->pid);
 }
 
 void sim_observe(struct sim *sim)

@@ -18,7 +18,6 @@
 #define STEP_NS_DEFAULT  SKUA_MICROSECOND
 #define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
 #define READY_MIN        64
-#define MILLION          1000000
 
 /* Of the steps that are cut short, the longest has this many events. */
 #define SHORT_BATCH_MAX 8
@@ -34,19 +33,14 @@ static void set_clock(struct sim *sim, uint64_t now)
     store_relaxed(&sim->now, now < UINT64_MAX ? now : UINT64_MAX - 1); /* see sim_now */
 }
 
-static struct worker *worker_of(struct sim *sim)
-{
-    return &sim->sched->workers[0];
-}
-
 /* ---- life ---- */
 
 static bool is_valid(const skua_sim_config *config)
 {
     const skua_sim_faults *faults = &config->faults;
-    return faults->message_delay <= MILLION && faults->handler_error <= MILLION &&
-           faults->slow_completion <= MILLION && faults->no_memory <= MILLION &&
-           faults->spurious_wake <= MILLION && faults->process_kill <= MILLION &&
+    return faults->message_delay <= SIM_RATE_MAX && faults->handler_error <= SIM_RATE_MAX &&
+           faults->slow_completion <= SIM_RATE_MAX && faults->no_memory <= SIM_RATE_MAX &&
+           faults->spurious_wake <= SIM_RATE_MAX && faults->process_kill <= SIM_RATE_MAX &&
            faults->delay_max_ns <= SKUA_DURATION_MAX && config->step_ns <= SKUA_DURATION_MAX;
 }
 
@@ -121,7 +115,7 @@ int sim_attach(struct sim *sim, struct blocking *blocking)
 /* Whether a Ready process is in the worker's queues. */
 static bool is_queued(struct sim *sim)
 {
-    return load_relaxed(&worker_of(sim)->next) != NULL || /* only this thread fills it */
+    return load_relaxed(&sim_worker(sim)->next) != NULL || /* only this thread fills it */
            idle_work_is_visible(sim->sched);
 }
 
@@ -130,7 +124,7 @@ static bool is_queued(struct sim *sim)
 static void collect_ready(struct sim *sim)
 {
     while (is_queued(sim) && (sim->ready_count < sim->ready_capacity || make_room(sim))) {
-        struct process *process = find_work(worker_of(sim));
+        struct process *process = find_work(sim_worker(sim));
         SKUA_ASSERT(process != NULL);
         sim->ready[sim->ready_count++] = process;
     }
@@ -156,7 +150,7 @@ static void cut_turn(struct sim *sim, struct worker *worker)
 
 static void run_turn(struct sim *sim)
 {
-    struct worker *worker = worker_of(sim);
+    struct worker *worker = sim_worker(sim);
     struct process *process = pick(sim);
     struct worker *outer = worker_of_thread(); /* a step of another runtime may drive this one */
     cut_turn(sim, worker);
@@ -172,13 +166,13 @@ static void arrive(struct sim *sim, struct agenda_item *item)
 {
     struct scheduler *sched = sim->sched;
     switch (item->type) {
-    case AGENDA_MESSAGE:
-        if (!deliver_prepared(sched, worker_of(sim), &item->as.message.prepared)) {
+    case AGENDA_EVENT:
+        if (!deliver_prepared(sched, sim_worker(sim), &item->as.event.prepared)) {
             skua_payload_drop(&item->payload);
         }
         break;
     case AGENDA_COMPLETION:
-        (void)deliver_completion(sched, worker_of(sim), item->as.completion.call,
+        (void)deliver_completion(sched, sim_worker(sim), item->as.completion.call,
                                  item->as.completion.error, &item->payload);
         break;
     case AGENDA_JOB:
@@ -198,7 +192,7 @@ static void catch_up(struct sim *sim)
         arrive(sim, &item);
     }
     while (timers_next(sim->sched) <= now) {
-        timers_fire_all(sim->sched, worker_of(sim), now);
+        timers_fire_all(sim->sched, sim_worker(sim), now);
     }
 }
 
@@ -213,7 +207,7 @@ static uint64_t next_instant(struct sim *sim)
  * so a run comes to rest however often things go wrong. */
 static void trouble_processes(struct sim *sim)
 {
-    const uint64_t steps = load_relaxed(&worker_of(sim)->stats.steps); /* this thread's */
+    const uint64_t steps = load_relaxed(&sim_worker(sim)->stats.steps); /* this thread's */
     if (steps != sim->steps_troubled) {
         sim->steps_troubled = steps;
         sim_trouble_processes(sim);
@@ -261,8 +255,8 @@ static void show(struct audit *audit, void *arg)
     }
     for (size_t i = 0; i < sim->agenda.count; i++) {
         const struct agenda_item *item = &sim->agenda.items[i];
-        if (item->type == AGENDA_MESSAGE) {
-            audit_show_node(audit, item->as.message.prepared.index);
+        if (item->type == AGENDA_EVENT) {
+            audit_show_node(audit, item->as.event.prepared.index);
         }
     }
 }
@@ -279,7 +273,7 @@ static void audit_turns(struct sim *sim, uint32_t visits)
  * token. */
 static void audit_rest(struct sim *sim)
 {
-    audit_now(sim->sched, &(struct audit_moment){.show = show, .arg = sim});
+    audit_now(sim->sched, &(struct audit_moment){.visits = 1, .show = show, .arg = sim});
 }
 
 static void audit_end(struct sim *sim)
@@ -290,8 +284,21 @@ static void audit_end(struct sim *sim)
 
 /* ---- driving ---- */
 
+/* The simulation that this thread drives, innermost first: a step may drive another one. */
+static _Thread_local struct sim *driving;
+
+static bool is_driven_here(const struct sim *sim)
+{
+    const struct sim *at = driving;
+    while (at != NULL && at != sim) {
+        at = at->outer;
+    }
+    return at == sim;
+}
+
 static void end_driving(struct sim *sim)
 {
+    driving = sim->outer;
     store_release(&sim->driven, 0); /* MO-sim */
 }
 
@@ -316,6 +323,8 @@ static int begin_driving(struct sim *sim)
     if (exchange_acq_rel(&sim->driven, 1) != 0) { /* MO-sim */
         return SKUA_E_BUSY;
     }
+    sim->outer = driving;
+    driving = sim;
     const int refused = sim_refuse(sim);
     if (refused != 0) {
         end_driving(sim);
@@ -335,7 +344,7 @@ int sim_run(struct sim *sim, uint64_t until)
         return error;
     }
     while (act(sim, until)) {
-        audit_turns(sim, 0);
+        audit_turns(sim, 1);
     }
     skip_to(sim, until);
     const bool at_rest = is_at_rest(sim);
@@ -353,7 +362,7 @@ int sim_step(struct sim *sim)
         return error;
     }
     const int done = act(sim, SKUA_FOREVER) ? 1 : 0;
-    audit_turns(sim, 0);
+    audit_turns(sim, 1);
     end_driving(sim);
     return done;
 }
@@ -362,7 +371,7 @@ int sim_step(struct sim *sim)
 static int drive_until_done(struct sim *sim, const struct watcher *watcher, uint64_t deadline)
 {
     while (!watcher->done && act(sim, deadline)) {
-        audit_turns(sim, 1); /* the call that waits */
+        audit_turns(sim, 1);
     }
     if (watcher->done) {
         return 0;
@@ -448,6 +457,9 @@ static int stop_driven(struct sim *sim, uint64_t timeout_ns)
 int sim_stop(struct sim *sim, uint64_t timeout_ns)
 {
     struct scheduler *sched = sim->sched;
+    if (is_driven_here(sim)) {
+        return SKUA_E_INSIDE_STEP; /* this thread may have `control` */
+    }
     mutex_lock(&sched->control);
     int result = begin_driving(sim);
     if (result == 0) {

@@ -20,6 +20,9 @@
 #include "sched/scheduler.h"
 #include "sim/agenda.h"
 
+/* Rates of faults are so many in this many. */
+#define SIM_RATE_MAX 1000000
+
 struct sim_handler;
 
 struct sim {
@@ -39,6 +42,7 @@ struct sim {
     struct sim_handler *handlers; /* a list */
     bool faults_are_on;           /* from start to stop */
     atomic_u32 driven;            /* a thread is at it */
+    struct sim *outer;            /* of that thread: the one whose step or function drives this */
 };
 
 /* sim.c. `sched` need not be initialised yet. `allocator` is the program's. Returns 0,
@@ -73,9 +77,17 @@ static inline uint64_t sim_now(struct sim *sim)
     return load_relaxed(&sim->now); /* one thread writes; others want no order */
 }
 
+static inline struct worker *sim_worker(struct sim *sim)
+{
+    return &sim->sched->workers[0];
+}
+
 /* faults.c: whether something that goes wrong so often does so now; if so, it is recorded, with the
  * process or the handler it concerns. */
 NODISCARD bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record);
+
+/* The record of a fault that concerns the process that runs. */
+skua_sim_record sim_fault_here(struct sim *sim, enum skua_sim_fault fault);
 
 /* An instant from now on. */
 uint64_t sim_some_time_later(struct sim *sim);
@@ -86,11 +98,12 @@ void sim_trouble_processes(struct sim *sim);
 /* The memory of the simulated runtime. */
 struct allocator sim_allocator(struct sim *sim);
 
-/* As deliver_message, from a process on the simulated worker. */
+/* As deliver_message and deliver_cancel, from a step or handler on the simulated worker. */
 int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload);
+int sim_cancel(struct sim *sim, skua_pid to, int reason);
 
 /* A process has ended: drops what is under way to it, so that its place has an empty mailbox. */
-void sim_drop_messages(struct sim *sim, skua_pid to);
+void sim_drop_events(struct sim *sim, skua_pid to);
 
 /* As skua_sim_complete_after. Takes result, always. */
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,

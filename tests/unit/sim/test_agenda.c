@@ -57,15 +57,17 @@ static void add_completion(uint64_t when, int number)
 static void add_message(uint64_t when, uint64_t from, uint64_t to)
 {
     assert_true(agenda_make_room(&agenda));
-    agenda_add(&agenda, &(struct agenda_item){.when = when,
-                                              .type = AGENDA_MESSAGE,
-                                              .payload = skua_payload_empty(0),
-                                              .as.message = {.from = {from}, .to = {to}}});
+    agenda_add(&agenda,
+               &(struct agenda_item){.when = when,
+                                     .type = AGENDA_EVENT,
+                                     .payload = skua_payload_empty(0),
+                                     .as.event = {.sender = {from}, .turn = {from}, .to = {to}}});
 }
 
 static uint64_t last_message(uint64_t from, uint64_t to)
 {
-    return agenda_last_message(&agenda, (skua_pid){from}, (skua_pid){to});
+    const struct agenda_item event = {.as.event = {.sender = {from}, .turn = {from}, .to = {to}}};
+    return agenda_last_event(&agenda, &event);
 }
 
 /* ---- order ---- */
@@ -179,19 +181,19 @@ static void agenda_gives_the_messages_to_one_process(void **state)
         add_message(random_next(&random) % 500, 1, to);
         add_completion(random_next(&random) % 500, i);
     }
-    while (agenda_take_message(&agenda, (skua_pid){7}, &item)) {
-        assert_int_equal(item.type, AGENDA_MESSAGE);
-        assert_int_equal(item.as.message.to.bits, 7);
+    while (agenda_take_event(&agenda, (skua_pid){7}, &item)) {
+        assert_int_equal(item.type, AGENDA_EVENT);
+        assert_int_equal(item.as.event.to.bits, 7);
         to_seven--;
     }
     assert_int_equal(to_seven, 0);
-    assert_false(agenda_take_message(&agenda, (skua_pid){8}, &item));
+    assert_false(agenda_take_event(&agenda, (skua_pid){8}, &item));
     uint64_t when = 0;
     uint64_t serial = 0;
     while (agenda.count > 0) {
         agenda_take(&agenda, &item);
         assert_true(item.when > when || (item.when == when && item.serial >= serial));
-        assert_true(item.type != AGENDA_MESSAGE || item.as.message.to.bits != 7);
+        assert_true(item.type != AGENDA_EVENT || item.as.event.to.bits != 7);
         when = item.when;
         serial = item.serial;
     }
