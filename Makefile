@@ -16,7 +16,7 @@ run: build-release ## build, then run the skynet example
 
 test: test-release ## build, then run all tests
 
-check: ## all tests in all builds (plain, sanitizers, clang), format and layers
+check: ## all of it: tests in all builds, mutants, random programs, fuzzing, format, layers
 	tools/bootstrap check && tools/check_format && tools/check_layers
 	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release
 

@@ -2,9 +2,7 @@
 /* Dining philosophers in the simulator; the forks are processes, too. If each takes the left fork
  * first, some order of messages leaves all of them waiting: a seed finds it, and finds it again. If
  * each takes the fork with the lower number first, none does.
- *
  *   06_philosophers [--seeds N] [--seed S] [--trace]
- *
  * N seeds from S on; default: 200 from 1. --trace: all that led to a deadlock, not just the end. */
 #include <skua/skua.h>
 #include <stdio.h>
@@ -126,10 +124,14 @@ int main(int argc, char **argv)
     unsigned long first = 1, seeds = 200, deadlocks[] = {0, 0};
     bool whole = false;
     for (int i = 1; i < argc; i++) {
-        const unsigned long number = i + 1 < argc ? strtoul(argv[i + 1], NULL, 10) : 1;
-        whole = whole || strcmp(argv[i], "--trace") == 0;
-        seeds = strcmp(argv[i], "--seeds") == 0 ? number : seeds;
-        first = strcmp(argv[i], "--seed") == 0 ? number : first;
+        if (strcmp(argv[i], "--trace") == 0) {
+            whole = true;
+        } else if (i + 1 < argc && strncmp(argv[i], "--seeds", 6) == 0) {
+            *(argv[i][6] == 's' ? &seeds : &first) = strtoul(argv[i + 1], NULL, 10);
+            i++;
+        } else {
+            return puts("usage: 06_philosophers [--seeds N] [--seed FIRST] [--trace]") < 0 ? 1 : 2;
+        }
     }
     for (int ordered = 0; ordered < 2; ordered++) {
         for (unsigned long seed = first; seed - first < seeds; seed++) {

@@ -114,6 +114,7 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
         .worker_count = 1 + choice % 2,
         .process_limit = process_limits[choice / 2 % 8],
         .spare_limit = 2,
+        .seed = reader_byte(reader),
         .alloc = counting_allocate,
         .alloc_arg = &slot->memory,
         .on_exit = count_exit,

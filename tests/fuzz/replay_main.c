@@ -120,25 +120,56 @@ static int run_files(const char *program, char **paths)
     return EXIT_SUCCESS;
 }
 
-static uint64_t number_after(char **argv, const char *option, uint64_t otherwise)
+struct options {
+    uint64_t seed;
+    uint64_t runs;
+    uint64_t seconds;
+    bool has_seed;
+};
+
+/* Reads one option with its number; false if it is none. */
+static bool read_option(struct options *options, const char *name, const char *value)
 {
-    for (; argv[0] != NULL && argv[1] != NULL; argv++) {
-        if (strcmp(argv[0], option) == 0) {
-            return strtoull(argv[1], NULL, 0);
-        }
+    char *end = NULL;
+    const uint64_t number = value != NULL ? strtoull(value, &end, 0) : 0;
+    if (value == NULL || end == value || *end != '\0') {
+        return false;
     }
-    return otherwise;
+    if (strcmp(name, "--seed") == 0) {
+        options->seed = number;
+        options->has_seed = true;
+    } else if (strcmp(name, "--runs") == 0) {
+        options->runs = number;
+    } else if (strcmp(name, "--seconds") == 0) {
+        options->seconds = number;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int explain(const char *program)
+{
+    (void)fprintf(stderr,
+                  "usage: %s [--seconds N]          random inputs for so long (2)\n"
+                  "       %s --seed S [--runs N]    those of the seeds from S on (1)\n"
+                  "       %s FILE...                inputs that were kept\n",
+                  program, program, program);
+    return 2;
 }
 
 int main(int argc, char **argv)
 {
+    struct options options = {.runs = 1, .seconds = 2};
     prepare_advice();
     if (argc > 1 && argv[1][0] != '-') {
         return run_files(argv[0], argv + 1);
     }
-    const uint64_t seed = number_after(argv, "--seed", UINT64_MAX);
-    if (seed != UINT64_MAX) {
-        return run_seeds(argv[0], seed, number_after(argv, "--runs", 1));
+    for (int i = 1; i < argc; i += 2) {
+        if (!read_option(&options, argv[i], argv[i + 1])) {
+            return explain(argv[0]);
+        }
     }
-    return run_for(argv[0], number_after(argv, "--seconds", 2));
+    return options.has_seed ? run_seeds(argv[0], options.seed, options.runs)
+                            : run_for(argv[0], options.seconds);
 }

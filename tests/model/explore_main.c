@@ -16,7 +16,7 @@
 
 /* What the arguments ask for; zero: what the model says. */
 struct wishes {
-    uint64_t seed;
+    uint32_t seed;
     uint32_t random;
     uint32_t preemptions;
     uint32_t stale;
@@ -85,10 +85,25 @@ static bool explore_and_report(const struct explore_model *model, const struct w
     return !result.failed;
 }
 
-/* An option and, if it has one, its number. Returns how many arguments that were. */
+/* Where an option's number goes; null if it is no such option. */
+static uint32_t *number_of(struct wishes *wishes, const char *option)
+{
+    if (strcmp(option, "-s") == 0) {
+        return &wishes->seed;
+    }
+    if (strcmp(option, "-r") == 0) {
+        return &wishes->random;
+    }
+    if (strcmp(option, "-p") == 0) {
+        return &wishes->preemptions;
+    }
+    return strcmp(option, "-w") == 0 ? &wishes->stale : NULL;
+}
+
+/* An option and, if it has one, its number. Returns how many arguments that were, 0 if it is wrong.
+ */
 static int read_option(struct wishes *wishes, const char *option, const char *value)
 {
-    const uint64_t number = value != NULL ? strtoull(value, NULL, 0) : 0;
     if (strcmp(option, "--table") == 0) {
         wishes->table = true;
         return 1;
@@ -97,28 +112,49 @@ static int read_option(struct wishes *wishes, const char *option, const char *va
         wishes->quiet = true;
         return 1;
     }
-    if (strcmp(option, "-s") == 0) {
-        wishes->seed = number;
-    } else if (strcmp(option, "-r") == 0) {
-        wishes->random = (uint32_t)number;
-    } else if (strcmp(option, "-p") == 0) {
-        wishes->preemptions = (uint32_t)number;
-    } else if (strcmp(option, "-w") == 0) {
-        wishes->stale = (uint32_t)number;
+    uint32_t *number = number_of(wishes, option);
+    if (number == NULL || value == NULL) {
+        return 0;
     }
-    return 2;
+    char *end;
+    *number = (uint32_t)strtoul(value, &end, 0);
+    return *number != 0 && *end == '\0' ? 2 : 0;
 }
 
-static struct wishes read_arguments(int argc, char **argv)
+/* False if the arguments are wrong. */
+static bool read_arguments(struct wishes *wishes, int argc, char **argv)
 {
-    struct wishes wishes = {0};
     int at = 1;
     while (at < argc && argv[at][0] == '-') {
-        at += read_option(&wishes, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
+        const int count = read_option(wishes, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
+        if (count == 0) {
+            return false;
+        }
+        at += count;
     }
-    wishes.name = at < argc ? argv[at] : NULL;
-    wishes.schedule = at + 1 < argc ? argv[at + 1] : NULL;
-    return wishes;
+    wishes->name = at < argc ? argv[at] : NULL;
+    wishes->schedule = at + 1 < argc ? argv[at + 1] : NULL;
+    return at + 2 >= argc;
+}
+
+static int explain(const char *program, const struct explore_model *models, size_t count)
+{
+    (void)fprintf(stderr,
+                  "usage: %s [-r COUNT] [-s SEED] [-p BOUND] [-w COUNT] [--table] [--quiet]"
+                  " [CASE [SCHEDULE]]\n"
+                  "  -r COUNT   so many random schedules, from -s SEED\n"
+                  "  -p BOUND   all schedules with so many preemptions\n"
+                  "  -w COUNT   loads of one schedule that may be stale\n"
+                  "  --table    a line with tabs for each case\n"
+                  "  --quiet    no trace; ends at the first failure\n"
+                  "  SCHEDULE   repeats that one and prints its trace\n"
+                  "cases:",
+                  program);
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(stderr, " %s", models[i].name);
+    }
+    (void)fprintf(stderr, "\n");
+    return 2;
 }
 
 static void grant(struct explore_model *model, const struct wishes *wishes)
@@ -153,7 +189,10 @@ static bool explore_all_ways(struct explore_model *model, const struct wishes *w
 
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count)
 {
-    const struct wishes wishes = read_arguments(argc, argv);
+    struct wishes wishes = {0};
+    if (!read_arguments(&wishes, argc, argv)) {
+        return explain(argv[0], models, count);
+    }
     bool found = false;
     bool good = true;
     for (size_t i = 0; i < count && (good || !wishes.quiet); i++) {

@@ -326,7 +326,7 @@ void replay_begin_with(const char *schedule)
     search.length = 0;
     for (const char *at = schedule; *at != '\0' && search.length < STEPS_MAX; at++) {
         struct node *node = &search.nodes[search.length++];
-        node->chosen = (*at - '0') % EXPLORE_THREADS_MAX;
+        node->chosen = *at >= '0' ? (*at - '0') % EXPLORE_THREADS_MAX : 0;
         node->message = 0;
         if (at[1] >= 'a' && at[1] <= 'z') {
             node->message = (uint32_t)(*++at - 'a' + 1);

@@ -28,7 +28,7 @@
 #define SEEDS_DEFAULT 600
 #endif
 
-/* Every so many programs of the simulator are run twice. */
+/* Every so many programs of the simulator are run twice; the traces tell where they differ. */
 #define TWICE_EVERY 8
 
 /* Ends a hang; a program takes milliseconds. */
@@ -50,6 +50,12 @@ struct options {
 /* ---- saying how to repeat ---- */
 
 static char repeat_command[400];
+
+/* A program that is run alone, and every so many of the others, is run twice in the simulator. */
+static bool runs_twice(const struct options *options, uint64_t seed)
+{
+    return options->is_single || seed % TWICE_EVERY == 0;
+}
 
 static void prepare_repeat(const struct options *options, uint64_t seed, enum driver driver)
 {
@@ -108,7 +114,7 @@ static bool run_seed(const struct options *options, uint64_t seed, enum driver d
     uint64_t hash;
     uint64_t again;
     bool holds = run_once(options, seed, driver, &hash);
-    if (holds && driver == DRIVER_SIM && seed % TWICE_EVERY == 0 && !options->trace) {
+    if (holds && driver == DRIVER_SIM && runs_twice(options, seed)) {
         holds = run_once(options, seed, driver, &again);
         if (holds && hash != again) {
             (void)fprintf(stderr, "seed %" PRIu64 ": the second run is not like the first\n", seed);
@@ -161,6 +167,7 @@ static int check_hashes(const struct options *options)
                           "seed %" PRIu64 ": the hash is %016" PRIx64 " instead of %016" PRIx64
                           "; see hashes.h\n",
                           seed, hash, hashes_expected[seed]);
+            print_repeat();
             return EXIT_FAILURE;
         }
     }
