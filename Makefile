@@ -42,7 +42,7 @@ stress: build-release ## stress programs, 100 million operations each; repeat on
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done
 
 bench: build-release ## run the benchmarks; choose with ARGS=
-	build/release/bench/skua-bench $(ARGS)
+	build/release/skua bench $(ARGS)
 
 install: build-release ## install to PREFIX (/usr/local), below DESTDIR
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'

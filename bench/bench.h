@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* What a workload is: a function that runs once and says how long it took. */
+/* `skua bench`: workloads on the public interface, each run several times.
+ *
+ * A workload is a function that makes a runtime, runs once, checks that the result is right and
+ * says how long it took. They stand in files by subject: workloads.c lists them all. */
 #ifndef SKUA_BENCH_H
 #define SKUA_BENCH_H
 
 #include <skua/skua.h>
 
+#define MILLION 1000000u
+
+/* What one run has to say. Zero: it does not. */
 struct measurement {
-    double value;     /* in the workload's unit */
-    skua_stats stats; /* of its runtime, before it was stopped */
-    char note[160];   /* what else it has to say; otherwise counters are printed */
+    double value;             /* in the workload's unit; what runs are compared by */
+    uint64_t ops;             /* what was done, and how long it took */
+    uint64_t elapsed_ns;      /* set both; nanoseconds per operation follow */
+    uint64_t resident_bytes;  /* of the program, before the runtime was stopped */
+    skua_stats stats;         /* of its runtime, at the same moment */
+    double bytes_per_process; /* */
+    double cpu_s;             /* user and system time of all threads */
+    double late_p50_us;       /* of timers */
+    double late_p99_us;       /* */
+    double p50_us;            /* of waking */
+    double p99_us;            /* */
+    double wakeups;           /* -1: none, in a workload that counts them */
+    char note[160];           /* for people; otherwise counters are printed */
 };
+
+/* Units that are nanoseconds per operation begin so. */
+#define UNIT_NS "ns per "
 
 struct workload {
     const char *name;
@@ -18,22 +37,33 @@ struct workload {
     struct measurement (*run)(uint32_t workers);
 };
 
-/* The workloads, ended by one without a name. */
+/* workloads.c: all of them, ended by one without a name. */
 extern const struct workload workloads[];
 
-#define MILLION 1000000u
-
-uint64_t now_ns(void);
-
-/* Ends the program with a message unless `error` is 0. */
-void expect_ok(int error, const char *what);
+/* command.c: the command; returns the exit status. */
+int bench_command(int argc, char **argv);
 
 /* ---- support.c ---- */
 
+uint64_t now_ns(void);
+double cpu_seconds(void);
+
+/* Ends the program with a message unless `error` is 0, or the result is right. */
+void expect_ok(int error, const char *what);
+void expect_right(bool right, const char *what);
+
 skua_runtime *bench_create(uint32_t workers);
 
-/* Stops and destroys the runtime. */
-struct measurement bench_finish(skua_runtime *runtime, double value);
+/* Creates and starts one. */
+skua_runtime *bench_start(uint32_t workers);
+
+/* Runs a root process to its end and returns its result; that may be null. Returns the nanoseconds
+ * that took. */
+uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                   uint64_t *result);
+
+/* Stops and destroys the runtime after `ops` operations in `elapsed_ns`, which are the value. */
+struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t elapsed_ns);
 
 void bench_sleep(long ns);
 
@@ -45,8 +75,31 @@ uint64_t bench_resident_bytes(void);
 /* Context switches of all threads but the calling one. */
 uint64_t bench_context_switches(void);
 
-/* ---- idle.c: workloads of timers, descriptors, waking and memory ---- */
+/* Whether there is a cancel event among these; then the process is done. */
+bool bench_is_cancelled(const skua_event *events, size_t count, skua_step *out);
 
+/* ---- the workloads, by file ---- */
+
+/* processes.c: starting and ending them. */
+struct measurement bench_spawn(uint32_t workers);
+struct measurement bench_spawn_burst(uint32_t workers);
+struct measurement bench_submit(uint32_t workers);
+struct measurement bench_skynet(uint32_t workers);
+struct measurement bench_fib(uint32_t workers);
+struct measurement bench_steal(uint32_t workers);
+
+/* messages.c: talking. */
+struct measurement bench_pingpong(uint32_t workers);
+struct measurement bench_pairs(uint32_t workers);
+struct measurement bench_ring(uint32_t workers);
+struct measurement bench_ring100(uint32_t workers);
+struct measurement bench_fanin(uint32_t workers);
+struct measurement bench_fanout(uint32_t workers);
+struct measurement bench_yield(uint32_t workers);
+
+/* idle.c: waiting, waking, memory. */
+struct measurement bench_idle_memory(uint32_t workers);
+struct measurement bench_idle_cpu(uint32_t workers);
 struct measurement bench_timers(uint32_t workers);
 struct measurement bench_wake(uint32_t workers);
 struct measurement bench_stuck(uint32_t workers);

@@ -54,6 +54,76 @@ static uint32_t samples_percentile(struct samples *samples, uint32_t percent)
     return samples->values[(uint64_t)count * percent / 100];
 }
 
+/* ---- idle processes: what they cost in memory and in wake-ups ---- */
+
+struct idler {
+    unsigned char bytes[64];
+};
+
+static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    (void)ctx;
+    memset(((struct idler *)self)->bytes, 1, sizeof(struct idler));
+    (void)bench_is_cancelled(events, count, out);
+    return 0;
+}
+
+static const skua_process_type idler_type = {
+    .name = "idler", .state_size = sizeof(struct idler), .step = idler_step};
+
+/* Starts idle processes and waits until each has had its first step and all workers sleep. */
+static void start_idlers(skua_runtime *runtime, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        expect_ok(skua_process_submit(runtime, &idler_type, NULL, NULL, 0, NULL), "submit");
+    }
+    skua_stats stats;
+    uint64_t parks = 0;
+    do {
+        bench_sleep(10000000);
+        (void)skua_stats_read(runtime, &stats, NULL, 0);
+        if (stats.steps == count && stats.parks == parks) {
+            break;
+        }
+        parks = stats.parks;
+    } while (true);
+}
+
+struct measurement bench_idle_memory(uint32_t workers)
+{
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t before = bench_resident_bytes();
+    const uint64_t begin = now_ns();
+    start_idlers(runtime, MILLION);
+    const uint64_t elapsed = now_ns() - begin;
+    const double bytes = (double)(bench_resident_bytes() - before) / MILLION;
+    struct measurement result = bench_finish(runtime, MILLION, elapsed);
+    result.value = result.bytes_per_process = bytes;
+    return result;
+}
+
+/* How often anything wakes in five seconds, once all has come to rest. */
+static struct measurement count_wakeups(skua_runtime *runtime, uint64_t waiting)
+{
+    bench_sleep(500000000); /* until the monitor sleeps, too */
+    const uint64_t begin = now_ns();
+    const uint64_t before = bench_context_switches();
+    bench_sleep(5000000000);
+    const uint64_t wakeups = bench_context_switches() - before;
+    struct measurement result = bench_finish(runtime, waiting, now_ns() - begin);
+    result.value = (double)wakeups;
+    result.wakeups = wakeups > 0 ? (double)wakeups : -1;
+    return result;
+}
+
+struct measurement bench_idle_cpu(uint32_t workers)
+{
+    skua_runtime *runtime = bench_start(workers);
+    start_idlers(runtime, 10000);
+    return count_wakeups(runtime, 10000);
+}
+
 /* ---- timers: a million processes, each asleep for its own time ---- */
 
 static struct samples lateness; /* microseconds */
@@ -112,18 +182,9 @@ static int bedtime_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type bedtime_type = {
     .name = "bedtime", .state_size = sizeof(struct bedtime), .step = bedtime_step};
 
-static double cpu_seconds(void)
-{
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
-
 struct measurement bench_timers(uint32_t workers)
 {
-    skua_runtime *runtime = bench_create(workers);
-    expect_ok(skua_runtime_start(runtime), "start");
+    skua_runtime *runtime = bench_start(workers);
     samples_init(&lateness, MILLION);
     atomic_store(&early, 0);
     const uint64_t memory = bench_resident_bytes();
@@ -133,17 +194,16 @@ struct measurement bench_timers(uint32_t workers)
     bench_sleep(500000000);
     const double used = (double)(bench_resident_bytes() - memory) / MIB;
     bench_wait_until_empty(runtime, MILLION + 1);
-    const double wall = (double)(now_ns() - begin) / 1e9;
-    struct measurement result = bench_finish(runtime, wall);
-    if (atomic_load(&early) > 0 || atomic_load(&lateness.count) != MILLION) {
-        fprintf(stderr, "skua-bench: %u timers early, %u fired\n", atomic_load(&early),
-                atomic_load(&lateness.count));
-        exit(1);
-    }
+    struct measurement result = bench_finish(runtime, MILLION, now_ns() - begin);
+    expect_right(atomic_load(&early) == 0, "timers: some fired early");
+    expect_right(atomic_load(&lateness.count) == MILLION, "timers: not all have fired");
+    result.value = (double)result.elapsed_ns / 1e9;
+    result.cpu_s = cpu_seconds() - cpu;
+    result.late_p50_us = samples_percentile(&lateness, 50);
+    result.late_p99_us = samples_percentile(&lateness, 99);
     snprintf(result.note, sizeof result.note,
              "none early; late p50 %.2f ms, p99 %.2f ms; CPU %.2f s; %.0f MiB after 0.5 s",
-             samples_percentile(&lateness, 50) / 1e3, samples_percentile(&lateness, 99) / 1e3,
-             cpu_seconds() - cpu, used);
+             result.late_p50_us / 1e3, result.late_p99_us / 1e3, result.cpu_s, used);
     free(lateness.values);
     return result;
 }
@@ -200,8 +260,7 @@ static void wake_bare_thread(void)
 
 struct measurement bench_wake(uint32_t workers)
 {
-    skua_runtime *runtime = bench_create(workers);
-    expect_ok(skua_runtime_start(runtime), "start");
+    skua_runtime *runtime = bench_start(workers);
     samples_init(&wakes, WAKES);
     samples_init(&bare_wakes, WAKES);
     atomic_store(&bare.word, 0);
@@ -216,14 +275,15 @@ struct measurement bench_wake(uint32_t workers)
         wake_bare_thread();
     }
     pthread_join(thread, NULL);
-    struct measurement result = bench_finish(runtime, 0);
     const double p50 = samples_percentile(&wakes, 50);
     const double bare_p50 = samples_percentile(&bare_wakes, 50);
+    struct measurement result = bench_finish(runtime, WAKES, (uint64_t)(p50 * WAKES));
     result.value = p50 / bare_p50;
+    result.p50_us = p50 / 1e3;
+    result.p99_us = samples_percentile(&wakes, 99) / 1e3;
     snprintf(result.note, sizeof result.note,
-             "p50 %.1f us, p99 %.1f us; bare futex p50 %.1f us, p99 %.1f us", p50 / 1e3,
-             samples_percentile(&wakes, 99) / 1e3, bare_p50 / 1e3,
-             samples_percentile(&bare_wakes, 99) / 1e3);
+             "p50 %.1f us, p99 %.1f us; bare futex p50 %.1f us, p99 %.1f us", result.p50_us,
+             result.p99_us, bare_p50 / 1e3, samples_percentile(&bare_wakes, 99) / 1e3);
     free(wakes.values);
     free(bare_wakes.values);
     return result;
@@ -356,16 +416,15 @@ struct measurement bench_stuck(uint32_t workers)
               "write");
     wait_for(&scene.served, 3);
     const uint64_t done = now_ns();
-    if (done - atomic_load(&scene.ready_at) > (uint64_t)STUCK_NS) {
-        fprintf(stderr, "skua-bench: served only after the stuck steps\n");
-        exit(1);
-    }
+    expect_right(done - atomic_load(&scene.ready_at) <= (uint64_t)STUCK_NS,
+                 "stuck: served only after the stuck steps");
     const double message = (double)atomic_load(&scene.message) / 1e6;
     const double timer = (double)atomic_load(&scene.timer) / 1e6;
     const double descriptor = (double)atomic_load(&scene.descriptor) / 1e6;
     double worst = message > timer ? message : timer;
     worst = worst > descriptor ? worst : descriptor;
-    struct measurement result = bench_finish(runtime, worst);
+    struct measurement result = bench_finish(runtime, 1, (uint64_t)(worst * 1e6));
+    result.value = worst;
     snprintf(result.note, sizeof result.note,
              "message %.1f ms, timer %.1f ms, descriptor %.1f ms; stalls reported %u", message,
              timer, descriptor, atomic_load(&scene.stalls));
@@ -432,10 +491,7 @@ struct measurement bench_idle_sources(uint32_t workers)
         submit(runtime, &waiter_type);
     }
     wait_for(&scene.napping, DESCRIPTORS + FAR_TIMERS);
-    bench_sleep(500000000); /* until the monitor sleeps, too */
-    const uint64_t before = bench_context_switches();
-    bench_sleep(5000000000);
-    struct measurement result = bench_finish(runtime, (double)(bench_context_switches() - before));
+    struct measurement result = count_wakeups(runtime, DESCRIPTORS + FAR_TIMERS);
     for (uint32_t i = 0; i < DESCRIPTORS; i++) {
         close(fds[i]);
     }
@@ -501,11 +557,11 @@ static const skua_process_type swarm_type = {
 
 struct measurement bench_after_burst(uint32_t workers)
 {
-    skua_runtime *runtime = bench_create(workers);
-    expect_ok(skua_runtime_start(runtime), "start");
+    skua_runtime *runtime = bench_start(workers);
     mayflies = calloc(MILLION, sizeof *mayflies);
     expect_ok(mayflies != NULL ? 0 : SKUA_E_NO_MEMORY, "mayflies");
     memset(mayflies, 1, MILLION * sizeof *mayflies); /* not to be counted below */
+    const uint64_t begin = now_ns();
     const uint64_t before = bench_resident_bytes();
     submit(runtime, &swarm_type);
     bench_wait_until_empty(runtime, MILLION + 1);
@@ -513,7 +569,8 @@ struct measurement bench_after_burst(uint32_t workers)
     bench_sleep(2000000000); /* an idle runtime gives memory back after a while */
     const uint64_t after = bench_resident_bytes();
     const double left = after > before ? (double)(after - before) / MIB : 0;
-    struct measurement result = bench_finish(runtime, left);
+    struct measurement result = bench_finish(runtime, MILLION, now_ns() - begin);
+    result.value = left;
     snprintf(result.note, sizeof result.note, "start %.1f MiB, when they had ended %.1f, then %.1f",
              (double)before / MIB, (double)peak / MIB, (double)after / MIB);
     free(mayflies);

@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* What several workloads need. */
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
+
+uint64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+double cpu_seconds(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+void expect_ok(int error, const char *what)
+{
+    if (error != 0) {
+        fprintf(stderr, "skua bench: %s: %s (%s)\n", what, skua_error_text(error),
+                skua_error_name(error));
+        exit(1);
+    }
+}
+
+void expect_right(bool right, const char *what)
+{
+    if (!right) {
+        fprintf(stderr, "skua bench: wrong result: %s\n", what);
+        exit(1);
+    }
+}
 
 skua_runtime *bench_create(uint32_t workers)
 {
@@ -18,13 +50,50 @@ skua_runtime *bench_create(uint32_t workers)
     return runtime;
 }
 
-struct measurement bench_finish(skua_runtime *runtime, double value)
+skua_runtime *bench_start(uint32_t workers)
 {
-    struct measurement measurement = {.value = value};
+    skua_runtime *runtime = bench_create(workers);
+    expect_ok(skua_runtime_start(runtime), "start");
+    return runtime;
+}
+
+uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                   uint64_t *result)
+{
+    skua_exit exit;
+    const uint64_t begin = now_ns();
+    expect_ok(skua_process_run(runtime, type, method, NULL, 0, &exit), "run");
+    const uint64_t elapsed = now_ns() - begin;
+    expect_ok(exit.error, type->name);
+    if (result != NULL) {
+        *result = skua_payload_to_u64(&exit.result);
+    }
+    return elapsed;
+}
+
+struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t elapsed_ns)
+{
+    struct measurement measurement = {
+        .value = (double)elapsed_ns / (double)ops,
+        .ops = ops,
+        .elapsed_ns = elapsed_ns,
+        .resident_bytes = bench_resident_bytes(),
+    };
     (void)skua_stats_read(runtime, &measurement.stats, NULL, 0);
     expect_ok(skua_runtime_stop(runtime, SKUA_FOREVER), "stop");
     expect_ok(skua_runtime_destroy(runtime), "destroy");
     return measurement;
+}
+
+bool bench_is_cancelled(const skua_event *events, size_t count, skua_step *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CANCEL) {
+            skua_step_done(out, skua_payload_empty(0));
+            return true;
+        }
+    }
+    return false;
 }
 
 void bench_sleep(long ns)
@@ -38,11 +107,7 @@ void bench_wait_until_empty(skua_runtime *runtime, uint64_t processes)
     while (skua_stats_read(runtime, &stats, NULL, 0) > 0 && stats.live > 0) {
         bench_sleep(20000);
     }
-    if (stats.finished != processes) {
-        fprintf(stderr, "skua-bench: %" PRIu64 " processes finished, not %" PRIu64 "\n",
-                stats.finished, processes);
-        exit(1);
-    }
+    expect_right(stats.finished == processes, "how many processes have finished");
 }
 
 uint64_t bench_resident_bytes(void)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* The command: reads its arguments, runs the workloads and prints what came of it, for people or as
+ * one JSON object a line. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define RUNS_MAX  99
+#define NAMES_MAX 64
+
+struct options {
+    uint32_t workers;
+    uint32_t runs;
+    bool json;
+    const struct workload *chosen[NAMES_MAX]; /* none: all */
+    uint32_t chosen_count;
+};
+
+/* ---- results ---- */
+
+static double ns_per_op(const struct measurement *measurement)
+{
+    return (double)measurement->elapsed_ns / (double)measurement->ops;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const double x = ((const struct measurement *)a)->value;
+    const double y = ((const struct measurement *)b)->value;
+    return (x > y) - (x < y);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    const double x = ns_per_op(a);
+    const double y = ns_per_op(b);
+    return (x > y) - (x < y);
+}
+
+static void print_row(const struct workload *workload, struct measurement *runs, uint32_t count)
+{
+    qsort(runs, count, sizeof runs[0], compare_values);
+    const struct measurement *median = &runs[count / 2];
+    printf("%-13s %9.2f %9.2f %9.2f  %-18s %5.0f MiB", workload->name, median->value, runs[0].value,
+           runs[count - 1].value, workload->unit, (double)median->resident_bytes / (1 << 20));
+    if (median->note[0] != '\0') {
+        printf("  %s\n", median->note);
+        return;
+    }
+    const skua_stats *stats = &median->stats;
+    printf("  steals %" PRIu64 ", parks %" PRIu64 ", wakes %" PRIu64 ", spills %" PRIu64 "\n",
+           stats->steal_successes, stats->parks, stats->wakes, stats->spills);
+}
+
+static void print_field(const char *name, double value)
+{
+    if (value != 0) {
+        printf(", \"%s\": %.3f", name, value);
+    }
+}
+
+static void print_json(const struct workload *workload, const struct options *options,
+                       struct measurement *runs)
+{
+    const uint32_t count = options->runs;
+    qsort(runs, count, sizeof runs[0], compare_times);
+    const struct measurement *median = &runs[count / 2];
+    printf("{\"workload\": \"%s\", \"workers\": %" PRIu32 ", \"runs\": %" PRIu32
+           ", \"ops\": %" PRIu64 ", \"ns_per_op\": %.3f, \"ns_min\": %.3f, \"ns_max\": %.3f"
+           ", \"rss_bytes\": %" PRIu64,
+           workload->name, options->workers, count, median->ops, ns_per_op(median),
+           ns_per_op(&runs[0]), ns_per_op(&runs[count - 1]), median->resident_bytes);
+    print_field("bytes_per_process", median->bytes_per_process);
+    if (median->cpu_s > 0) {
+        print_field("wall_s", (double)median->elapsed_ns / 1e9);
+    }
+    print_field("cpu_s", median->cpu_s);
+    print_field("late_p50_us", median->late_p50_us);
+    print_field("late_p99_us", median->late_p99_us);
+    print_field("p50_us", median->p50_us);
+    print_field("p99_us", median->p99_us);
+    if (median->wakeups != 0) {
+        printf(", \"wakeups\": %.0f", median->wakeups > 0 ? median->wakeups : 0);
+    }
+    printf("}\n");
+}
+
+static void run_workload(const struct workload *workload, const struct options *options)
+{
+    struct measurement runs[RUNS_MAX];
+    const bool tells = isatty(STDERR_FILENO);
+    for (uint32_t i = 0; i < options->runs; i++) {
+        if (tells) {
+            fprintf(stderr, "\r%s: run %" PRIu32 " of %" PRIu32 "  ", workload->name, i + 1,
+                    options->runs);
+        }
+        runs[i] = workload->run(options->workers);
+    }
+    if (tells) {
+        fprintf(stderr, "\r%60s\r", "");
+    }
+    if (options->json) {
+        print_json(workload, options, runs);
+    } else {
+        print_row(workload, runs, options->runs);
+    }
+    fflush(stdout);
+}
+
+static int run_all(const struct options *options)
+{
+    if (!options->json) {
+        printf("Skua %s, %" PRIu32 " workers, %" PRIu32 " runs\n\n", skua_version(),
+               options->workers, options->runs);
+        printf("%-13s %9s %9s %9s\n", "workload", "median", "min", "max");
+    }
+    for (uint32_t i = 0; i < options->chosen_count; i++) {
+        run_workload(options->chosen[i], options);
+    }
+    for (uint32_t i = 0; options->chosen_count == 0 && workloads[i].name != NULL; i++) {
+        run_workload(&workloads[i], options);
+    }
+    return 0;
+}
+
+/* ---- arguments ---- */
+
+static void list(FILE *out)
+{
+    for (const struct workload *workload = workloads; workload->name != NULL; workload++) {
+        fprintf(out, "  %-13s %-18s %s\n", workload->name, workload->unit, workload->about);
+    }
+}
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--json] [--list]\n\n"
+                 "Runs workloads, all if none is named, and prints the median of the runs with\n"
+                 "the smallest and the largest.\n\n"
+                 "  --workers N  worker threads (2)\n"
+                 "  --runs N     how often each is run (5)\n"
+                 "  --json       one object a line, times in nanoseconds per operation\n"
+                 "  --list       the workloads, their units, what they do\n\n"
+                 "Workloads:\n");
+    list(out);
+}
+
+static _Noreturn void refuse(const char *what, const char *word)
+{
+    fprintf(stderr, "skua bench: %s '%s'; the workloads are\n", what, word);
+    list(stderr);
+    exit(2);
+}
+
+static const struct workload *find(const char *name)
+{
+    const struct workload *workload = workloads;
+    while (workload->name != NULL && strcmp(workload->name, name) != 0) {
+        workload++;
+    }
+    return workload->name != NULL ? workload : NULL;
+}
+
+static uint32_t number(const char *option, const char *text, uint32_t most)
+{
+    char *end = NULL;
+    const unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
+    if (text == NULL || *end != '\0' || value == 0 || value > most) {
+        fprintf(stderr, "skua bench: %s needs a number from 1 to %" PRIu32 "\n", option, most);
+        exit(2);
+    }
+    return (uint32_t)value;
+}
+
+static void choose(struct options *options, const char *name)
+{
+    const struct workload *workload = find(name);
+    if (workload == NULL) {
+        refuse(name[0] == '-' ? "there is no option" : "there is no workload", name);
+    }
+    if (options->chosen_count == NAMES_MAX) {
+        refuse("too many workloads, from", name);
+    }
+    options->chosen[options->chosen_count++] = workload;
+}
+
+int bench_command(int argc, char **argv)
+{
+    struct options options = {.workers = 2, .runs = 5};
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            usage(stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--list") == 0) {
+            list(stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--workers") == 0) {
+            options.workers = number(argv[i], argv[i + 1], SKUA_WORKERS_MAX);
+            i++;
+        } else if (strcmp(argv[i], "--runs") == 0) {
+            options.runs = number(argv[i], argv[i + 1], RUNS_MAX);
+            i++;
+        } else if (strcmp(argv[i], "--json") == 0) {
+            options.json = true;
+        } else {
+            choose(&options, argv[i]);
+        }
+    }
+    return run_all(&options);
+}

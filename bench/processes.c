@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Workloads of processes that start and end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* ---- spawn: a million processes that end in their first step, started from inside one ---- */
+
+static int trivial_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    skua_step_done(out, skua_payload_empty(0));
+    return 0;
+}
+
+static const skua_process_type trivial = {.name = "trivial", .step = trivial_step};
+
+static int spawn_some(skua_context *ctx, uint32_t count)
+{
+    int error = 0;
+    for (uint32_t i = 0; i < count && error == 0; i++) {
+        error = skua_context_spawn(ctx, &trivial, NULL, NULL, 0, NULL);
+    }
+    return error;
+}
+
+struct spawner {
+    uint32_t per_step;
+    uint32_t left;
+};
+
+static int spawner_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                        size_t input_count)
+{
+    (void)ctx;
+    (void)input;
+    (void)input_count;
+    const bool burst = strcmp(method, "burst") == 0;
+    *(struct spawner *)self = (struct spawner){.per_step = burst ? MILLION : 100, .left = MILLION};
+    return 0;
+}
+
+static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    struct spawner *spawner = self;
+    (void)events;
+    (void)count;
+    const int error = spawn_some(ctx, spawner->per_step);
+    spawner->left -= spawner->per_step;
+    if (spawner->left > 0) {
+        skua_step_continue(out);
+    } else {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return error;
+}
+
+static const char *const spawner_methods[] = {"steady", "burst", NULL};
+static const skua_process_type spawner_type = {
+    .name = "spawner",
+    .state_size = sizeof(struct spawner),
+    .methods = spawner_methods,
+    .init = spawner_init,
+    .step = spawner_step,
+};
+
+static struct measurement spawn(uint32_t workers, const char *method)
+{
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t begin = now_ns();
+    (void)bench_run(runtime, &spawner_type, method, NULL);
+    bench_wait_until_empty(runtime, MILLION + 1);
+    return bench_finish(runtime, MILLION, now_ns() - begin);
+}
+
+struct measurement bench_spawn(uint32_t workers)
+{
+    return spawn(workers, "steady");
+}
+
+struct measurement bench_spawn_burst(uint32_t workers)
+{
+    return spawn(workers, "burst");
+}
+
+/* ---- submit: the same from a thread that is no worker ---- */
+
+struct measurement bench_submit(uint32_t workers)
+{
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t begin = now_ns();
+    for (uint32_t i = 0; i < MILLION; i++) {
+        expect_ok(skua_process_submit(runtime, &trivial, NULL, NULL, 0, NULL), "submit");
+    }
+    bench_wait_until_empty(runtime, MILLION);
+    return bench_finish(runtime, MILLION, now_ns() - begin);
+}
+
+/* ---- trees: each process starts some, waits for their numbers and tells the sum ---- */
+
+struct branch {
+    skua_pid parent; /* none: the root */
+    uint64_t number; /* skynet: of its first leaf; fib: n */
+    uint64_t size;   /* skynet: leaves below it */
+    uint64_t sum;
+    uint32_t missing; /* children that have not told yet */
+};
+
+static int branch_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                       size_t input_count)
+{
+    struct branch *branch = self;
+    (void)ctx;
+    (void)method;
+    if (input_count > 0) {
+        branch->parent = skua_payload_to_pid(&input[0]);
+        branch->number = skua_payload_to_u64(&input[1]);
+        branch->size = skua_payload_to_u64(&input[2]);
+    }
+    return 0;
+}
+
+static int start_branch(skua_context *ctx, const skua_process_type *type, uint64_t number,
+                        uint64_t size)
+{
+    skua_payload input[] = {skua_payload_pid(0, skua_context_self(ctx)),
+                            skua_payload_u64(0, number), skua_payload_u64(0, size)};
+    return skua_context_spawn(ctx, type, NULL, input, 3, NULL);
+}
+
+static int tell(struct branch *branch, skua_context *ctx, uint64_t sum, skua_step *out)
+{
+    skua_step_done(out, skua_payload_u64(0, sum));
+    return skua_pid_is_none(branch->parent)
+               ? 0
+               : skua_context_send(ctx, branch->parent, skua_payload_u64(0, sum));
+}
+
+/* Adds up what the children have told; true when all have. */
+static bool gather(struct branch *branch, const skua_event *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        branch->sum += skua_payload_to_u64(&events[i].payload);
+        branch->missing--;
+    }
+    return branch->missing == 0;
+}
+
+#define SKYNET_LEAVES    MILLION
+#define SKYNET_DEGREE    10
+#define SKYNET_PROCESSES 1111111u
+
+static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out);
+
+static const skua_process_type skynet_type = {.name = "skynet",
+                                              .state_size = sizeof(struct branch),
+                                              .init = branch_init,
+                                              .step = skynet_step};
+
+static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    struct branch *branch = self;
+    if (count > 0) {
+        return gather(branch, events, count) ? tell(branch, ctx, branch->sum, out) : 0;
+    }
+    if (skua_pid_is_none(branch->parent)) {
+        branch->size = SKYNET_LEAVES;
+    }
+    if (branch->size == 1) {
+        return tell(branch, ctx, branch->number, out);
+    }
+    const uint64_t share = branch->size / SKYNET_DEGREE;
+    int error = 0;
+    for (; branch->missing < SKYNET_DEGREE && error == 0; branch->missing++) {
+        error = start_branch(ctx, &skynet_type, branch->number + branch->missing * share, share);
+    }
+    return error;
+}
+
+struct measurement bench_skynet(uint32_t workers)
+{
+    uint64_t sum;
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t elapsed = bench_run(runtime, &skynet_type, NULL, &sum);
+    expect_right(sum == (uint64_t)SKYNET_LEAVES * (SKYNET_LEAVES - 1) / 2, "skynet: the sum");
+    return bench_finish(runtime, SKYNET_PROCESSES, elapsed);
+}
+
+#define FIB_N         30
+#define FIB_RESULT    832040u
+#define FIB_PROCESSES 2692537u
+
+static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                    skua_step *out);
+
+static const skua_process_type fib_type = {
+    .name = "fib", .state_size = sizeof(struct branch), .init = branch_init, .step = fib_step};
+
+static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+{
+    struct branch *branch = self;
+    if (count > 0) {
+        return gather(branch, events, count) ? tell(branch, ctx, branch->sum, out) : 0;
+    }
+    const uint64_t n = skua_pid_is_none(branch->parent) ? FIB_N : branch->number;
+    if (n < 2) {
+        return tell(branch, ctx, n, out);
+    }
+    branch->missing = 2;
+    const int error = start_branch(ctx, &fib_type, n - 1, 0);
+    return error != 0 ? error : start_branch(ctx, &fib_type, n - 2, 0);
+}
+
+struct measurement bench_fib(uint32_t workers)
+{
+    uint64_t result;
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t elapsed = bench_run(runtime, &fib_type, NULL, &result);
+    expect_right(result == FIB_RESULT, "fib: the result");
+    return bench_finish(runtime, FIB_PROCESSES, elapsed);
+}
+
+/* ---- steal: one process starts uneven work, the other workers must come and take it ---- */
+
+#define TASKS      20000u
+#define TURNS_MAX  20000u
+#define TURNS_STEP 7919u /* a prime: the lengths differ, and are the same in every run */
+
+static int task_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                     size_t input_count)
+{
+    (void)ctx;
+    (void)method;
+    *(uint64_t *)self = input_count > 0 ? skua_payload_to_u64(&input[0]) : 0;
+    return 0;
+}
+
+static int task_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                     skua_step *out)
+{
+    (void)ctx;
+    (void)events;
+    (void)count;
+    volatile uint64_t work = 1;
+    for (uint64_t i = 0; i < *(const uint64_t *)self; i++) {
+        work = work * 3 + i;
+    }
+    skua_step_done(out, skua_payload_empty(0));
+    return 0;
+}
+
+static const skua_process_type task_type = {
+    .name = "task", .state_size = sizeof(uint64_t), .init = task_init, .step = task_step};
+
+static int foreman_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    (void)self;
+    (void)events;
+    (void)count;
+    int error = 0;
+    for (uint32_t i = 0; i < TASKS && error == 0; i++) {
+        skua_payload turns = skua_payload_u64(0, (uint64_t)i * TURNS_STEP % TURNS_MAX);
+        error = skua_context_spawn(ctx, &task_type, NULL, &turns, 1, NULL);
+    }
+    skua_step_done(out, skua_payload_empty(0));
+    return error;
+}
+
+static const skua_process_type foreman_type = {.name = "foreman", .step = foreman_step};
+
+struct measurement bench_steal(uint32_t workers)
+{
+    skua_stats shares[SKUA_WORKERS_MAX];
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t begin = now_ns();
+    (void)bench_run(runtime, &foreman_type, NULL, NULL);
+    bench_wait_until_empty(runtime, TASKS + 1);
+    const uint64_t elapsed = now_ns() - begin;
+    (void)skua_stats_read(runtime, NULL, shares, workers);
+    uint64_t least = UINT64_MAX;
+    uint64_t stolen = 0;
+    for (uint32_t i = 0; i < workers; i++) {
+        least = shares[i].steps < least ? shares[i].steps : least;
+        stolen += shares[i].stolen;
+    }
+    struct measurement result = bench_finish(runtime, TASKS, elapsed);
+    snprintf(result.note, sizeof result.note,
+             "the laziest worker ran %.0f %% of its share; %" PRIu64 " stolen",
+             100.0 * (double)least * workers / (TASKS + 1), stolen);
+    return result;
+}

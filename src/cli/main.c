@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `skua`: one word says what to do, the rest is that command's own. */
+#include <skua/version.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+struct command {
+    const char *name;
+    const char *about;
+    int (*run)(int argc, char **argv); /* gets its own name as argv[0] */
+};
+
+static const struct command commands[] = {
+    {"bench", "measure the runtime on this machine", bench_command},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: skua COMMAND [ARGUMENT...]\n\n");
+    for (size_t i = 0; i < COMMANDS; i++) {
+        fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
+    }
+    fprintf(out, "\n`skua COMMAND --help` tells more. `skua --version` prints the version.\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0) {
+        usage(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("skua %s\n", skua_version());
+        return 0;
+    }
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return commands[i].run(argc - 1, argv + 1);
+        }
+    }
+    fprintf(stderr, "skua: there is no command '%s'; `skua --help` lists them\n", argv[1]);
+    return 2;
+}
