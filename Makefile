@@ -6,7 +6,7 @@ SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
-.PHONY: help run test check mutants property proof fuzz stress bench install clean
+.PHONY: help run test check mutants property proof fuzz stress bench limits install clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 18
@@ -43,6 +43,9 @@ stress: build-release ## stress programs, 100 million operations each; repeat on
 
 bench: build-release ## run the benchmarks; choose with ARGS=
 	build/release/skua bench $(ARGS)
+
+limits: build-release ## what this machine can do at best: the operations a runtime is made of
+	build/release/bench/limits $(ARGS)
 
 install: build-release ## install to PREFIX (/usr/local), below DESTDIR
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
