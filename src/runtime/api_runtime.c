@@ -66,47 +66,44 @@ static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, 
     return 0;
 }
 
+/* Makes the simulation, and of the configuration one that goes through it. */
+static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
+                      skua_runtime_config *config)
+{
+    struct sim *sim = alloc_take(allocator, sizeof *sim, alignof(struct sim));
+    if (sim == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error = sim_init(sim, config->sim, config->seed, &runtime->sched, *allocator);
+    if (error != 0) {
+        alloc_give(allocator, sim, sizeof *sim, alignof(struct sim));
+        return error;
+    }
+    const struct allocator inner = sim_allocator(sim);
+    config->worker_count = 1;
+    config->spare_limit = 0;
+    config->sim = &sim->config;
+    config->alloc = inner.function;
+    config->alloc_arg = inner.arg;
+    runtime->sim = sim;
+    return 0;
+}
+
 static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
                 struct poller *poller)
 {
     const struct allocator allocator = {config->alloc, config->alloc_arg};
-    runtime->sched.runtime = runtime;
-    clock_init_monotonic(&runtime->time);
-    int error = init_parts(runtime, config, next_runtime_id(), time != NULL ? time : &runtime->time,
-                           poller != NULL ? poller : &runtime->net.poller);
-    if (error != 0) {
-        return error;
-    }
-    error = register_commands(runtime);
-    if (error != 0) {
-        deinit(runtime, &allocator);
-    }
-    return error;
-}
-
-/* The same with a simulation, through which the memory of all parts goes. */
-static int init_simulated(skua_runtime *runtime, const skua_runtime_config *config)
-{
-    const struct allocator allocator = {config->alloc, config->alloc_arg};
-    runtime->sched.runtime = runtime;
-    runtime->sim = alloc_take(&allocator, sizeof *runtime->sim, alignof(struct sim));
-    if (runtime->sim == NULL) {
-        return SKUA_E_NO_MEMORY;
-    }
-    int error = sim_init(runtime->sim, config->sim, config->seed, &runtime->sched, allocator);
-    if (error != 0) {
-        alloc_give(&allocator, runtime->sim, sizeof *runtime->sim, alignof(struct sim));
-        return error;
-    }
-    const struct allocator inner = sim_allocator(runtime->sim);
     skua_runtime_config adapted = *config;
-    adapted.worker_count = 1;
-    adapted.spare_limit = 0;
-    adapted.sim = &runtime->sim->config;
-    adapted.alloc = inner.function;
-    adapted.alloc_arg = inner.arg;
-    error = init_parts(runtime, &adapted, SIMULATED_RUNTIME_ID, &runtime->sim->time,
-                       &runtime->net.poller);
+    int error = config->sim != NULL ? create_sim(runtime, &allocator, &adapted) : 0;
+    if (error != 0) {
+        return error;
+    }
+    clock_init_monotonic(&runtime->time);
+    struct time_source *own = runtime->sim != NULL ? &runtime->sim->time : &runtime->time;
+    runtime->sched.runtime = runtime;
+    error = init_parts(runtime, &adapted,
+                       runtime->sim != NULL ? SIMULATED_RUNTIME_ID : next_runtime_id(),
+                       time != NULL ? time : own, poller != NULL ? poller : &runtime->net.poller);
     if (error != 0) {
         free_sim(runtime, &allocator);
         return error;
@@ -132,8 +129,7 @@ int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
     if (created == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    const int error = resolved.sim != NULL ? init_simulated(created, &resolved)
-                                           : init(created, &resolved, time, poller);
+    const int error = init(created, &resolved, time, poller);
     if (error != 0) {
         alloc_give(&allocator, created, sizeof *created, CACHE_LINE);
         return error;

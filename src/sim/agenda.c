@@ -78,6 +78,17 @@ void agenda_add(struct agenda *agenda, const struct agenda_item *item)
     rise(agenda, agenda->count++, &added);
 }
 
+void agenda_add_completion(struct agenda *agenda, uint64_t when, skua_completion call, int error,
+                           skua_payload *result)
+{
+    agenda_add(agenda, &(struct agenda_item){
+                           .when = when,
+                           .type = AGENDA_COMPLETION,
+                           .payload = skua_payload_take(result),
+                           .as.completion = {.call = call, .error = error},
+                       });
+}
+
 uint64_t agenda_next(const struct agenda *agenda)
 {
     return agenda->count > 0 ? agenda->items[0].when : UINT64_MAX;

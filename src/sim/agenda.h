@@ -55,6 +55,10 @@ NODISCARD bool agenda_make_room(struct agenda *agenda);
 /* Adds an item, for which there is room. */
 void agenda_add(struct agenda *agenda, const struct agenda_item *item);
 
+/* The same for a completion. Takes result. */
+void agenda_add_completion(struct agenda *agenda, uint64_t when, skua_completion call, int error,
+                           skua_payload *result);
+
 /* When the next item is due; UINT64_MAX if there is none. */
 uint64_t agenda_next(const struct agenda *agenda);
 

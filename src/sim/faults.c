@@ -203,11 +203,7 @@ int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t del
         skua_payload_drop(result);
         return refused;
     }
-    agenda_add(&sim->agenda, &(struct agenda_item){
-                                 .when = time_after(sim_now(sim), delay_ns),
-                                 .type = AGENDA_COMPLETION,
-                                 .payload = skua_payload_take(result),
-                                 .as.completion = {.call = completion, .error = error},
-                             });
+    agenda_add_completion(&sim->agenda, time_after(sim_now(sim), delay_ns), completion, error,
+                          result);
     return 0;
 }

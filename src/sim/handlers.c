@@ -17,12 +17,8 @@ static int put_off(struct sim *sim, const skua_command *command, int outcome, sk
     if (!agenda_make_room(&sim->agenda)) {
         return outcome;
     }
-    agenda_add(&sim->agenda, &(struct agenda_item){
-                                 .when = sim_some_time_later(sim),
-                                 .type = AGENDA_COMPLETION,
-                                 .payload = skua_payload_take(result),
-                                 .as.completion = {.call = command->completion, .error = outcome},
-                             });
+    agenda_add_completion(&sim->agenda, sim_some_time_later(sim), command->completion, outcome,
+                          result);
     return SKUA_PENDING;
 }
 

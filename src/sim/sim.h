@@ -50,7 +50,7 @@ struct sim {
 NODISCARD int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed,
                        struct scheduler *sched, struct allocator allocator);
 
-/* After the scheduler's processes are gone, before the scheduler is. */
+/* Last of all: the memory of the other parts goes through it. */
 void sim_deinit(struct sim *sim);
 
 /* Tells the scheduler and the blocking pools, once they are initialised, who drives them. Registers
