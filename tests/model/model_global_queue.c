@@ -162,12 +162,6 @@ void shutdown_worker_is_quiet(struct scheduler *all)
     (void)all;
 }
 
-/* The pauses of a search take no time here. */
-int sched_yield(void)
-{
-    return 0;
-}
-
 void monitor_wake(struct scheduler *all)
 {
     (void)all;

@@ -124,12 +124,6 @@ void submit_outside(struct scheduler *sched, struct process *process)
     EXPLORE_CHECK(process == &readied && ++freed == 1, "what was readied is freed once");
 }
 
-/* The pauses of a search take no time here. */
-int sched_yield(void)
-{
-    return 0;
-}
-
 /* ---- in place of shutdown.c, chores.c, poll.c, timers.c and thread.c ---- */
 
 void shutdown_worker_is_quiet(struct scheduler *sched)

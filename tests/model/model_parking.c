@@ -70,12 +70,6 @@ void shutdown_worker_is_quiet(struct scheduler *stopping)
     (void)stopping;
 }
 
-/* The pauses of a search take no time here. */
-int sched_yield(void)
-{
-    return 0;
-}
-
 /* The search that follows looks into the same source. */
 struct process *find_work(struct worker *worker)
 {

@@ -242,12 +242,6 @@ struct process *steal(struct worker *worker, bool last_pass)
     return NULL;
 }
 
-/* The pauses of a search take no time here. */
-int sched_yield(void)
-{
-    return 0;
-}
-
 void shutdown_worker_is_quiet(struct scheduler *sched)
 {
     (void)sched;

@@ -173,12 +173,6 @@ void submit_all_to_global(struct worker *worker)
     idle_wake_one(&rig, worker);
 }
 
-/* The pauses of a search take no time here. */
-int sched_yield(void)
-{
-    return 0;
-}
-
 /* ---- in place of shutdown.c, chores.c, poll.c, monitor.c and thread.c ---- */
 
 void shutdown_worker_is_quiet(struct scheduler *sched)
