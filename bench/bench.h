@@ -12,23 +12,20 @@
 
 /* What one run has to say. Zero: it does not. */
 struct measurement {
-    double value;             /* in the workload's unit; what runs are compared by */
-    uint64_t ops;             /* what was done, and how long it took */
-    uint64_t elapsed_ns;      /* set both; nanoseconds per operation follow */
-    uint64_t resident_bytes;  /* of the program, before the runtime was stopped */
-    skua_stats stats;         /* of its runtime, at the same moment */
-    double bytes_per_process; /* */
-    double cpu_s;             /* user and system time of all threads */
-    double late_p50_us;       /* of timers */
-    double late_p99_us;       /* */
-    double p50_us;            /* of waking */
-    double p99_us;            /* */
-    double wakeups;           /* -1: none, in a workload that counts them */
-    char note[160];           /* for people; otherwise counters are printed */
+    double value;            /* in the workload's unit; what runs are compared by */
+    uint64_t ops;            /* what was done */
+    uint64_t elapsed_ns;     /* and how long it took */
+    uint64_t resident_bytes; /* of the program, before the runtime was stopped */
+    skua_stats stats;        /* of its runtime, at the same moment */
+    double bytes_per_process;
+    double cpu_s; /* user and system time of all threads */
+    double late_p50_us;
+    double late_p99_us;
+    double p50_us;
+    double p99_us;
+    bool counts_wakeups; /* the value is how many there were */
+    char note[160];      /* for people; otherwise counters are printed */
 };
-
-/* Units that are nanoseconds per operation begin so. */
-#define UNIT_NS "ns per "
 
 struct workload {
     const char *name;

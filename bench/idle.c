@@ -113,7 +113,7 @@ static struct measurement count_wakeups(skua_runtime *runtime, uint64_t waiting)
     const uint64_t wakeups = bench_context_switches() - before;
     struct measurement result = bench_finish(runtime, waiting, now_ns() - begin);
     result.value = (double)wakeups;
-    result.wakeups = wakeups > 0 ? (double)wakeups : -1;
+    result.counts_wakeups = true;
     return result;
 }
 
