@@ -187,32 +187,24 @@ int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to,
     return SKUA_E_NO_PROCESS;
 }
 
-/* False if the process has gone; the node is given back then. */
-static bool push_call(struct scheduler *sched, struct worker *worker, skua_pid owner, uint32_t call)
+/* The node is given back if the process has gone. */
+static enum state_duty push_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
+                                 uint32_t call, struct process **process)
 {
-    struct process *process = object_pool_at(&sched->table.pool, pid_slot(owner));
-    if (push_event(sched, worker, process, pid_generation(owner), call)) {
-        return true;
+    struct event_node *node = event_at(&sched->events, call);
+    *process = object_pool_at(&sched->table.pool, pid_slot(owner));
+    const enum state_duty duty = state_push(*process, pid_generation(owner), call, &node->next);
+    if (duty == STATE_CLOSED) {
+        deliver_give_node(sched, worker, call);
     }
-    deliver_give_node(sched, worker, call);
-    return false;
+    return duty;
 }
 
 struct process *deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
                              uint32_t call)
 {
-    struct process *process = object_pool_at(&sched->table.pool, pid_slot(owner));
-    struct event_node *node = event_at(&sched->events, call);
-    switch (state_push(process, pid_generation(owner), call, &node->next)) {
-    case STATE_ENQUEUE:
-        return process;
-    case STATE_DONE:
-        return NULL;
-    case STATE_CLOSED:
-        break;
-    }
-    deliver_give_node(sched, worker, call); /* gone: nobody needs to know */
-    return NULL;
+    struct process *process;
+    return push_call(sched, worker, owner, call, &process) == STATE_ENQUEUE ? process : NULL;
 }
 
 bool deliver_is_open(struct scheduler *sched, skua_completion completion)
@@ -225,7 +217,7 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
                     int error, const skua_payload *result)
 {
     const uint32_t index = call_index(completion);
-    struct process *process; /* only whether there is one */
+    struct process *process;
     const int found = process_table_find(&sched->table, completion.process, &process);
     if (found == SKUA_E_FOREIGN_PID) {
         return found;
@@ -241,7 +233,11 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     const skua_pid owner = node->as.call.owner;
     call_disarm(&sched->deadlines, node, index);
     call_complete(node, error, result);
-    return push_call(sched, worker, owner, index) ? 0 : SKUA_E_LATE;
+    const enum state_duty duty = push_call(sched, worker, owner, index, &process);
+    if (duty == STATE_ENQUEUE) {
+        submit_ready(sched, worker, process);
+    }
+    return duty != STATE_CLOSED ? 0 : SKUA_E_LATE;
 }
 
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,
