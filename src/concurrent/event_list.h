@@ -70,12 +70,13 @@ static inline uint64_t event_list_take_owner(atomic_u64 *word, uint32_t tag)
 }
 
 /* Turns a taken list around, oldest first; `link_offset` is where a node keeps its link. */
-static inline uint32_t event_list_reverse(const struct object_pool *pool, uint32_t first,
+static inline uint32_t event_list_reverse(const struct object_pool *pool,
+                                          struct object_layout layout, uint32_t first,
                                           size_t link_offset)
 {
     uint32_t reversed = OBJECT_NONE;
     while (first != OBJECT_NONE) {
-        char *node = object_pool_at(pool, first);
+        char *node = object_at(pool, layout, first);
         uint32_t *link = (uint32_t *)(void *)(node + link_offset);
         const uint32_t next = *link;
         *link = reversed;

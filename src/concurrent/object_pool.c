@@ -35,8 +35,8 @@ static size_t directory_size(const struct object_pool *pool)
 bool object_pool_init(struct object_pool *pool, const struct allocator *allocator,
                       const struct object_pool_shape *shape)
 {
-    const uint32_t per_segment = (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / shape->object_size);
-    const uint32_t per_page = (uint32_t)(trim_unit() / shape->object_size);
+    const uint32_t per_segment = (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / shape->layout.size);
+    const uint32_t per_page = (uint32_t)(trim_unit() / shape->layout.size);
     SKUA_ASSERT((per_segment & (per_segment - 1)) == 0);
     SKUA_ASSERT(per_page > 0 && per_page <= per_segment);
     pool->shape = *shape;
@@ -44,8 +44,7 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
         pool->shape.capacity = shape->limit;
     }
     pool->allocator = allocator;
-    pool->segment_shift = (uint32_t)__builtin_ctz(per_segment);
-    pool->segment_count = (pool->shape.capacity >> pool->segment_shift) + 1;
+    pool->segment_count = (pool->shape.capacity >> object_segment_shift(shape->layout)) + 1;
     pool->batch = batch_for(shape);
     pool->page_shift = (uint32_t)__builtin_ctz(per_page);
     pool->page_size = trim_unit();
@@ -155,7 +154,7 @@ static bool reuse_locked(struct object_pool *pool, struct object_chain *chain)
 
 static bool have_segment_locked(struct object_pool *pool, uint32_t index)
 {
-    atomic_ptr *segment = &pool->segments[index >> pool->segment_shift];
+    atomic_ptr *segment = &pool->segments[index >> object_segment_shift(pool->shape.layout)];
     if (load_relaxed(segment) == NULL) { /* written under the lock only */
         void *memory = alloc_take(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
         if (memory == NULL) {
@@ -478,7 +477,8 @@ static size_t give_back_of_segment(struct trim *trim, uint32_t begin, uint32_t e
 
 static size_t give_back_pages(struct trim *trim)
 {
-    const uint32_t shift = trim->pool->segment_shift - trim->pool->page_shift;
+    const struct object_pool *pool = trim->pool;
+    const uint32_t shift = object_segment_shift(pool->shape.layout) - pool->page_shift;
     size_t given = 0;
     for (uint32_t end = trim->page_count; end > 0;) {
         const uint32_t begin = (end - 1) >> shift << shift;

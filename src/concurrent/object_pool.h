@@ -46,9 +46,15 @@ struct pool_link {
     uint32_t next_chain; /* in a chain's first object, while the pool has it */
 };
 
-struct object_pool_shape {
-    uint32_t object_size; /* a power of two */
+/* How the objects of a pool look. Users of a pool pass theirs as a constant to the functions that
+ * are called for every message: finding an object is then two shifts and a load. */
+struct object_layout {
+    uint32_t size; /* a power of two */
     uint32_t link_offset;
+};
+
+struct object_pool_shape {
+    struct object_layout layout;
     uint32_t limit;       /* objects at most, not counting retired ones */
     uint32_t capacity;    /* indices at most, retired ones included; 0: as many as limit */
     uint32_t cache_count; /* how many caches will share the limit */
@@ -71,7 +77,6 @@ struct object_pool {
     /* Written by init only. */
     struct object_pool_shape shape;
     const struct allocator *allocator;
-    uint32_t segment_shift;
     uint32_t segment_count; /* entries in the directory */
     uint32_t batch;
     uint32_t page_shift;  /* to the page of an index; pages are the unit of trimming */
@@ -151,13 +156,26 @@ NODISCARD enum object_pool_result object_pool_refill(struct object_pool *pool,
                                                      struct pool_cache *cache);
 void object_pool_put_away(struct object_pool *pool, struct pool_cache *cache);
 
+/* From an index to that of its segment. */
+static inline uint32_t object_segment_shift(struct object_layout layout)
+{
+    return (uint32_t)(__builtin_ctzl(OBJECT_POOL_SEGMENT_SIZE) - __builtin_ctz(layout.size));
+}
+
 /* The object of an index that was handed out, or that object_pool_holds. */
+static inline void *object_at(const struct object_pool *pool, struct object_layout layout,
+                              uint32_t index)
+{
+    const uint32_t shift = object_segment_shift(layout);
+    char *segment = load_relaxed(&pool->segments[index >> shift]); /* written once, before the
+        index was known to anybody: whoever brought it here ordered that */
+    const uint32_t within = index & ((UINT32_C(1) << shift) - 1);
+    return segment + ((size_t)within << __builtin_ctz(layout.size));
+}
+
 static inline void *object_pool_at(const struct object_pool *pool, uint32_t index)
 {
-    char *segment = load_relaxed(&pool->segments[index >> pool->segment_shift]); /* written once,
-        before the index was known to anybody: whoever brought it here ordered that */
-    const uint32_t within = index & ((UINT32_C(1) << pool->segment_shift) - 1);
-    return segment + (size_t)within * pool->shape.object_size;
+    return object_at(pool, pool->shape.layout, index);
 }
 
 /* Whether there is an object with this index, whoever made it up. */
@@ -168,14 +186,21 @@ static inline bool object_pool_holds(struct object_pool *pool, uint32_t index)
     return index != OBJECT_NONE && index < load_seq_cst(&pool->ready);
 }
 
+static inline struct pool_link *object_link(struct object_layout layout, void *object)
+{
+    return (struct pool_link *)(void *)((char *)object + layout.link_offset);
+}
+
 static inline struct pool_link *object_pool_link(const struct object_pool *pool, void *object)
 {
-    return (struct pool_link *)(void *)((char *)object + pool->shape.link_offset);
+    return object_link(pool->shape.layout, object);
 }
 
 /* Takes a free object for the cache's owner: its index is written to *index. */
-NODISCARD static inline enum object_pool_result
-object_pool_take(struct object_pool *pool, struct pool_cache *cache, uint32_t *index)
+NODISCARD static inline enum object_pool_result object_take(struct object_pool *pool,
+                                                            struct object_layout layout,
+                                                            struct pool_cache *cache,
+                                                            uint32_t *index)
 {
     if (UNLIKELY(cache->active.count == 0)) {
         const enum object_pool_result result = object_pool_refill(pool, cache);
@@ -184,16 +209,16 @@ object_pool_take(struct object_pool *pool, struct pool_cache *cache, uint32_t *i
         }
     }
     *index = cache->active.first;
-    cache->active.first = object_pool_link(pool, object_pool_at(pool, *index))->next;
+    cache->active.first = object_link(layout, object_at(pool, layout, *index))->next;
     cache->active.count--;
     return OBJECT_POOL_OK;
 }
 
 /* Gives an object back through the cache's owner. */
-static inline void object_pool_give(struct object_pool *pool, struct pool_cache *cache,
-                                    uint32_t index)
+static inline void object_give(struct object_pool *pool, struct object_layout layout,
+                               struct pool_cache *cache, uint32_t index)
 {
-    object_pool_link(pool, object_pool_at(pool, index))->next = cache->active.first;
+    object_link(layout, object_at(pool, layout, index))->next = cache->active.first;
     cache->active.first = index;
     cache->active.count++;
     if (UNLIKELY(cache->active.count >= pool->batch)) {

@@ -44,7 +44,7 @@ void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim(node, guard)) {
             call_disarm(deadlines, node, index);
-            object_pool_give(events, cache, index);
+            event_give(events, cache, index);
         }
         index = next;
     }

@@ -21,8 +21,7 @@ bool event_pool_init(struct object_pool *pool, const struct allocator *allocator
 {
     return object_pool_init(pool, allocator,
                             &(struct object_pool_shape){
-                                .object_size = sizeof(struct event_node),
-                                .link_offset = offsetof(struct event_node, as.link),
+                                .layout = EVENT_LAYOUT,
                                 .limit = EVENT_NODES_MAX - 1,
                                 .cache_count = cache_count,
                                 .construct = construct,

@@ -10,6 +10,7 @@
 #include <skua/process.h>
 
 #include "base/assert.h"
+#include "concurrent/event_list.h"
 #include "concurrent/object_pool.h"
 #include "concurrent/wheel.h"
 
@@ -58,9 +59,30 @@ _Static_assert(offsetof(struct open_call, period) ==
 NODISCARD bool event_pool_init(struct object_pool *pool, const struct allocator *allocator,
                                uint32_t cache_count);
 
+#define EVENT_LAYOUT                                                                               \
+    ((struct object_layout){sizeof(struct event_node), offsetof(struct event_node, as.link)})
+
 static inline struct event_node *event_at(const struct object_pool *pool, uint32_t index)
 {
-    return object_pool_at(pool, index);
+    return object_at(pool, EVENT_LAYOUT, index);
+}
+
+/* Takes a node for the cache's owner. False if there is no memory for it. */
+NODISCARD static inline bool event_take(struct object_pool *pool, struct pool_cache *cache,
+                                        uint32_t *index)
+{
+    return object_take(pool, EVENT_LAYOUT, cache, index) == OBJECT_POOL_OK;
+}
+
+static inline void event_give(struct object_pool *pool, struct pool_cache *cache, uint32_t index)
+{
+    object_give(pool, EVENT_LAYOUT, cache, index);
+}
+
+/* Turns a list of them around: oldest first if it was newest first. */
+static inline uint32_t event_reverse(const struct object_pool *pool, uint32_t first)
+{
+    return event_list_reverse(pool, EVENT_LAYOUT, first, offsetof(struct event_node, next));
 }
 
 #endif

@@ -57,6 +57,9 @@ struct process {
 
 _Static_assert(sizeof(struct process) == 2 * CACHE_LINE, "one line, and one for the state");
 
+#define PROCESS_LAYOUT                                                                             \
+    ((struct object_layout){sizeof(struct process), offsetof(struct process, link.free)})
+
 static inline struct process *process_of_link(struct queue_link *link)
 {
     return CONTAINER_OF(link, struct process, link.queue);

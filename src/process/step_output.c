@@ -33,8 +33,7 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
     if (UNLIKELY(skua_payload_size(payload) > out->payload_limit)) {
         return SKUA_E_PAYLOAD_SIZE;
     }
-    if (!make_room(out) ||
-        object_pool_take(out->events, out->event_cache, &index) != OBJECT_POOL_OK) {
+    if (!make_room(out) || !event_take(out->events, out->event_cache, &index)) {
         return SKUA_E_NO_MEMORY;
     }
     event_at(out->events, index)->as.call.tag = tag;
@@ -121,7 +120,7 @@ void step_output_discard(skua_step *out)
     for (uint32_t i = 0; i < out->yield_count; i++) {
         skua_payload_drop(&out->yields[i].payload);
         if (out->yields[i].node != OBJECT_NONE) {
-            object_pool_give(out->events, out->event_cache, out->yields[i].node);
+            event_give(out->events, out->event_cache, out->yields[i].node);
         }
     }
     if (out->status == STEP_DONE) {

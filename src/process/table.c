@@ -33,8 +33,7 @@ bool process_table_init(struct process_table *table, const struct allocator *all
     table->runtime_bits = (uint64_t)runtime << (64 - PID_RUNTIME_BITS);
     return object_pool_init(&table->pool, allocator,
                             &(struct object_pool_shape){
-                                .object_size = sizeof(struct process),
-                                .link_offset = offsetof(struct process, link.free),
+                                .layout = PROCESS_LAYOUT,
                                 .limit = limit,
                                 .capacity = SKUA_PROCESSES_MAX,
                                 .cache_count = cache_count,

@@ -46,6 +46,11 @@ static inline uint32_t pid_generation(skua_pid pid)
     return (uint32_t)(pid.bits >> PID_SLOT_BITS) & GENERATION_MAX;
 }
 
+static inline struct process *process_at(const struct process_table *table, uint32_t slot)
+{
+    return object_at(&table->pool, PROCESS_LAYOUT, slot);
+}
+
 /* The record that a PID leads to. The process may be a later one, or none: the state_ functions
  * check the generation. Returns 0, SKUA_E_FOREIGN_PID or SKUA_E_NO_PROCESS. */
 NODISCARD static inline int process_table_find(struct process_table *table, skua_pid pid,
@@ -58,7 +63,7 @@ NODISCARD static inline int process_table_find(struct process_table *table, skua
     if (UNLIKELY(!object_pool_holds(&table->pool, pid_slot(pid)))) {
         return SKUA_E_NO_PROCESS;
     }
-    *process = object_pool_at(&table->pool, pid_slot(pid));
+    *process = process_at(table, pid_slot(pid));
     return 0;
 }
 

@@ -47,7 +47,7 @@ uint64_t chores_next(struct scheduler *sched)
 
 static uint64_t free_in(struct object_pool *pool)
 {
-    return (uint64_t)object_pool_free_chains(pool) * pool->batch * pool->shape.object_size;
+    return (uint64_t)object_pool_free_chains(pool) * pool->batch * pool->shape.layout.size;
 }
 
 static uint64_t free_bytes(struct scheduler *sched)

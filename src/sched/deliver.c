@@ -9,10 +9,9 @@
 static bool take_node_outside(struct scheduler *sched, uint32_t *index)
 {
     mutex_lock(&sched->outside.lock);
-    const enum object_pool_result result =
-        object_pool_take(&sched->events, &sched->outside.caches.events, index);
+    const bool taken = event_take(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
-    return result == OBJECT_POOL_OK;
+    return taken;
 }
 
 bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t *index)
@@ -20,17 +19,17 @@ bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t 
     if (UNLIKELY(worker == NULL)) {
         return take_node_outside(sched, index);
     }
-    return object_pool_take(&sched->events, &worker->caches.events, index) == OBJECT_POOL_OK;
+    return event_take(&sched->events, &worker->caches.events, index);
 }
 
 void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
     if (worker != NULL) {
-        object_pool_give(&sched->events, &worker->caches.events, index);
+        event_give(&sched->events, &worker->caches.events, index);
         return;
     }
     mutex_lock(&sched->outside.lock);
-    object_pool_give(&sched->events, &sched->outside.caches.events, index);
+    event_give(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
 }
 
@@ -192,7 +191,7 @@ static enum state_duty push_call(struct scheduler *sched, struct worker *worker,
                                  uint32_t call, struct process **process)
 {
     struct event_node *node = event_at(&sched->events, call);
-    *process = object_pool_at(&sched->table.pool, pid_slot(owner));
+    *process = process_at(&sched->table, pid_slot(owner));
     const enum state_duty duty = state_push(*process, pid_generation(owner), call, &node->next);
     if (duty == STATE_CLOSED) {
         deliver_give_node(sched, worker, call);

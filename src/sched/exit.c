@@ -17,7 +17,7 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
         const uint32_t next = node->next;
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
         skua_payload_drop(&node->as.event.payload);
-        object_pool_give(events, &worker->caches.events, first);
+        event_give(events, &worker->caches.events, first);
         first = next;
     }
     mailbox_consume_owner(process, messages);

@@ -112,8 +112,7 @@ static void deliver_finished(struct worker *worker, struct process *process,
                              struct finished_calls *finished)
 {
     if (LIKELY(process->backlog == OBJECT_NONE && !state_has_news(process))) {
-        process->backlog = event_list_reverse(&worker->sched->events, finished->newest,
-                                              offsetof(struct event_node, next));
+        process->backlog = event_reverse(&worker->sched->events, finished->newest);
         return;
     }
     const enum state_duty duty = state_push(process, pid_generation(worker->context.self),

@@ -9,16 +9,16 @@ int slot_take(struct scheduler *sched, struct worker *worker, struct process **p
     enum object_pool_result result;
     uint32_t slot;
     if (worker != NULL) {
-        result = object_pool_take(pool, &worker->caches.processes, &slot);
+        result = object_take(pool, PROCESS_LAYOUT, &worker->caches.processes, &slot);
     } else {
         mutex_lock(&sched->outside.lock);
-        result = object_pool_take(pool, &sched->outside.caches.processes, &slot);
+        result = object_take(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, &slot);
         mutex_unlock(&sched->outside.lock);
     }
     if (UNLIKELY(result != OBJECT_POOL_OK)) {
         return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
     }
-    *process = object_pool_at(pool, slot);
+    *process = process_at(&sched->table, slot);
     return 0;
 }
 
@@ -31,10 +31,10 @@ void slot_give(struct scheduler *sched, struct worker *worker, struct process *p
         return;
     }
     if (worker != NULL) {
-        object_pool_give(pool, &worker->caches.processes, slot);
+        object_give(pool, PROCESS_LAYOUT, &worker->caches.processes, slot);
     } else {
         mutex_lock(&sched->outside.lock);
-        object_pool_give(pool, &sched->outside.caches.processes, slot);
+        object_give(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, slot);
         mutex_unlock(&sched->outside.lock);
     }
 }

@@ -62,7 +62,7 @@ static void deliver_tick(struct worker *worker, struct process *process, struct 
         event->error = SKUA_E_CANCELLED;
         event->payload = nothing;
         call_unlink(&worker->sched->events, process, node, index);
-        object_pool_give(&worker->sched->events, &worker->caches.events, index);
+        event_give(&worker->sched->events, &worker->caches.events, index);
         return;
     }
     event->payload.as.words[TICK_PERIOD] = 0; /* none of the process's business */
@@ -83,7 +83,7 @@ static void deliver_batch(struct worker *worker, struct process *process, struct
         }
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
         *event = node->as.event;
-        object_pool_give(&worker->sched->events, &worker->caches.events, index);
+        event_give(&worker->sched->events, &worker->caches.events, index);
     }
     mailbox_consume_owner(process, messages);
 }
@@ -130,7 +130,7 @@ static void clean_up(struct worker *worker, const struct delivery *delivery)
         skua_payload_drop(&delivery->events[i].payload);
     }
     if (delivery->node != OBJECT_NONE) {
-        object_pool_give(&worker->sched->events, &worker->caches.events, delivery->node);
+        event_give(&worker->sched->events, &worker->caches.events, delivery->node);
     }
 }
 
@@ -177,8 +177,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     const uint32_t taken = event_list_first(news);
     if (taken != OBJECT_NONE) {
         SKUA_ASSERT(process->backlog == OBJECT_NONE); /* INV-6: what is older comes first */
-        process->backlog =
-            event_list_reverse(&worker->sched->events, taken, offsetof(struct event_node, next));
+        process->backlog = event_reverse(&worker->sched->events, taken);
     }
     if (UNLIKELY(requests != 0)) {
         note_requests(process, requests);

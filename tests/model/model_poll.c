@@ -349,7 +349,7 @@ static void open_timer(uint32_t number, uint32_t tick)
 {
     uint32_t *call = &timers[number].call;
     const enum object_pool_result result =
-        object_pool_take(&rig.events, &rig.workers[BUSY].caches.events, call);
+        object_take(&rig.events, rig.events.shape.layout, &rig.workers[BUSY].caches.events, call);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     (void)call_open(event_at(&rig.events, *call), *call, (skua_pid){number});
     timers[number].when = INSTANT(tick);

@@ -157,8 +157,7 @@ static void take_in(uint64_t news)
     const uint32_t tag = event_list_tag(news);
     if (event_list_first(news) != OBJECT_NONE) {
         EXPLORE_CHECK(process->backlog == OBJECT_NONE, "INV-6: what is older comes first");
-        process->backlog = event_list_reverse(&rig.events, event_list_first(news),
-                                              offsetof(struct event_node, next));
+        process->backlog = event_reverse(&rig.events, event_list_first(news));
     }
     watch_seen |= (tag & STATE_WATCHED) != 0;
     cancels_seen += (tag & STATE_CANCEL) != 0;
@@ -258,8 +257,8 @@ static void setup(void)
 {
     rig_reset(0);
     uint32_t slot;
-    const enum object_pool_result result =
-        object_pool_take(&rig.table.pool, &rig.outside.caches.processes, &slot);
+    const enum object_pool_result result = object_take(&rig.table.pool, rig.table.pool.shape.layout,
+                                                       &rig.outside.caches.processes, &slot);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     process = object_pool_at(&rig.table.pool, slot);
     store_relaxed(&queue, 0);

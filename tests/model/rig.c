@@ -93,14 +93,14 @@ static void init_pools(void)
 {
     const bool processes =
         process_table_init(&rig.table, &rig.allocator, RIG_RUNTIME, limit(), CACHES);
-    const bool events = object_pool_init(&rig.events, &rig.allocator,
-                                         &(struct object_pool_shape){
-                                             .object_size = sizeof(struct event_node),
-                                             .link_offset = offsetof(struct event_node, as.link),
-                                             .limit = limit(),
-                                             .cache_count = CACHES,
-                                             .construct = construct_event,
-                                         });
+    const bool events = object_pool_init(
+        &rig.events, &rig.allocator,
+        &(struct object_pool_shape){
+            .layout = {sizeof(struct event_node), offsetof(struct event_node, as.link)},
+            .limit = limit(),
+            .cache_count = CACHES,
+            .construct = construct_event,
+        });
     EXPLORE_CHECK(processes && events, "the rig has memory");
     explore_ignore(memory.small, memory.small_used); /* the directories of the pools */
     fill(&rig.table.pool, &rig.outside.caches.processes);
@@ -169,7 +169,8 @@ struct process *rig_spawn(struct pool_cache *processes, const skua_process_type 
                           skua_pid *pid)
 {
     uint32_t slot;
-    const enum object_pool_result result = object_pool_take(&rig.table.pool, processes, &slot);
+    const enum object_pool_result result =
+        object_take(&rig.table.pool, rig.table.pool.shape.layout, processes, &slot);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     struct process *process = object_pool_at(&rig.table.pool, slot);
     const uint32_t generation = state_prepare(process);

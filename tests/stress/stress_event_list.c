@@ -139,7 +139,7 @@ static void look_up(struct sender *sender, uint32_t place)
 static bool send(struct sender *sender, skua_pid to, uint64_t number)
 {
     uint32_t index;
-    if (object_pool_take(&nodes, &sender->nodes, &index) != OBJECT_POOL_OK) {
+    if (object_take(&nodes, nodes.shape.layout, &sender->nodes, &index) != OBJECT_POOL_OK) {
         (void)sched_yield(); /* the workers are behind */
         return false;
     }
@@ -158,7 +158,7 @@ static bool send(struct sender *sender, skua_pid to, uint64_t number)
         break;
     case STATE_CLOSED:
         store_relaxed(&node->parcel.under_way, 0); /* it is this thread's again */
-        object_pool_give(&nodes, &sender->nodes, index);
+        object_give(&nodes, nodes.shape.layout, &sender->nodes, index);
         return false;
     }
     sender->admitted++;
@@ -246,7 +246,7 @@ static void receive(struct worker *worker, struct actor *actor, uint32_t index)
                      node->number, *expected);
     }
     *expected = node->number + 1;
-    object_pool_give(&nodes, &worker->nodes, index);
+    object_give(&nodes, nodes.shape.layout, &worker->nodes, index);
     (void)fetch_add_relaxed(&worker->received, 1); /* statistic */
     stress_count(&stress, SENDERS + worker->number, 1);
 }
@@ -268,7 +268,8 @@ static void accept_news(struct process *process, uint64_t news)
         if (process->backlog != OBJECT_NONE) {
             stress_fault(&stress, STRESS_DISORDERED, "a list was taken before its time");
         }
-        process->backlog = event_list_reverse(&nodes, first, offsetof(struct node, next));
+        process->backlog =
+            event_list_reverse(&nodes, nodes.shape.layout, first, offsetof(struct node, next));
     }
     actor_of(process)->requests |= event_list_tag(news) & STATE_REQUESTS;
 }
@@ -288,7 +289,8 @@ static void leave(struct process *process)
 static void begin_process(struct worker *worker, uint32_t place)
 {
     uint32_t slot;
-    if (object_pool_take(&table.pool, &worker->processes, &slot) != OBJECT_POOL_OK) {
+    if (object_take(&table.pool, table.pool.shape.layout, &worker->processes, &slot) !=
+        OBJECT_POOL_OK) {
         stress_fault(&stress, STRESS_LOST, "the slots of the processes");
         abort();
     }
@@ -312,7 +314,7 @@ static void end_process(struct worker *worker, struct process *process)
     const uint32_t place = actor_of(process)->number;
     leave(process);
     if (state_free(process)) {
-        object_pool_give(&table.pool, &worker->processes, process->slot);
+        object_give(&table.pool, table.pool.shape.layout, &worker->processes, process->slot);
     }
     if (!is_final) {
         begin_process(worker, place);
@@ -500,8 +502,7 @@ static void construct_node(void *object, uint32_t index, uint32_t floor)
 static void init(const struct allocator *allocator)
 {
     const struct object_pool_shape shape = {
-        .object_size = sizeof(struct node),
-        .link_offset = offsetof(struct node, as.link),
+        .layout = {sizeof(struct node), offsetof(struct node, as.link)},
         .limit = NODE_LIMIT,
         .cache_count = SENDERS + WORKERS,
         .construct = construct_node,

@@ -121,7 +121,8 @@ static void grow_older(struct object *object, uint32_t index)
 static bool take(struct member *member)
 {
     uint32_t index;
-    const enum object_pool_result result = object_pool_take(&pool, &member->cache, &index);
+    const enum object_pool_result result =
+        object_take(&pool, pool.shape.layout, &member->cache, &index);
     if (result == OBJECT_POOL_NO_MEMORY) {
         stress_fault(&stress, STRESS_BROKEN, "no memory");
     }
@@ -152,7 +153,7 @@ static void give(struct member *member)
 {
     struct object *object = pick_held(member);
     change_holder(object, member->number, NOBODY);
-    object_pool_give(&pool, &member->cache, object->index);
+    object_give(&pool, pool.shape.layout, &member->cache, object->index);
 }
 
 /* The index of an object to be put into a letter box; none if there is none. */
@@ -275,7 +276,7 @@ static void empty_letter_boxes(struct member *member)
             struct object *object = object_pool_at(&pool, index);
             check_content(object);
             change_holder(object, IN_LETTER_BOX, NOBODY);
-            object_pool_give(&pool, &member->cache, index);
+            object_give(&pool, pool.shape.layout, &member->cache, index);
         }
     }
 }
@@ -284,7 +285,8 @@ static void empty_letter_boxes(struct member *member)
 static void check_accounts(struct member *member)
 {
     uint32_t found = 0;
-    for (uint32_t index; object_pool_take(&pool, &member->cache, &index) == OBJECT_POOL_OK;) {
+    for (uint32_t index;
+         object_take(&pool, pool.shape.layout, &member->cache, &index) == OBJECT_POOL_OK;) {
         struct object *object = object_pool_at(&pool, index);
         check_index(object, index);
         change_holder(object, NOBODY, LAST_COUNT);
@@ -316,8 +318,7 @@ static uint32_t random_limit(uint64_t *random)
 static void init_pool(const struct counting_allocator *memory, uint64_t *random)
 {
     const struct object_pool_shape shape = {
-        .object_size = sizeof(struct object),
-        .link_offset = offsetof(struct object, as.link),
+        .layout = {sizeof(struct object), offsetof(struct object, as.link)},
         .limit = random_limit(random),
         .cache_count = THREADS,
         .construct = construct,

@@ -40,14 +40,14 @@ static int set_up(void **state)
     fixture = (struct fixture){.word = event_list_word(OBJECT_NONE, TAG)};
     counting_allocator_init(&fixture.memory);
     *state = &fixture;
-    const bool ready = object_pool_init(&fixture.pool, &fixture.memory.allocator,
-                                        &(struct object_pool_shape){
-                                            .object_size = sizeof(struct node),
-                                            .link_offset = offsetof(struct node, link),
-                                            .limit = 1000,
-                                            .cache_count = 1,
-                                            .construct = construct,
-                                        });
+    const bool ready =
+        object_pool_init(&fixture.pool, &fixture.memory.allocator,
+                         &(struct object_pool_shape){
+                             .layout = {sizeof(struct node), offsetof(struct node, link)},
+                             .limit = 1000,
+                             .cache_count = 1,
+                             .construct = construct,
+                         });
     return ready ? 0 : -1;
 }
 
@@ -66,7 +66,9 @@ static struct node *node_at(struct fixture *fixture, uint32_t index)
 static uint32_t take_node(struct fixture *fixture)
 {
     uint32_t index = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&fixture->pool, &fixture->cache, &index), OBJECT_POOL_OK);
+    assert_int_equal(
+        object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
+        OBJECT_POOL_OK);
     return index;
 }
 
@@ -79,7 +81,8 @@ static bool push(struct fixture *fixture, uint32_t index, event_list_gate *gate,
 
 static uint32_t reverse(struct fixture *fixture, uint32_t first)
 {
-    return event_list_reverse(&fixture->pool, first, offsetof(struct node, next));
+    return event_list_reverse(&fixture->pool, fixture->pool.shape.layout, first,
+                              offsetof(struct node, next));
 }
 
 /* ---- gates ---- */

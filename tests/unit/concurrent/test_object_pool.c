@@ -62,8 +62,7 @@ static uint32_t age(const void *object)
 static struct object_pool_shape shape_of(uint32_t limit, uint32_t cache_count)
 {
     return (struct object_pool_shape){
-        .object_size = sizeof(struct thing),
-        .link_offset = offsetof(struct thing, link),
+        .layout = {sizeof(struct thing), offsetof(struct thing, link)},
         .limit = limit,
         .cache_count = cache_count,
         .construct = construct,
@@ -107,7 +106,7 @@ static enum object_pool_result take(struct fixture *fixture, uint32_t cache)
 {
     uint32_t index = OBJECT_NONE;
     const enum object_pool_result result =
-        object_pool_take(&fixture->pool, &fixture->caches[cache], &index);
+        object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache], &index);
     if (result == OBJECT_POOL_OK) {
         assert_true(object_pool_holds(&fixture->pool, index));
         fixture->live[fixture->live_count++] = index;
@@ -142,7 +141,7 @@ static void give_newest(struct fixture *fixture, uint32_t cache, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t index = fixture->live[--fixture->live_count];
-        object_pool_give(&fixture->pool, &fixture->caches[cache], index);
+        object_give(&fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache], index);
     }
 }
 
@@ -260,14 +259,14 @@ static void pool_replaces_retired_objects_up_to_its_capacity(void **state)
     shape.capacity = 3;
     assert_true(object_pool_init(&pool, &memory.allocator, &shape));
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
     }
-    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_LIMIT);
+    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
     object_pool_retire(&pool);
-    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
     assert_int_equal(index, 3);
     object_pool_retire(&pool);
-    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_LIMIT);
+    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
     object_pool_deinit(&pool);
     assert_true(counting_allocator_is_clean(&memory));
 }
@@ -729,7 +728,8 @@ static void pool_trim_leaves_pages_with_an_object_in_use(void **state)
         } else {
             const bool caches = pins && page % 4 == 1;
             cached += caches;
-            object_pool_give(&fixture.pool, &fixture.caches[caches ? 1 : 0], index);
+            object_give(&fixture.pool, fixture.pool.shape.layout, &fixture.caches[caches ? 1 : 0],
+                        index);
         }
     }
     fixture.live_count = kept;
@@ -770,8 +770,8 @@ static void pool_trim_keeps_the_limit_with_retired_objects(void **state)
         assert_false(lost - fixture.pool.trimmed[i].first < things_per_page(&fixture));
     }
     uint32_t taken = 0;
-    for (uint32_t index;
-         object_pool_take(&fixture.pool, &fixture.caches[0], &index) == OBJECT_POOL_OK;) {
+    for (uint32_t index; object_take(&fixture.pool, fixture.pool.shape.layout, &fixture.caches[0],
+                                     &index) == OBJECT_POOL_OK;) {
         assert_int_not_equal(index, lost);
         taken++;
     }
@@ -850,19 +850,20 @@ static void pool_of_events_keeps_the_serials_of_trimmed_nodes(void **state)
     counting_allocator_init(&memory);
     assert_true(event_pool_init(&pool, &memory.allocator, 1));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_pool_take(&pool, &cache, &indices[i]), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+                         OBJECT_POOL_OK);
         assert_in_range(indices[i], 1, COUNT);
         assert_int_equal(load_relaxed(&event_at(&pool, indices[i])->guard), 0);
         guards[indices[i]] = 2 * (indices[i] * 7919 % 1000);
         store_relaxed(&event_at(&pool, indices[i])->guard, guards[indices[i]]);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_pool_give(&pool, &cache, indices[i]);
+        object_give(&pool, pool.shape.layout, &cache, indices[i]);
     }
     assert_true(object_pool_trim(&pool, always, NULL) > 0);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t index = OBJECT_NONE;
-        assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
         const uint32_t guard = load_relaxed(&event_at(&pool, index)->guard);
         assert_in_range(guard, guards[index], 2 * 999);
         assert_int_equal(guard % 2, 0); /* not open */
@@ -972,8 +973,8 @@ struct needy_taker {
 static void *take_needily(void *arg)
 {
     struct needy_taker *taker = arg;
-    taker->result =
-        object_pool_take(&taker->fixture->pool, &taker->fixture->caches[1], &taker->index);
+    taker->result = object_take(&taker->fixture->pool, taker->fixture->pool.shape.layout,
+                                &taker->fixture->caches[1], &taker->index);
     store_release(&taker->is_done, true);
     return NULL;
 }
@@ -1041,12 +1042,13 @@ static void pool_trim_of_the_default_allocator_empties_resident_pages(void **sta
     uint32_t *indices = malloc(COUNT * sizeof *indices);
     assert_non_null(indices);
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_pool_take(&pool, &cache, &indices[i]), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+                         OBJECT_POOL_OK);
     }
     const uint32_t full = resident_pages(&pool);
     assert_true(full >= COUNT * sizeof(struct thing) / pool.page_size);
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_pool_give(&pool, &cache, indices[i]);
+        object_give(&pool, pool.shape.layout, &cache, indices[i]);
     }
     const size_t given = object_pool_trim(&pool, always, NULL);
     const uint32_t left = resident_pages(&pool);
@@ -1099,11 +1101,12 @@ static void pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there(void **sta
     }
     assert_true(object_pool_init(&pool, &allocator, &shape));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_pool_take(&pool, &cache, &indices[i]), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+                         OBJECT_POOL_OK);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         if (indices[i] != THINGS_PER_SEGMENT + 5000) {
-            object_pool_give(&pool, &cache, indices[i]);
+            object_give(&pool, pool.shape.layout, &cache, indices[i]);
         }
     }
     assert_true(object_pool_trim(&pool, always, NULL) > OBJECT_POOL_SEGMENT_SIZE);
@@ -1143,21 +1146,22 @@ static void pool_trim_of_memory_that_keeps_its_content_is_right_too(void **state
     const struct object_pool_shape shape = shape_of(COUNT, 1);
     assert_true(object_pool_init(&pool, &allocator, &shape));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_pool_take(&pool, &cache, &indices[i]), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+                         OBJECT_POOL_OK);
         ((struct thing *)object_pool_at(&pool, indices[i]))->age = 5 + indices[i];
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_pool_give(&pool, &cache, indices[i]);
+        object_give(&pool, pool.shape.layout, &cache, indices[i]);
     }
     (void)object_pool_trim(&pool, always, NULL);
     assert_true(object_pool_trimmed_objects(&pool) > COUNT / 2);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t index = OBJECT_NONE;
-        assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
         assert_true(((struct thing *)object_pool_at(&pool, index))->age >= 5 + index);
     }
     uint32_t index;
-    assert_int_equal(object_pool_take(&pool, &cache, &index), OBJECT_POOL_LIMIT);
+    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
     object_pool_deinit(&pool);
 }
 

@@ -63,15 +63,16 @@ static void fixture_init(struct fixture *fixture, uint32_t item_count)
     counting_allocator_init(&fixture->memory);
     assert_true(object_pool_init(&fixture->pool, &fixture->memory.allocator,
                                  &(struct object_pool_shape){
-                                     .object_size = sizeof(struct item),
-                                     .link_offset = offsetof(struct item, free),
+                                     .layout = {sizeof(struct item), offsetof(struct item, free)},
                                      .limit = item_count,
                                      .cache_count = 1,
                                      .construct = construct,
                                  }));
     for (uint32_t i = 0; i < item_count; i++) {
         uint32_t index;
-        assert_int_equal(object_pool_take(&fixture->pool, &fixture->cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(
+            object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
+            OBJECT_POOL_OK);
         assert_in_range(index, 1, item_count);
     }
     fixture->expected = calloc(item_count + 1, sizeof *fixture->expected);

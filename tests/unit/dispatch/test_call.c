@@ -54,7 +54,9 @@ static struct event_node *node_at(struct fixture *fixture, uint32_t index)
 static uint32_t take_node(struct fixture *fixture)
 {
     uint32_t index = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&fixture->events, &fixture->cache, &index), OBJECT_POOL_OK);
+    assert_int_equal(
+        object_take(&fixture->events, fixture->events.shape.layout, &fixture->cache, &index),
+        OBJECT_POOL_OK);
     return index;
 }
 
@@ -117,7 +119,7 @@ static void claim_of_an_earlier_call_fails_after_the_node_was_free(void **state)
     struct fixture *fixture = *state;
     const skua_completion first = open_one(fixture);
     assert_true(claim(fixture, first));
-    object_pool_give(&fixture->events, &fixture->cache, call_index(first));
+    object_give(&fixture->events, fixture->events.shape.layout, &fixture->cache, call_index(first));
     assert_false(claim(fixture, first));
     const uint32_t index = take_node(fixture);
     assert_int_equal(index, call_index(first));

@@ -58,7 +58,9 @@ static struct event_node *node_at(const struct fixture *fixture, uint32_t call)
 static uint32_t open_call(struct fixture *fixture)
 {
     uint32_t call = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&fixture->events, &fixture->cache, &call), OBJECT_POOL_OK);
+    assert_int_equal(
+        object_take(&fixture->events, fixture->events.shape.layout, &fixture->cache, &call),
+        OBJECT_POOL_OK);
     struct event_node *node = node_at(fixture, call);
     node->as.call.tag = TAG;
     node->as.call.error = -1;
@@ -339,7 +341,7 @@ static void collect_brings_the_others_next_to_a_claim_that_was_lost(void **state
                 assert_int_equal(collected.due[expected].when, now + (1 + i) * TICK);
                 expected++;
             }
-            object_pool_give(&fixture->events, &fixture->cache, calls[i]);
+            object_give(&fixture->events, fixture->events.shape.layout, &fixture->cache, calls[i]);
         }
         assert_int_equal(collected.count, expected);
         assert_int_equal(count_of(fixture, 0), 0);

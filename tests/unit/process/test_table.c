@@ -39,8 +39,9 @@ static void fixture_deinit(struct fixture *fixture)
 static struct process *take(struct fixture *fixture)
 {
     uint32_t slot = OBJECT_NONE;
-    assert_int_equal(object_pool_take(&fixture->table.pool, &fixture->cache, &slot),
-                     OBJECT_POOL_OK);
+    assert_int_equal(
+        object_take(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache, &slot),
+        OBJECT_POOL_OK);
     return object_pool_at(&fixture->table.pool, slot);
 }
 
@@ -59,7 +60,8 @@ static void end(struct fixture *fixture, struct process *process)
     (void)!state_begin(process);
     (void)!state_finish(process);
     assert_true(state_free(process));
-    object_pool_give(&fixture->table.pool, &fixture->cache, process->slot);
+    object_give(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache,
+                process->slot);
 }
 
 static int find(struct fixture *fixture, uint64_t bits)
@@ -231,8 +233,9 @@ static void table_grows_to_several_segments(void **state)
     assert_int_equal(counting_allocator_live_blocks(&fixture.memory),
                      1 + COUNT / SLOTS_PER_SEGMENT + 1); /* directory and segments */
     uint32_t slot;
-    assert_int_equal(object_pool_take(&fixture.table.pool, &fixture.cache, &slot),
-                     OBJECT_POOL_LIMIT);
+    assert_int_equal(
+        object_take(&fixture.table.pool, fixture.table.pool.shape.layout, &fixture.cache, &slot),
+        OBJECT_POOL_LIMIT);
     fixture_deinit(&fixture);
 }
 

@@ -205,7 +205,7 @@ static uint32_t take_node(void)
 
 static void give_node(uint32_t index)
 {
-    object_pool_give(&rig.sched.events, &worker(1)->caches.events, index);
+    object_give(&rig.sched.events, rig.sched.events.shape.layout, &worker(1)->caches.events, index);
 }
 
 static uint32_t message_of(enum who who)
@@ -251,7 +251,8 @@ static struct process *take_slot(struct caches *caches)
 {
     struct object_pool *pool = &rig.sched.table.pool;
     uint32_t slot = OBJECT_NONE;
-    assert_int_equal(object_pool_take(pool, &caches->processes, &slot), OBJECT_POOL_OK);
+    assert_int_equal(object_take(pool, pool->shape.layout, &caches->processes, &slot),
+                     OBJECT_POOL_OK);
     return object_pool_at(pool, slot);
 }
 
@@ -267,8 +268,8 @@ static void leak_slot(void)
 
 static void free_live_slot(void)
 {
-    object_pool_give(&rig.sched.table.pool, &worker(0)->caches.processes,
-                     rig.processes[IDLE]->slot);
+    object_give(&rig.sched.table.pool, rig.sched.table.pool.shape.layout,
+                &worker(0)->caches.processes, rig.processes[IDLE]->slot);
 }
 
 static void leave_init(void)
