@@ -83,10 +83,21 @@ SKUA_API void skua_step_idle(skua_step *out);
  * is none if no yield is open. */
 SKUA_API void skua_step_wait(skua_step *out);
 
+/* As skua_step_done. The functions with `_from` take what is in a payload and leave it empty. The
+ * others call them: a payload that was just built is then copied once, not twice. */
+SKUA_API void skua_step_done_from(skua_step *out, skua_payload *result);
+
 /* The process has finished with `result`. Yields of this step are still carried out; nobody hears
  * of their completion.
  * Takes:   result. */
-SKUA_API void skua_step_done(skua_step *out, skua_payload result);
+static inline void skua_step_done(skua_step *out, skua_payload result)
+{
+    skua_step_done_from(out, &result);
+}
+
+/* As skua_step_yield, with the payload where it is. */
+SKUA_API int skua_step_yield_from(skua_step *out, uint32_t command, uint64_t tag,
+                                  skua_payload *payload);
 
 /* Asks for a command. Its end comes as a completion event with the same `tag`, exactly once per
  * yield. Any number of yields may be outstanding, from this and earlier steps.
@@ -94,7 +105,11 @@ SKUA_API void skua_step_done(skua_step *out, skua_payload result);
  * Returns: 0; SKUA_E_INVALID (null out); SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY. On error there is
  *          no yield and no completion. An unknown command is no error here: its completion says
  *          SKUA_E_UNKNOWN_COMMAND. */
-SKUA_API int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload);
+static inline int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag,
+                                  skua_payload payload)
+{
+    return skua_step_yield_from(out, command, tag, &payload);
+}
 
 /* Gives the yield that this step made last a deadline, an instant of skua_context_now's clock (see
  * skua_context_deadline). If it passes before the command has ended, the completion comes with
@@ -128,11 +143,17 @@ SKUA_API uint64_t skua_context_now(skua_context *ctx);
  * and the number of the call within it. */
 SKUA_API uint64_t skua_context_random(skua_context *ctx);
 
+/* As skua_context_send, with the payload where it is: see skua_step_done_from. */
+SKUA_API int skua_context_send_from(skua_context *ctx, skua_pid to, skua_payload *payload);
+
 /* Sends a message, with the running process as `from`. Messages from one process to another arrive
  * in the order they were sent.
  * Takes:   payload, always.      Threads: worker (inside init or step).      Blocks: never.
  * Returns: as skua_message_send. */
-SKUA_API int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload);
+static inline int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload)
+{
+    return skua_context_send_from(ctx, to, &payload);
+}
 
 /* Starts a process, as skua_process_submit does. It may run on another
  * worker before this step ends.

@@ -35,7 +35,8 @@ typedef struct skua_runtime_config {
      * earlier. Limits below 128 for each worker and one more are exact. */
     uint32_t process_limit;
     /* Messages waiting in one mailbox, for types that set no limit of their own; default 2^20, at
-     * most SKUA_MAILBOX_MAX. */
+     * most SKUA_MAILBOX_MAX. A sender that is interrupted while the receiver goes to rest can make
+     * it one message more. */
     uint32_t mailbox_limit;
     /* Bytes in one payload; default 2^30. */
     size_t payload_limit;

@@ -2,7 +2,8 @@
 /* A list that many threads push to and one takes whole, kept in the upper half of a 64-bit word.
  * The lower half, the *tag*, belongs to the word's owner; a gate decides from it whether a push is
  * admitted and what the tag becomes. One compare-exchange thus checks who owns the word, links the
- * node and changes the tag: nothing can come between.
+ * node and changes the tag: nothing can come between. The gate may also keep the node out of the
+ * list and leave it to the pusher, who has then become responsible for the owner.
  *
  * Nodes are found by index in an object pool and linked newest first; the taker reverses them. A
  * push never reads another node, and taking takes all, so a node that returns to the list between
@@ -39,26 +40,37 @@ static inline uint64_t event_list_word(uint32_t first, uint32_t tag)
     return (uint64_t)first << EVENT_LIST_SHIFT | tag;
 }
 
-/* Decides about a push to a word with *tag: false refuses it, otherwise *tag is the new tag. */
-typedef bool event_list_gate(uint32_t *tag, uint32_t arg);
+/* What becomes of a node that is pushed. */
+enum event_list_verdict {
+    EVENT_LIST_REFUSED,
+    EVENT_LIST_ADDED,  /* it is in the list */
+    EVENT_LIST_CALLER, /* only the tag has changed: the node is the caller's, with a duty to it */
+};
 
-/* Pushes the node with index `index`, whose link is *next. Returns whether the gate admitted it,
- * and the tag it decided on in *old_tag. Callers pass the gate as a constant, so that it is
- * inlined. */
-static inline bool event_list_push_any(atomic_u64 *word, uint32_t index, uint32_t *next,
-                                       event_list_gate *gate, uint32_t arg, uint32_t *old_tag)
+/* Decides about a push to a word with *tag, and what the tag becomes. */
+typedef enum event_list_verdict event_list_gate(uint32_t *tag, uint32_t arg);
+
+/* Pushes the node with index `index`, whose link is *next. Callers pass the gate as a constant, so
+ * that it is inlined. */
+static inline enum event_list_verdict event_list_push_any(atomic_u64 *word, uint32_t index,
+                                                          uint32_t *next, event_list_gate *gate,
+                                                          uint32_t arg)
 {
     uint64_t seen = load_acquire(word); /* MO-refused */
     for (;;) {
         uint32_t tag = event_list_tag(seen);
-        *old_tag = tag;
-        if (!gate(&tag, arg)) {
-            return false;
+        uint32_t first = event_list_first(seen);
+        const enum event_list_verdict verdict = gate(&tag, arg);
+        if (verdict == EVENT_LIST_REFUSED) {
+            return verdict;
         }
-        *next = event_list_first(seen);
+        if (verdict == EVENT_LIST_ADDED) {
+            *next = first;
+            first = index;
+        }
         /* MO-event; acquire MO-refused when it fails */
-        if (cas_acq_rel_acquire(word, &seen, event_list_word(index, tag))) {
-            return true;
+        if (cas_acq_rel_acquire(word, &seen, event_list_word(first, tag))) {
+            return verdict;
         }
     }
 }

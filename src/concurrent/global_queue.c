@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "concurrent/global_queue.h"
 
-#include <stddef.h>
-
 #include "base/mutex.h"
+
+/* Not every time: the inbox is where the pushers are. Not never: it would grow while workers take
+ * from the list one by one, and then be turned around at once. Models have a shorter period. */
+#ifndef SORT_PERIOD
+#define SORT_PERIOD 32
+#endif
 
 void global_queue_init(struct global_queue *queue)
 {
     mutex_init(&queue->lock);
-    store_relaxed(&queue->length, 0); /* not shared yet */
+    store_relaxed(&queue->inbox, NULL); /* not shared yet */
+    store_relaxed(&queue->sorted, 0);   /* not shared yet */
     queue->first = NULL;
-    queue->last = NULL;
+    queue->pops = 0;
 }
 
 void global_queue_deinit(struct global_queue *queue)
@@ -18,33 +23,63 @@ void global_queue_deinit(struct global_queue *queue)
     mutex_deinit(&queue->lock);
 }
 
-void global_queue_push_any(struct global_queue *queue, struct queue_link *first,
-                           struct queue_link *last, uint32_t count)
+void global_queue_push_any(struct global_queue *queue, struct queue_link *newest,
+                           struct queue_link *oldest)
 {
-    last->next = NULL;
-    mutex_lock(&queue->lock);
-    if (queue->last == NULL) {
-        queue->first = first;
-    } else {
-        queue->last->next = first;
-    }
-    queue->last = last;
-    (void)fetch_add_seq_cst(&queue->length, count); /* MO-global */
-    mutex_unlock(&queue->lock);
+    void *seen = load_relaxed(&queue->inbox); /* never looked into */
+    do {
+        oldest->next = seen;
+    } while (!cas_seq_cst(&queue->inbox, &seen, newest)); /* MO-global */
 }
 
-uint32_t global_queue_pop_any(struct global_queue *queue, struct queue_link **items, uint32_t most)
+static void append_locked(struct global_queue *queue, struct queue_link *oldest,
+                          struct queue_link *newest)
 {
-    uint32_t count = 0;
+    if (queue->first == NULL) {
+        queue->first = oldest;
+    } else {
+        queue->last->next = oldest;
+    }
+    queue->last = newest;
+}
+
+/* Moves what is in the inbox to the end of the list, which has `sorted` items, if it is time to.
+ * Returns how many it has then. */
+static uint32_t sort_locked(struct global_queue *queue, uint32_t sorted)
+{
+    queue->pops++;
+    if ((sorted > 0 && queue->pops < SORT_PERIOD) ||
+        load_relaxed(&queue->inbox) == NULL) { /* a hint: what comes now is for the next pop */
+        return sorted;
+    }
+    queue->pops = 0;
+    if (sorted == 0) {
+        store_relaxed(&queue->sorted, 1); /* MO-global: published by the exchange */
+    }
+    struct queue_link *newest = exchange_acq_rel(&queue->inbox, NULL); /* MO-global */
+    struct queue_link *oldest = NULL;
+    for (struct queue_link *link = newest; link != NULL; sorted++) {
+        struct queue_link *older = link->next;
+        link->next = oldest;
+        oldest = link;
+        link = older;
+    }
+    append_locked(queue, oldest, newest);
+    return sorted;
+}
+
+uint32_t global_queue_pop_any(struct global_queue *queue, struct queue_link **items, uint32_t most,
+                              uint32_t sharers)
+{
     mutex_lock(&queue->lock);
-    while (count < most && queue->first != NULL) {
+    const uint32_t left = sort_locked(queue, load_relaxed(&queue->sorted)); /* under the lock */
+    const uint32_t share = 1 + left / sharers;
+    uint32_t count = 0;
+    while (count < most && count < share && queue->first != NULL) {
         items[count++] = queue->first;
         queue->first = queue->first->next;
     }
-    if (queue->first == NULL) {
-        queue->last = NULL;
-    }
-    (void)fetch_sub_seq_cst(&queue->length, count); /* MO-global */
+    store_seq_cst(&queue->sorted, left - count); /* MO-global */
     mutex_unlock(&queue->lock);
     return count;
 }

@@ -39,7 +39,7 @@ void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
     while (index != OBJECT_NONE) {
         struct event_node *node = event_at(events, index);
         /* Read before the claim: from then on a completer that won may do with the node what it
-         * likes, except that while the process is Running it can only be pushing it. */
+         * likes, except that while the process is Ready it can only be pushing it. */
         const uint32_t next = node->as.call.next;
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim(node, guard)) {

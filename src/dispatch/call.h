@@ -97,7 +97,7 @@ void call_link(struct object_pool *events, struct process *process, uint32_t ind
 void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
                  uint32_t index);
 
-/* Takes back all calls of a process that ends but is still Running, giving the nodes to `cache`.
+/* Takes back all calls of a process that ends but is still Ready, giving the nodes to `cache`.
  * Those that a completer has just won stay its own: it will find the process closed, not before
  * this has returned, and give the node back itself. */
 void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,

@@ -6,7 +6,13 @@
  * and outlive its processes: reserved - consumed is the number of waiting messages plus the senders
  * between reserving and pushing, in this process or, for a moment, in an earlier one of the slot.
  * (They begin anew when the slot's memory was given back, at a time without any senders: chores.c.)
- * So the limit is never exceeded, whoever else sends; a sender may be refused a moment too early.
+ * A sender may be refused a moment too early, while another that is refused holds a place.
+ *
+ * The message that wakes a process reserves nothing, which saves an atomic operation: the mailbox is
+ * empty then. Its sender counts it as soon as it has the token of the process, by one less consumed
+ * (state_wake). Others may take the last place before that, or have reserved it and not yet pushed:
+ * so one message more than the limit may wait, never two.
+ *
  * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
  *
  * Relaxed: the counters carry no data, and each is exact by itself. */
@@ -41,9 +47,17 @@ NODISCARD static inline bool mailbox_reserve_any(struct process *process)
     return true;
 }
 
+/* The following are for the holder of the process's token. */
+
 static inline void mailbox_consume_owner(struct process *process, uint32_t count)
 {
     store_relaxed(&process->consumed, load_relaxed(&process->consumed) + count); /* one writer */
+}
+
+/* The message that woke the process, which has no place yet. */
+static inline void mailbox_count_waking(struct process *process)
+{
+    store_relaxed(&process->consumed, load_relaxed(&process->consumed) - 1); /* one writer */
 }
 
 #endif

@@ -4,15 +4,15 @@
  *  field                   written by                              read by
  *  word                    any thread, through state.h only        any thread
  *  reserved                senders (process/mailbox.h)             senders, info
- *  consumed                the worker that holds Running           senders, info
- *  mailbox_limit, type     the spawner, before the first READY     any thread
- *  queue                   whoever holds the Ready token           the same
+ *  consumed                whoever holds the token                 senders, info
+ *  mailbox_limit, type     the spawner, before the first Ready     any thread
+ *  queue, backlog          whoever holds the token                 the same
  *  slot                    the table, before any use               any thread
- *  state, backlog, calls   spawner, then the worker in Running     the same
- *  progress                the worker that holds Running           info
+ *  state, calls            the spawner, then whoever runs it       the same
+ *  progress                the spawner, then whoever runs it       info
  *
- * "Holds Running" means: moved the word to Running and has not moved it on. The word's acquire and
- * release operations hand all the other fields from one holder to the next.
+ * The token exists while the process is Ready (state.h). The operations that make and end it, and
+ * those of the queues that it goes through, hand all the other fields from one holder to the next.
  *
  * Records are type-stable (object_pool.h): a thread with a stale PID may look at `word` and the
  * counters of a later process, and learns from the generation in `word` that it came too late. */
@@ -34,6 +34,7 @@
 #define PROCESS_CONTINUES  UINT64_C(4)  /* its next step needs no event */
 #define PROCESS_WAITS      UINT64_C(8)  /* it rests as Blocked, not as Idle */
 #define PROCESS_CANCEL_DUE UINT64_C(16) /* the event for that follows what is in the backlog */
+#define PROCESS_RUNS       UINT64_C(32) /* a worker is in a step of it */
 #define PROCESS_STEP_SHIFT 8
 #define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
 

@@ -9,7 +9,7 @@ enum state_duty state_request(struct process *process, uint32_t generation, uint
     for (;;) {
         const uint32_t before = event_list_tag(seen);
         uint32_t tag = before;
-        if (!state_gate(&tag, generation)) {
+        if (state_gate(&tag, generation) == EVENT_LIST_REFUSED) {
             return STATE_CLOSED;
         }
         tag = (wakes ? tag : before) | requests;
@@ -28,14 +28,6 @@ uint64_t state_take_requests(struct process *process)
     }
     const uint64_t before = fetch_and_acq_rel(&process->word, ~(uint64_t)STATE_URGENT);
     return before & STATE_URGENT;
-}
-
-uint64_t state_begin_keep(struct process *process)
-{
-    const uint64_t before =
-        fetch_add_acq_rel(&process->word, STATE_RUNNING - STATE_READY); /* acquire MO-state */
-    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY);       /* INV-3, INV-4 */
-    return state_take_requests(process);
 }
 
 uint32_t state_prepare(struct process *process)

@@ -3,52 +3,54 @@
  *
  *   {event list:32 | generation:26 | watched:1 | cancel:1 | kill:1 | state:3}
  *
- *   Free --state_prepare--> Init --state_publish--> Ready <----------------------------+
- *    ^                       |                        | state_begin                    |
- *    |     state_free        |                        v            state_requeue       |
- *    +-----------------------+      +------------- Running ----------------------------+
- *    |                              | state_finish    | state_rest                     |
- *    |     state_free               v                 v       state_push,              |
- *    +--------------------------- Complete      Idle, Blocked --state_request----------+
+ *   Free --state_prepare--> Init --state_publish--> Ready <-------- state_push, state_wake, ------+
+ *    ^                       |                      |   |           state_request                |
+ *    |     state_free        |         state_finish |   | state_rest                             |
+ *    +-----------------------+                      |   +-----------------------> Idle, Blocked --+
+ *    |     state_free                               v
+ *    +------------------------------------------ Complete
  *
- *  Ready     exactly one token of the process is in a next slot, a deque, the global queue or a
- *            thief's hands (INV-3); whoever holds it may move the process to Running
- *  Running   one worker has it and is the only one to touch its fields (INV-4)
- *  Idle,     in no queue; the event list is empty and neither kill nor cancel is set (INV-5): any
- *  Blocked   event, kill or cancel makes it Ready, and the thread that did so must enqueue it
+ *  Ready     exactly one token of the process exists: in a next slot, a deque, the global queue, a
+ *            thief's hands, or with the worker that runs it (INV-3). Whoever has the token is the
+ *            only one to touch the fields of the record (INV-4). That it runs is noted in
+ *            `progress`, for those who ask: senders need not know, so no operation is spent on it
+ *  Idle,     no token; the event list is empty and neither kill nor cancel is set (INV-5): any
+ *  Blocked   event, kill or cancel makes it Ready, and the thread that did so has the token and
+ *            must enqueue it
  *  Complete  its worker takes it apart; nothing is admitted any more
  *  Init      its spawner prepares it; nobody else knows it
  *
- * The "wakeup flag" of a Running process is simply an event list that is not empty: state_rest
+ * The event that wakes a process does not go through the list: its sender has the token, so it can
+ * put the event in the backlog itself, and the worker need not take it out of the word again. What
+ * follows goes to the list and is younger.
+ *
+ * The "wakeup flag" of a process that runs is simply an event list that is not empty: state_rest
  * fails then, so nothing that arrives during a step is lost (INV-5).
  *
  * `kill`, `cancel` and `watched` are requests from outside that need no memory: end the process,
- * give it the cancel event of the shutdown, remember that a thread waits for its exit. Running's
+ * give it the cancel event of the shutdown, remember that a thread waits for its exit. The token's
  * holder collects them whenever it takes the list.
  *
- * MO-state: state_rest, state_requeue and state_finish release what the worker wrote to the record;
- * state_push and state_request (when they make it Ready) and state_begin acquire it. Between the
- * two, the token travels through a queue with release and acquire of its own. */
+ * MO-state: state_rest and state_finish release what the token's holder wrote to the record;
+ * state_push, state_wake and state_request acquire it when they make the process Ready. From there
+ * the token travels through queues that release and acquire by themselves. */
 #ifndef SKUA_PROCESS_STATE_H
 #define SKUA_PROCESS_STATE_H
 
 #include "base/assert.h"
 #include "concurrent/event_list.h"
+#include "process/mailbox.h"
 #include "process/process.h"
 
 enum process_state {
     STATE_FREE = 0, /* so is a record whose memory was given back (object_pool.h) */
     STATE_READY = SKUA_PROCESS_READY,
-    STATE_RUNNING = SKUA_PROCESS_RUNNING,
     STATE_BLOCKED = SKUA_PROCESS_BLOCKED,
     STATE_IDLE = SKUA_PROCESS_IDLE,
     STATE_INIT,
     STATE_COMPLETE,
     STATE_RETIRED, /* Free for ever: its generations are used up */
 };
-
-/* state_begin and state_requeue move between the two by adding and subtracting one. */
-_Static_assert(STATE_RUNNING == STATE_READY + 1, "adjacent, in this order");
 
 #define STATE_MASK     UINT32_C(7)
 #define STATE_KILL     (UINT32_C(1) << 3)
@@ -97,31 +99,64 @@ static inline uint32_t state_peek(struct process *process)
 enum state_duty {
     STATE_CLOSED,  /* the process is gone: take back what was offered */
     STATE_DONE,    /* nothing more */
-    STATE_ENQUEUE, /* the process has become Ready: put it in a queue */
+    STATE_ENQUEUE, /* the process has become Ready, and the caller has its token: enqueue it */
 };
 
-/* Admits to a live process of the given generation, and wakes it if it waits. */
-static inline bool state_gate(uint32_t *tag, uint32_t generation)
+/* Admits to a process that waits, which becomes Ready. */
+static inline enum event_list_verdict state_gate_waiting(uint32_t *tag, uint32_t generation)
 {
-    if (state_generation(*tag) != generation || !state_is_live(*tag)) {
+    if (state_generation(*tag) != generation || !state_is_waiting(*tag)) {
+        return EVENT_LIST_REFUSED;
+    }
+    *tag &= ~STATE_MASK;
+    *tag |= STATE_READY;
+    return EVENT_LIST_CALLER;
+}
+
+/* Admits to any live process. */
+static inline enum event_list_verdict state_gate(uint32_t *tag, uint32_t generation)
+{
+    if (state_generation(*tag) == generation && state_of(*tag) == STATE_READY) {
+        return EVENT_LIST_ADDED;
+    }
+    return state_gate_waiting(tag, generation);
+}
+
+/* The first event of a process that has become Ready; the caller has its token. */
+static inline void state_hand_over(struct process *process, uint32_t index, uint32_t *next)
+{
+    *next = OBJECT_NONE;
+    process->backlog = index;
+}
+
+/* Idle, Blocked -> Ready, for a message that has no place in the mailbox (mailbox.h). Returns
+ * whether the process waited; the caller must enqueue it then. Any thread. */
+NODISCARD static inline bool state_wake(struct process *process, uint32_t generation,
+                                        uint32_t index, uint32_t *next)
+{
+    if (event_list_push_any(&process->word, index, next, state_gate_waiting, generation) ==
+        EVENT_LIST_REFUSED) {
         return false;
     }
-    if (state_is_waiting(*tag)) {
-        *tag &= ~STATE_MASK;
-        *tag |= STATE_READY;
-    }
+    mailbox_count_waking(process);
+    state_hand_over(process, index, next);
     return true;
 }
 
-/* Idle, Blocked -> Ready, or adds to Ready and Running. Any thread. */
+/* Idle, Blocked -> Ready, or adds to the list of one that is Ready. Any thread. */
 NODISCARD static inline enum state_duty state_push(struct process *process, uint32_t generation,
                                                    uint32_t index, uint32_t *next)
 {
-    uint32_t before;
-    if (!event_list_push_any(&process->word, index, next, state_gate, generation, &before)) {
-        return STATE_CLOSED;
+    switch (event_list_push_any(&process->word, index, next, state_gate, generation)) {
+    case EVENT_LIST_ADDED:
+        return STATE_DONE;
+    case EVENT_LIST_CALLER:
+        state_hand_over(process, index, next);
+        return STATE_ENQUEUE;
+    case EVENT_LIST_REFUSED:
+        break;
     }
-    return state_is_waiting(before) ? STATE_ENQUEUE : STATE_DONE;
+    return STATE_CLOSED;
 }
 
 /* Sets request bits. Kill and cancel wake, watched does not; none at all only wakes, for no reason.
@@ -129,58 +164,45 @@ NODISCARD static inline enum state_duty state_push(struct process *process, uint
 NODISCARD enum state_duty state_request(struct process *process, uint32_t generation,
                                         uint32_t requests);
 
-/* Ready -> Running, by the holder of the token; takes the list and the requests, returned with the
- * word as it was. */
-NODISCARD static inline uint64_t state_begin(struct process *process)
-{
-    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
-    const uint64_t before =
-        event_list_take_owner(&process->word, state_tag(generation, STATE_RUNNING));
-    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY); /* INV-3, INV-4 */
-    return before;
-}
+/* The functions that follow are for the holder of the token. */
 
-/* Ready -> Running, and Running, leaving the list where it is, because older events are still
- * undelivered. Only urgent requests are taken: cancel stays with the list. */
-NODISCARD uint64_t state_begin_keep(struct process *process);
-NODISCARD uint64_t state_take_requests(struct process *process);
-
-/* Running: takes what has arrived since. */
-NODISCARD static inline uint64_t state_take(struct process *process)
-{
-    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Running */
-    return event_list_take_owner(&process->word, state_tag(generation, STATE_RUNNING));
-}
-
-/* Running: whether state_take would bring something. */
+/* Whether state_take would bring something. */
 static inline bool state_has_news(struct process *process)
 {
     const uint64_t word = load_relaxed(&process->word); /* a hint: state_rest looks for certain */
     return event_list_first(word) != OBJECT_NONE || (event_list_tag(word) & STATE_REQUESTS) != 0;
 }
 
-/* Running -> Idle or Blocked, unless something has arrived: then returns false. */
+/* Takes the list and the requests, returned with the word as it was. */
+NODISCARD static inline uint64_t state_take(struct process *process)
+{
+    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
+    const uint64_t before =
+        event_list_take_owner(&process->word, state_tag(generation, STATE_READY));
+    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY); /* INV-3 */
+    return before;
+}
+
+/* Leaves the list where it is, because older events are still undelivered, and takes only urgent
+ * requests: cancel stays with the list. */
+NODISCARD uint64_t state_take_requests(struct process *process);
+
+/* Ready -> Idle or Blocked, unless something has arrived: then returns false. */
 NODISCARD static inline bool state_rest(struct process *process, enum process_state target)
 {
-    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Running */
-    uint64_t expected = event_list_word(OBJECT_NONE, state_tag(generation, STATE_RUNNING));
+    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
+    uint64_t expected = event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY));
     const uint64_t resting = event_list_word(OBJECT_NONE, state_tag(generation, target));
     return cas_acq_rel_relaxed(&process->word, &expected, resting); /* release MO-state */
 }
 
-/* Running -> Ready, keeping the list. The caller then holds the token. */
-static inline void state_requeue(struct process *process)
-{
-    (void)fetch_sub_acq_rel(&process->word, STATE_RUNNING - STATE_READY); /* release MO-state */
-}
-
-/* Running -> Complete; returns the word as it was, with the list to be dropped. */
+/* Ready -> Complete; returns the word as it was, with the list to be dropped. */
 NODISCARD static inline uint64_t state_finish(struct process *process)
 {
-    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Running */
+    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     const uint64_t before =
         event_list_take_owner(&process->word, state_tag(generation, STATE_COMPLETE));
-    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_RUNNING); /* INV-4 */
+    SKUA_ASSERT(state_of(event_list_tag(before)) == STATE_READY); /* INV-3 */
     return before;
 }
 

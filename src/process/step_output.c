@@ -3,6 +3,8 @@
 
 #include <stdalign.h>
 
+#include "process/payload.h"
+
 /* Room for the first yields; it doubles from there and stays for later steps of the worker. */
 #define YIELDS_FIRST 16
 
@@ -37,8 +39,11 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
         return SKUA_E_NO_MEMORY;
     }
     event_at(out->events, index)->as.call.tag = tag;
-    out->yields[out->yield_count++] = (struct yield){
-        .command = command, .node = index, .deadline = SKUA_FOREVER, .payload = *payload};
+    struct yield *yield = &out->yields[out->yield_count++];
+    yield->command = command;
+    yield->node = index;
+    yield->deadline = SKUA_FOREVER;
+    payload_put(&yield->payload, payload);
     return 0;
 }
 
@@ -65,15 +70,16 @@ int skua_step_cancel(skua_step *out, uint64_t tag)
     return 0;
 }
 
-int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag, skua_payload payload)
+int skua_step_yield_from(skua_step *out, uint32_t command, uint64_t tag, skua_payload *payload)
 {
-    const bool valid = out != NULL && out->open;
-    const int error = valid ? append_yield(out, command, tag, &payload) : SKUA_E_INVALID;
+    const bool valid = out != NULL && out->open && payload != NULL;
+    const int error = valid ? append_yield(out, command, tag, payload) : SKUA_E_INVALID;
     if (UNLIKELY(error != 0)) {
         step_output_refuse(out);
-        skua_payload_drop(&payload);
+        payload_drop_all(payload, payload != NULL ? 1 : 0);
         return error;
     }
+    payload->storage = SKUA_PAYLOAD_EMPTY;
     out->yielded = true;
     return 0;
 }
@@ -105,14 +111,15 @@ void skua_step_wait(skua_step *out)
     set_status(out, STEP_WAIT);
 }
 
-void skua_step_done(skua_step *out, skua_payload result)
+void skua_step_done_from(skua_step *out, skua_payload *result)
 {
-    set_status(out, STEP_DONE);
-    if (out == NULL || !out->open) {
-        skua_payload_drop(&result);
-    } else {
-        out->result = result;
+    if (out == NULL || !out->open || result == NULL) {
+        payload_drop_all(result, result != NULL ? 1 : 0);
+        return;
     }
+    set_status(out, STEP_DONE);
+    payload_put(&out->result, result);
+    result->storage = SKUA_PAYLOAD_EMPTY;
 }
 
 void step_output_discard(skua_step *out)

@@ -41,17 +41,18 @@ uint64_t skua_context_random(skua_context *ctx)
     return random_mix(random_mix(key + steps) + RANDOM_STEP * ++ctx->random_calls);
 }
 
-int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload)
+int skua_context_send_from(skua_context *ctx, skua_pid to, skua_payload *payload)
 {
-    if (UNLIKELY(ctx == NULL)) {
-        skua_payload_drop(&payload);
+    if (UNLIKELY(ctx == NULL || payload == NULL)) {
+        payload_drop_all(payload, payload != NULL ? 1 : 0);
         return SKUA_E_INVALID;
     }
     struct sim *sim = ctx->sched->runtime->sim;
-    if (UNLIKELY(sim != NULL && ctx->worker != NULL)) {
-        return sim_send(sim, ctx->self, to, &payload);
-    }
-    return deliver_message(ctx->sched, ctx->worker, ctx->self, to, &payload);
+    const int error = UNLIKELY(sim != NULL)
+                          ? sim_send(sim, ctx->worker, ctx->self, to, payload)
+                          : deliver_message(ctx->sched, ctx->worker, ctx->self, to, payload);
+    payload->storage = SKUA_PAYLOAD_EMPTY; /* it is gone, either way */
+    return error;
 }
 
 int skua_context_spawn(skua_context *ctx, const skua_process_type *type, const char *method,

@@ -15,8 +15,8 @@ int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
     }
     struct worker *worker = visit_begin(runtime);
     const skua_pid nobody = {0};
-    const int error = UNLIKELY(runtime->sim != NULL && worker != NULL)
-                          ? sim_send(runtime->sim, nobody, to, &payload)
+    const int error = UNLIKELY(runtime->sim != NULL)
+                          ? sim_send(runtime->sim, worker, nobody, to, &payload)
                           : deliver_message(&runtime->sched, worker, nobody, to, &payload);
     visit_end(runtime, worker);
     return error;

@@ -57,9 +57,9 @@ static const char *const place_names[] = {
 };
 
 static const char *const state_names[] = {
-    [STATE_FREE] = "Free",         [STATE_READY] = "Ready",     [STATE_RUNNING] = "Running",
-    [STATE_BLOCKED] = "Blocked",   [STATE_IDLE] = "Idle",       [STATE_INIT] = "Init",
-    [STATE_COMPLETE] = "Complete", [STATE_RETIRED] = "Retired",
+    [STATE_FREE] = "Free",       [STATE_READY] = "Ready", [STATE_BLOCKED] = "Blocked",
+    [STATE_IDLE] = "Idle",       [STATE_INIT] = "Init",   [STATE_COMPLETE] = "Complete",
+    [STATE_RETIRED] = "Retired",
 };
 
 /* Where an object was found. */
@@ -222,19 +222,27 @@ static void walk_deque(struct audit *audit, struct deque *deque)
     }
 }
 
-static void walk_global(struct audit *audit, struct global_queue *queue)
+static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link)
 {
     uint32_t length = 0;
-    for (struct queue_link *link = queue->first; link != NULL && is_clean(audit);) {
+    while (link != NULL && is_clean(audit)) {
         struct queue_link *next = link->next;
         put_token(audit, process_of_link(link), PLACE_GLOBAL);
         link = next;
         length++;
     }
-    if (length != global_queue_length(queue)) {
-        find(audit, "INV-3: the global queue has %u processes and counts %u", length,
-             global_queue_length(queue));
+    return length;
+}
+
+static void walk_global(struct audit *audit, struct global_queue *queue)
+{
+    const uint32_t sorted = walk_queue_list(audit, queue->first);
+    const uint32_t counted = load_relaxed(&queue->sorted); /* nobody is at it */
+    if (sorted != counted) {
+        find(audit, "INV-3: the global queue has %u sorted processes and counts %u", sorted,
+             counted);
     }
+    (void)walk_queue_list(audit, load_acquire(&queue->inbox)); /* MO-global */
 }
 
 static void walk_tokens(struct audit *audit)
@@ -332,9 +340,6 @@ static void look_at_slot(struct audit *audit, uint32_t slot)
     case STATE_BLOCKED:
     case STATE_IDLE:
         look_at_live(audit, process, word);
-        break;
-    case STATE_RUNNING:
-        find(audit, "INV-3: slot %u is Running, and no worker has it", slot);
         break;
     case STATE_FREE:
         if (!is_free_place(place)) {
@@ -578,7 +583,7 @@ static void find_work_left(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
     const uint32_t threads = scheduler_threads(sched);
-    if (global_queue_length_recheck(&sched->global) > 0) {
+    if (global_queue_has_items_recheck(&sched->global)) {
         find(audit, "INV-10: all sleep, and the global queue is not empty");
     }
     for (uint32_t i = 0; i < threads; i++) {
@@ -609,8 +614,7 @@ static void find_processes_left(struct audit *audit)
         struct process *process = object_pool_at(pool, slot);
         const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-stop */
         const enum process_state state = state_of(tag);
-        if (state == STATE_READY || state == STATE_RUNNING || state == STATE_INIT ||
-            state == STATE_COMPLETE) {
+        if (state == STATE_READY || state == STATE_INIT || state == STATE_COMPLETE) {
             find(audit, "%s: all sleep, and slot %u is %s",
                  state == STATE_READY ? "INV-10" : "INV-3", slot, state_names[state]);
         }

@@ -4,7 +4,7 @@
  * checked:
  *
  *  INV-3   each Ready process has exactly one token: in a next slot, a deque, the global queue or
- *          the simulator's list; nothing else is there, and no process is Running without a worker
+ *          the simulator's list; nothing else is there, and no process runs without a worker
  *  INV-10  when all sleep, no queue, deque or next slot holds anything, no process is Ready, and
  *          somebody waits for timers and descriptors, not longer than until the first deadline
  *  INV-20  each slot that was made is live, retired or free, and each event node is free, in one

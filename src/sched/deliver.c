@@ -4,22 +4,18 @@
 #include "base/mutex.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "process/payload.h"
 #include "sched/worker.h"
 
-static bool take_node_outside(struct scheduler *sched, uint32_t *index)
+/* So many messages wait for a process that it is behind: more than it can take in one pick. */
+#define CROWDED (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP)
+
+bool deliver_take_node_outside(struct scheduler *sched, uint32_t *index)
 {
     mutex_lock(&sched->outside.lock);
     const bool taken = event_take(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
     return taken;
-}
-
-bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t *index)
-{
-    if (UNLIKELY(worker == NULL)) {
-        return take_node_outside(sched, index);
-    }
-    return event_take(&sched->events, &worker->caches.events, index);
 }
 
 void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index)
@@ -34,13 +30,12 @@ void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t 
 }
 
 /* Pushes a filled node and wakes the process if it waits. False if the process is gone. */
-static bool push_event(struct scheduler *sched, struct worker *worker, struct process *process,
-                       uint32_t generation, uint32_t index)
+static bool push_event(struct scheduler *sched, struct worker *worker,
+                       const struct prepared_event *event)
 {
-    struct event_node *node = event_at(&sched->events, index);
-    switch (state_push(process, generation, index, &node->next)) {
+    switch (state_push(event->process, event->generation, event->index, &event->node->next)) {
     case STATE_ENQUEUE:
-        submit_ready(sched, worker, process);
+        submit_ready(sched, worker, event->process);
         return true;
     case STATE_DONE:
         return true;
@@ -51,82 +46,119 @@ static bool push_event(struct scheduler *sched, struct worker *worker, struct pr
 }
 
 /* Finds a process that is alive, as far as one look can tell. */
-static int find_live(struct scheduler *sched, skua_pid to, struct process **process)
+ALWAYS_INLINE static int find_live(struct scheduler *sched, skua_pid to,
+                                   struct prepared_event *event)
 {
-    const int error = process_table_find(&sched->table, to, process);
+    const int error = process_table_find(&sched->table, to, &event->process);
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    const uint32_t tag = state_peek(*process); /* the push looks again */
-    const bool live = state_generation(tag) == pid_generation(to) && state_is_live(tag);
+    event->generation = pid_generation(to);
+    const uint32_t tag = state_peek(event->process); /* the push looks again */
+    const bool live = state_generation(tag) == event->generation && state_is_live(tag);
     return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
 }
 
-/* Inline, as is the next: sending is the one path that must not pay for being in two halves. */
-ALWAYS_INLINE static int prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
-                                 skua_pid to, const skua_payload *payload,
-                                 struct prepared_event *prepared)
+/* Makes the event of a message, without a place in the mailbox. Inline: sending is the one path
+ * that must not pay for being in pieces. */
+ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *worker, skua_pid from,
+                                      skua_pid to, const skua_payload *payload,
+                                      struct prepared_event *event)
 {
-    struct process *process;
-    uint32_t index;
     if (UNLIKELY(skua_payload_size(payload) > sched->config.payload_limit)) {
         return SKUA_E_PAYLOAD_SIZE;
     }
-    const int error = find_live(sched, to, &process);
+    const int error = find_live(sched, to, event);
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    if (UNLIKELY(!mailbox_reserve_any(process))) {
-        return SKUA_E_MAILBOX_FULL;
-    }
-    if (UNLIKELY(!deliver_take_node(sched, worker, &index))) {
-        mailbox_unreserve_any(process);
+    if (UNLIKELY(!deliver_take_node(sched, worker, &event->index))) {
         return SKUA_E_NO_MEMORY;
     }
-    event_at(&sched->events, index)->as.event =
-        (skua_event){.type = SKUA_EVENT_MESSAGE, .from = from, .payload = *payload};
-    *prepared = (struct prepared_event){process, pid_generation(to), index, .is_message = true};
+    event->node = event_at(&sched->events, event->index);
+    skua_event *content = &event->node->as.event;
+    content->type = SKUA_EVENT_MESSAGE;
+    content->error = 0;
+    content->tag = 0;
+    content->from = from;
+    payload_put(&content->payload, payload);
+    event->is_message = true;
     return 0;
 }
 
-ALWAYS_INLINE static bool hand_over(struct scheduler *sched, struct worker *worker,
-                                    const struct prepared_event *prepared)
+/* Gives a message to a process that runs or is about to. Returns 0, or an error if that is not so
+ * any more or its mailbox is full. */
+static int add_message(struct scheduler *sched, struct worker *worker,
+                       const struct prepared_event *event)
 {
-    if (UNLIKELY(
-            !push_event(sched, worker, prepared->process, prepared->generation, prepared->index))) {
-        if (prepared->is_message) {
-            mailbox_unreserve_any(prepared->process);
-        }
-        deliver_give_node(sched, worker, prepared->index);
-        return false;
+    if (UNLIKELY(!mailbox_reserve_any(event->process))) {
+        return SKUA_E_MAILBOX_FULL;
     }
-    if (prepared->is_message) {
-        STATS_COUNT(sched, worker, messages);
+    if (UNLIKELY(!push_event(sched, worker, event))) {
+        mailbox_unreserve_any(event->process);
+        return SKUA_E_NO_PROCESS;
     }
-    return true;
+    if (worker != NULL && mailbox_length(event->process) > CROWDED) {
+        worker->turns_left = 1; /* who writes to one that is behind has had its turn */
+    }
+    return 0;
+}
+
+/* Takes a message to its process, at rest or not. */
+ALWAYS_INLINE static int hand_over(struct scheduler *sched, struct worker *worker,
+                                   const struct prepared_event *event)
+{
+    if (!state_wake(event->process, event->generation, event->index, &event->node->next)) {
+        return add_message(sched, worker, event);
+    }
+    submit_ready(sched, worker, event->process);
+    return 0;
 }
 
 static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                 const skua_payload *payload)
 {
-    struct prepared_event prepared;
-    const int error = prepare(sched, worker, from, to, payload, &prepared);
+    struct prepared_event event;
+    int error = make_message(sched, worker, from, to, payload, &event);
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    return LIKELY(hand_over(sched, worker, &prepared)) ? 0 : SKUA_E_NO_PROCESS;
+    error = hand_over(sched, worker, &event);
+    if (UNLIKELY(error != 0)) {
+        deliver_give_node(sched, worker, event.index);
+        return error;
+    }
+    STATS_COUNT(sched, worker, messages);
+    return 0;
 }
 
 int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                     const skua_payload *payload, struct prepared_event *prepared)
 {
-    return prepare(sched, worker, from, to, payload, prepared);
+    const int error = make_message(sched, worker, from, to, payload, prepared);
+    if (error != 0) {
+        return error;
+    }
+    if (!mailbox_reserve_any(prepared->process)) {
+        deliver_give_node(sched, worker, prepared->index);
+        return SKUA_E_MAILBOX_FULL;
+    }
+    return 0;
 }
 
 bool deliver_prepared(struct scheduler *sched, struct worker *worker,
                       const struct prepared_event *prepared)
 {
-    return hand_over(sched, worker, prepared);
+    const bool pushed = push_event(sched, worker, prepared);
+    if (!pushed) {
+        if (prepared->is_message) {
+            mailbox_unreserve_any(prepared->process);
+        }
+        deliver_give_node(sched, worker, prepared->index);
+    } else if (prepared->is_message) {
+        STATS_COUNT(sched, worker, messages);
+    }
+    return pushed;
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
@@ -142,18 +174,17 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
 int deliver_prepare_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason,
                            struct prepared_event *prepared)
 {
-    struct process *process;
-    uint32_t index;
-    const int error = find_live(sched, to, &process);
+    const int error = find_live(sched, to, prepared);
     if (error != 0) {
         return error;
     }
-    if (!deliver_take_node(sched, worker, &index)) {
+    if (!deliver_take_node(sched, worker, &prepared->index)) {
         return SKUA_E_NO_MEMORY;
     }
-    event_at(&sched->events, index)->as.event =
+    prepared->node = event_at(&sched->events, prepared->index);
+    prepared->node->as.event =
         (skua_event){.type = SKUA_EVENT_CANCEL, .error = reason, .payload = skua_payload_empty(0)};
-    *prepared = (struct prepared_event){process, pid_generation(to), index, .is_message = false};
+    prepared->is_message = false;
     return 0;
 }
 
@@ -164,7 +195,7 @@ int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, 
     if (error != 0) {
         return error;
     }
-    return hand_over(sched, worker, &prepared) ? 0 : SKUA_E_NO_PROCESS;
+    return deliver_prepared(sched, worker, &prepared) ? 0 : SKUA_E_NO_PROCESS;
 }
 
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request)

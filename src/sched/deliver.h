@@ -23,7 +23,8 @@ int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, 
 struct prepared_event {
     struct process *process;
     uint32_t generation;
-    uint32_t index;
+    uint32_t index; /* of the node */
+    struct event_node *node;
     bool is_message;
 };
 NODISCARD int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from,
@@ -50,7 +51,13 @@ bool deliver_is_open(struct scheduler *sched, skua_completion completion);
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request);
 
 /* Event nodes, from the worker's cache or that of the outside. */
-NODISCARD bool deliver_take_node(struct scheduler *sched, struct worker *worker, uint32_t *index);
+NODISCARD bool deliver_take_node_outside(struct scheduler *sched, uint32_t *index);
+NODISCARD static inline bool deliver_take_node(struct scheduler *sched, struct worker *worker,
+                                               uint32_t *index)
+{
+    return LIKELY(worker != NULL) ? event_take(&sched->events, &worker->caches.events, index)
+                                  : deliver_take_node_outside(sched, index);
+}
 void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index);
 
 #endif

@@ -7,9 +7,12 @@
 #include "sched/watch.h"
 #include "sched/worker.h"
 
-/* Drops a list of events that nobody will see. */
+/* Drops a list of events that nobody will see; most end without any. */
 static void drop_events(struct worker *worker, struct process *process, uint32_t first)
 {
+    if (LIKELY(first == OBJECT_NONE)) {
+        return;
+    }
     struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
     while (first != OBJECT_NONE) {
@@ -23,15 +26,16 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     mailbox_consume_owner(process, messages);
 }
 
-static void report(struct scheduler *sched, skua_exit *exit, bool watched)
+/* Tells all who want to know. */
+static NOINLINE void report(struct scheduler *sched, skua_exit *exit, bool watched)
 {
-    if (UNLIKELY(sched->observer != NULL)) {
+    if (sched->observer != NULL) {
         sched->observer->process_ends(sched->observer, exit);
     }
     if (sched->config.on_exit != NULL) {
         sched->config.on_exit(sched->config.on_exit_arg, exit);
     }
-    if (UNLIKELY(watched)) {
+    if (watched) {
         watch_report(sched, exit);
     }
     skua_payload_drop(&exit->result);
@@ -40,12 +44,7 @@ static void report(struct scheduler *sched, skua_exit *exit, bool watched)
 void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
 {
     struct scheduler *sched = worker->sched;
-    skua_exit exit = {
-        .pid = worker->context.self,
-        .type = process_type(process),
-        .error = error,
-        .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
-    };
+    const skua_process_type *type = process_type(process);
     /* Before Complete: until then a completer that has won a call can push it (call.h). */
     call_revoke_all(&sched->events, &sched->deadlines, &worker->caches.events, process);
     const uint64_t before = state_finish(process);
@@ -56,7 +55,17 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
                          (event_list_tag(before) & STATE_WATCHED) != 0;
     /* Whoever hears of the end finds the place free. */
     slot_give(sched, worker, process);
-    report(sched, &exit, watched);
+    if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {
+        skua_exit exit = {
+            .pid = worker->context.self,
+            .type = type,
+            .error = error,
+            .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
+        };
+        report(sched, &exit, watched);
+    } else if (result != NULL) {
+        skua_payload_drop(result);
+    }
     /* Last of all: the shutdown takes it as the end of the process. MO-finished. */
     store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
 }

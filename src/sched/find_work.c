@@ -5,6 +5,8 @@
  * ever, and a deque that is never empty would keep the global queue waiting. So
  *  - after NEXT_STREAK_MAX picks from the next slot in a row, what has waited longest in the deque,
  *    or else in the global queue, gets its turn;
+ *  - where processes that cannot keep up with their events come back to the next slot again and
+ *    again, so that the deque may never be empty, the two are asked by turns;
  *  - every FAIRNESS_PERIOD picks the global queue comes first, and in the middle of the period the
  *    oldest of the deque.
  *
@@ -77,14 +79,12 @@ static struct process *take_oldest(struct worker *worker)
 static struct process *take_global(struct worker *worker, uint32_t extra)
 {
     struct scheduler *sched = worker->sched;
-    const uint32_t length = global_queue_length(&sched->global);
-    if (length == 0) {
+    if (!global_queue_has_items(&sched->global)) {
         return NULL;
     }
-    const uint32_t share = length / sched->worker_count;
     struct queue_link *links[1 + GLOBAL_BATCH];
     const uint32_t count =
-        global_queue_pop_any(&sched->global, links, 1 + (share < extra ? share : extra));
+        global_queue_pop_any(&sched->global, links, 1 + extra, sched->worker_count);
     if (count == 0) {
         return NULL;
     }
@@ -108,7 +108,7 @@ struct process *find_global(struct worker *worker)
 static NOINLINE void look_at_sources(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
-    const uint32_t other = worker->tick / FAIRNESS_PERIOD % scheduler_threads(sched);
+    const uint32_t other = worker->rounds++ % scheduler_threads(sched);
     const uint64_t timer = deadlines_next(&sched->deadlines, worker->index);
     const uint64_t other_timer = deadlines_next(&sched->deadlines, other);
     const bool waits = load_relaxed(&sched->poll.waits) > 0; /* hint: the next look sees it */
@@ -126,11 +126,26 @@ static NOINLINE void look_at_sources(struct worker *worker)
     }
 }
 
+/* The oldest of the deque, or else of the global queue. Where a process with a backlog has stayed,
+ * every second time the other way round: such processes keep the deque from ever being empty. */
+static struct process *take_longest_waiting(struct worker *worker)
+{
+    const bool global_first = worker->is_behind && !worker->global_was_first;
+    worker->is_behind = false;
+    worker->global_was_first = global_first;
+    struct process *process = global_first ? take_global(worker, 0) : take_oldest(worker);
+    if (process != NULL) {
+        return process;
+    }
+    return global_first ? take_oldest(worker) : take_global(worker, 0);
+}
+
 /* The pick that fairness asks for, if it is due. It takes only what it runs: a process that was
  * moved into a deque that is never empty would have gained nothing. */
 static struct process *take_fair(struct worker *worker)
 {
-    const uint32_t phase = worker->tick++ % FAIRNESS_PERIOD;
+    const uint32_t phase = worker->phase;
+    worker->phase = phase + 1 < FAIRNESS_PERIOD ? phase + 1 : 0;
     if (UNLIKELY(phase == 0)) {
         look_at_sources(worker);
         return take_global(worker, 0);
@@ -140,8 +155,7 @@ static struct process *take_fair(struct worker *worker)
     }
     if (UNLIKELY(worker->next_streak >= NEXT_STREAK_MAX)) {
         worker->next_streak = 0;
-        struct process *process = take_oldest(worker);
-        return process != NULL ? process : take_global(worker, 0);
+        return take_longest_waiting(worker);
     }
     return NULL;
 }

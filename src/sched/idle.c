@@ -19,6 +19,12 @@
 #define ROUNDS_TIGHT 3
 #define ROUNDS_MAX   15
 
+/* Stealing has a price: the record of a process, its events and its memory move to another core, and
+ * the victim has to get them back. So who came by crumbs only, processes that were done in no time,
+ * looks around a while before it steals again, and longer each time up to about 50 us. */
+#define PATIENCE_STEP 8
+#define PATIENCE_MAX  200
+
 static void give_token(struct scheduler *sched, uint32_t worker)
 {
     if (park_token_give(&sched->workers[worker].token)) { /* P5 */
@@ -59,7 +65,7 @@ void idle_wake_all(struct scheduler *sched)
 /* S3, for the queues. The next slots do not count: their workers are awake. */
 bool idle_work_is_visible(struct scheduler *sched)
 {
-    if (global_queue_length_recheck(&sched->global) > 0) {
+    if (global_queue_has_items_recheck(&sched->global)) {
         return true;
     }
     const uint32_t threads = scheduler_threads(sched);
@@ -99,13 +105,15 @@ static struct process *climb_ladder(struct worker *worker)
         return find_global(worker); /* nobody to steal from, nobody to give way to */
     }
     steal_begin(worker);
-    for (uint32_t round = 1; round <= ROUNDS_MAX; round++) {
+    const uint32_t patience = worker->haul.patience;
+    const uint32_t last = patience + ROUNDS_MAX;
+    for (uint32_t round = 1; round <= last; round++) {
         if (round == ROUNDS_TIGHT + 1 && is_alone(worker->sched)) {
             break;
         }
         struct process *process = find_global(worker);
-        if (process == NULL) {
-            process = steal(worker, round == ROUNDS_MAX);
+        if (process == NULL && round > patience) {
+            process = steal(worker, round == last);
         }
         if (process != NULL) {
             return process;
@@ -115,11 +123,25 @@ static struct process *climb_ladder(struct worker *worker)
     return NULL;
 }
 
+/* Whether what was stolen was worth it. One that starts others keeps its thief busy for long. */
+static void judge_haul(struct haul *haul, uint64_t now)
+{
+    if (haul->count == 0) {
+        return;
+    }
+    const bool crumbs = now - haul->since < (uint64_t)haul->count * haul->worth_ns;
+    const uint32_t longer = 2 * haul->patience + PATIENCE_STEP;
+    haul->patience = !crumbs ? 0 : longer < PATIENCE_MAX ? longer : PATIENCE_MAX;
+    haul->count = 0;
+}
+
 static struct process *search(struct worker *worker)
 {
     const uint64_t start = monotonic_ns();
+    judge_haul(&worker->haul, start);
     struct process *process = climb_ladder(worker);
-    stats_add_owner(&worker->stats.searching_ns, monotonic_ns() - start);
+    worker->haul.since = monotonic_ns();
+    stats_add_owner(&worker->stats.searching_ns, worker->haul.since - start);
     return process;
 }
 

@@ -3,6 +3,13 @@
 
 #include "process/mailbox.h"
 
+/* Whether a process that is Ready also runs is no part of its word. */
+static enum skua_process_state public_state(uint32_t tag, uint64_t progress)
+{
+    const bool runs = state_of(tag) == STATE_READY && (progress & PROCESS_RUNS) != 0;
+    return runs ? SKUA_PROCESS_RUNNING : (enum skua_process_state)state_of(tag);
+}
+
 int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *info)
 {
     struct process *process;
@@ -21,10 +28,11 @@ int inspect_process(struct scheduler *sched, skua_pid pid, skua_process_info *in
     if (type == NULL) {
         return SKUA_E_NO_PROCESS; /* gone, and so is the memory */
     }
+    const uint64_t progress = load_acquire(&process->progress); /* MO-inspect */
     *info = (skua_process_info){
         .pid = pid,
-        .state = (enum skua_process_state)state_of(before),
-        .steps = load_acquire(&process->progress) >> PROCESS_STEP_SHIFT,
+        .state = public_state(before, progress),
+        .steps = progress >> PROCESS_STEP_SHIFT,
         .mailbox_length = mailbox_length(process),
         .type_name = type->name,
     };

@@ -18,6 +18,7 @@ static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t
     worker->retires = index >= sched->worker_count;
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;
+    worker->haul.worth_ns = STEAL_WORTH_NS;
     worker->context = (skua_context){.sched = sched, .worker = worker};
     deque_init(&worker->deque);
     worker->out = (skua_step){

@@ -46,6 +46,14 @@ struct skua_context {
 #define RUNNING_NOTHING UINT64_C(0)
 #define RUNNING_UNKNOWN UINT64_MAX
 
+/* What a worker has stolen, and what came of it (idle.c). */
+struct haul {
+    uint32_t count;    /* processes of the last steal; 0: its last work came from elsewhere */
+    uint32_t worth_ns; /* less time for each is not worth the way; 0: anything is */
+    uint32_t patience; /* looks to be made before the next steal */
+    uint64_t since;
+};
+
 struct worker {
     struct deque deque;
     /* The process that this worker's current step readied last; it runs next. Only the owner puts
@@ -55,18 +63,23 @@ struct worker {
     /* The owner's own. */
     CACHE_ALIGNED struct scheduler *sched;
     uint32_t index;
-    uint32_t tick;        /* picks so far */
-    uint32_t next_streak; /* picks from the next slot in a row */
+    uint32_t phase;        /* picks in this round of fairness (find_work.c) */
+    uint32_t rounds;       /* of it so far */
+    uint32_t next_streak;  /* picks from the next slot in a row */
+    bool is_behind;        /* a process with a backlog has stayed in the next slot */
+    bool global_was_first; /* when such a streak was last over */
     uint64_t random;
     struct caches caches;
     skua_context context;
     skua_step out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
-    bool retires;           /* a spare worker, which rests when the others are enough (spare.h) */
-    bool blocks;            /* its step has said so: nothing must wait for the end of it */
-    uint32_t events_max;    /* that one step gets; smaller in simulations only */
-    uint32_t turns_max;     /* see step.c */
+    struct haul haul;
+    bool retires;        /* a spare worker, which rests when the others are enough (spare.h) */
+    bool blocks;         /* its step has said so: nothing must wait for the end of it */
+    uint32_t events_max; /* that one step gets; smaller in simulations only */
+    uint32_t turns_max;  /* see step.c */
+    uint32_t turns_left; /* of this pick, with the current one */
     skua_event batch[SKUA_EVENTS_PER_STEP];
 
     /* What it sleeps on; see concurrent/parking.h. */

@@ -117,11 +117,11 @@ static void deliver_finished(struct worker *worker, struct process *process,
     }
     const enum state_duty duty = state_push(process, pid_generation(worker->context.self),
                                             finished->newest, &finished->oldest->next);
-    SKUA_ASSERT(duty == STATE_DONE); /* it is Running, here */
+    SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
 }
 
 /* Yields may not be added while they are dispatched: the step that could do so has returned. */
-static void dispatch_yields(struct worker *worker, struct process *process)
+static NOINLINE void dispatch_yields(struct worker *worker, struct process *process)
 {
     skua_step *out = &worker->out;
     struct finished_calls finished = {.newest = OBJECT_NONE};
@@ -163,7 +163,7 @@ enum settlement settle_output(struct worker *worker, struct process *process, in
         exit_process(worker, process, 0, &out->result);
         return SETTLED;
     }
-    uint64_t progress = process_progress(process) & ~PROCESS_WAITS;
+    uint64_t progress = process_progress(process) & ~(PROCESS_WAITS | PROCESS_RUNS);
     const bool waits = out->status == STEP_WAIT || (out->status == STEP_DEFAULT && yielded);
     if (waits && process->calls != OBJECT_NONE) {
         progress |= PROCESS_WAITS;

@@ -140,7 +140,7 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
         const enum state_duty duty = state_request(process, generation, wish);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
-    submit_ready(sched, worker, process);
+    submit_spawned(sched, worker, process);
 }
 
 /* Init may have taken long: the runtime may not be running any more. */

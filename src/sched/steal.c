@@ -29,6 +29,7 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     }
     stats_add_owner(&worker->stats.steal_successes, 1);
     stats_add_owner(&worker->stats.stolen, (uint64_t)count);
+    worker->haul.count = (uint32_t)count;
     for (int i = count - 1; i > 0; i--) {
         submit_to_deque(worker, items[i]); /* newest first: the oldest is popped first */
     }

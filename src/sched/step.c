@@ -17,9 +17,11 @@ struct delivery {
 
 static void enter(struct worker *worker, struct process *process)
 {
-    const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
+    const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
+    SKUA_ASSERT(state_of(tag) == STATE_READY); /* INV-3 */
+    SKUA_ASSERT((process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
     worker->context.process = process;
-    worker->context.self = process_table_pid(&worker->sched->table, process, generation);
+    worker->context.self = process_table_pid(&worker->sched->table, process, state_generation(tag));
     store_release(&worker->running, worker->context.self.bits); /* MO-monitor */
 }
 
@@ -37,13 +39,18 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
     return node;
 }
 
-static void deliver_one(struct worker *worker, struct process *process, struct delivery *delivery)
+/* The one event that is in the backlog, where it is. */
+static void deliver_one(struct worker *worker, struct process *process, struct event_node *node,
+                        struct delivery *delivery)
 {
-    struct event_node *node = shift_backlog(worker, process, &delivery->node);
+    delivery->node = process->backlog;
     delivery->events = &node->as.event;
     delivery->count = 1;
-    if (node->as.event.type == SKUA_EVENT_MESSAGE) {
+    process->backlog = OBJECT_NONE;
+    if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
+    } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
+        call_unlink(&worker->sched->events, process, node, delivery->node);
     }
 }
 
@@ -69,8 +76,8 @@ static void deliver_tick(struct worker *worker, struct process *process, struct 
     timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
-static void deliver_batch(struct worker *worker, struct process *process, struct delivery *delivery,
-                          uint32_t most)
+static NOINLINE void deliver_batch(struct worker *worker, struct process *process,
+                                   struct delivery *delivery, uint32_t most)
 {
     uint32_t messages = 0;
     while (process->backlog != OBJECT_NONE && delivery->count < most) {
@@ -115,9 +122,9 @@ static void gather(struct worker *worker, struct process *process, struct delive
     if (first == OBJECT_NONE) {
         return;
     }
-    const struct event_node *node = event_at(&worker->sched->events, first);
+    struct event_node *node = event_at(&worker->sched->events, first);
     if (LIKELY(node->next == OBJECT_NONE && node->as.event.type != SKUA_EVENT_TICK)) {
-        deliver_one(worker, process, delivery);
+        deliver_one(worker, process, node, delivery);
     } else {
         deliver_batch(worker, process, delivery, worker->events_max);
     }
@@ -137,8 +144,8 @@ static void clean_up(struct worker *worker, const struct delivery *delivery)
 static int call_step(struct worker *worker, struct process *process,
                      const struct delivery *delivery)
 {
-    process_set_progress(process,
-                         (process_progress(process) + PROCESS_STEP_ONE) & ~PROCESS_CONTINUES);
+    process_set_progress(process, ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
+                                      ~PROCESS_CONTINUES);
     stats_add_owner(&worker->stats.steps, 1);
     worker->context.now = 0;
     worker->context.random_calls = 0;
@@ -170,14 +177,27 @@ static void note_requests(struct process *process, uint32_t requests)
     process_set_progress(process, progress);
 }
 
-/* One turn with what state_begin or state_take brought. */
+/* Adds to the backlog what was taken. There is at most one older event: that which woke it. */
+static void add_to_backlog(struct worker *worker, struct process *process, uint32_t taken)
+{
+    const struct object_pool *events = &worker->sched->events;
+    const uint32_t oldest = event_reverse(events, taken);
+    if (process->backlog == OBJECT_NONE) {
+        process->backlog = oldest;
+        return;
+    }
+    struct event_node *first = event_at(events, process->backlog);
+    SKUA_ASSERT(first->next == OBJECT_NONE); /* INV-6: what is older comes first */
+    first->next = oldest;
+}
+
+/* One turn with what take_news brought. */
 static enum settlement turn(struct worker *worker, struct process *process, uint64_t news)
 {
     const uint32_t requests = event_list_tag(news) & STATE_REQUESTS;
     const uint32_t taken = event_list_first(news);
     if (taken != OBJECT_NONE) {
-        SKUA_ASSERT(process->backlog == OBJECT_NONE); /* INV-6: what is older comes first */
-        process->backlog = event_reverse(&worker->sched->events, taken);
+        add_to_backlog(worker, process, taken);
     }
     if (UNLIKELY(requests != 0)) {
         note_requests(process, requests);
@@ -196,26 +216,35 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     return settle_output(worker, process, error);
 }
 
-/* What has arrived for a process that goes on. Events only if none are left from before (INV-6). */
-static uint64_t take_news(struct process *process)
+/* Whether the events in the list may be added to the backlog now. Only to one older event: behind
+ * more they would have to find the end. And to none before which a cancel event is due, or that
+ * would never come while others do. */
+static bool may_take_events(struct worker *worker, struct process *process)
+{
+    const uint32_t first = process->backlog;
+    if (first == OBJECT_NONE) {
+        return true;
+    }
+    return event_at(&worker->sched->events, first)->next == OBJECT_NONE &&
+           (process_progress(process) & PROCESS_CANCEL_DUE) == 0;
+}
+
+/* What has arrived. */
+static uint64_t take_news(struct worker *worker, struct process *process)
 {
     if (!state_has_news(process)) {
         return 0;
     }
-    return process->backlog == OBJECT_NONE ? state_take(process) : state_take_requests(process);
+    return may_take_events(worker, process) ? state_take(process) : state_take_requests(process);
 }
 
 void step_run(struct worker *worker, struct process *process)
 {
     enter(worker, process);
-    const bool has_backlog = process->backlog != OBJECT_NONE;
-    uint64_t news = UNLIKELY(has_backlog) ? state_begin_keep(process) : state_begin(process);
-    for (uint32_t turns = 1; turn(worker, process, news) == AGAIN; turns++) {
-        if (turns == worker->turns_max) {
-            state_requeue(process);
-            submit_behind(worker, process);
+    for (worker->turns_left = worker->turns_max; worker->turns_left > 0; worker->turns_left--) {
+        if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;
         }
-        news = take_news(process);
     }
+    submit_unfinished(worker, process);
 }

@@ -4,7 +4,7 @@
 
 static void push_global(struct scheduler *sched, struct process *process)
 {
-    global_queue_push_any(&sched->global, &process->link.queue, &process->link.queue, 1);
+    global_queue_push_any(&sched->global, &process->link.queue, &process->link.queue);
 }
 
 /* Moves the older half of a full deque to the global queue, in order. */
@@ -15,15 +15,14 @@ static void spill(struct worker *worker)
     if (count <= 0) {
         return; /* thieves have made room */
     }
-    for (int i = 0; i + 1 < count; i++) {
+    for (int i = 1; i < count; i++) {
         struct process *process = items[i];
-        struct process *following = items[i + 1];
-        process->link.queue.next = &following->link.queue;
+        struct process *older = items[i - 1];
+        process->link.queue.next = &older->link.queue;
     }
-    struct process *first = items[0];
-    struct process *last = items[count - 1];
-    global_queue_push_any(&worker->sched->global, &first->link.queue, &last->link.queue,
-                          (uint32_t)count);
+    struct process *oldest = items[0];
+    struct process *newest = items[count - 1];
+    global_queue_push_any(&worker->sched->global, &newest->link.queue, &oldest->link.queue);
     stats_add_owner(&worker->stats.spills, 1);
 }
 
@@ -44,15 +43,23 @@ void submit_to_deque(struct worker *worker, struct process *process)
     idle_wake_one(worker->sched, worker);
 }
 
+/* Nobody is woken: this worker takes it as soon as its step ends. */
+static bool put_in_empty_next(struct worker *worker, struct process *process)
+{
+    if (load_relaxed(&worker->next) != NULL) { /* only this thread fills it */
+        return false;
+    }
+    store_release(&worker->next, process); /* MO-next */
+    return true;
+}
+
 void submit_local(struct worker *worker, struct process *process)
 {
     if (UNLIKELY(worker->blocks)) {
         submit_to_deque(worker, process);
         return;
     }
-    if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
-        /* Nobody is woken: this worker takes it as soon as its step ends. */
-        store_release(&worker->next, process); /* MO-next */
+    if (put_in_empty_next(worker, process)) {
         return;
     }
     struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
@@ -67,6 +74,15 @@ void submit_outside(struct scheduler *sched, struct process *process)
     idle_wake_one(sched, NULL);
 }
 
+void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process)
+{
+    if (UNLIKELY(worker == NULL)) {
+        submit_outside(sched, process);
+    } else if (worker->blocks || !put_in_empty_next(worker, process)) {
+        submit_to_deque(worker, process);
+    }
+}
+
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     if (worker != NULL) {
@@ -76,11 +92,12 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
     }
 }
 
-void submit_behind(struct worker *worker, struct process *process)
+/* A process that has had its turns and goes on without being asked to: behind all that waits. */
+static void submit_behind(struct worker *worker, struct process *process)
 {
     struct scheduler *sched = worker->sched;
     const bool alone = deque_length_owner(&worker->deque) == 0 &&
-                       global_queue_length(&sched->global) == 0 &&
+                       !global_queue_has_items(&sched->global) &&
                        load_relaxed(&worker->next) == NULL; /* only this thread fills it */
     if (alone) {
         submit_local(worker, process);
@@ -88,4 +105,14 @@ void submit_behind(struct worker *worker, struct process *process)
     }
     push_global(sched, process);
     idle_wake_one(sched, worker);
+}
+
+void submit_unfinished(struct worker *worker, struct process *process)
+{
+    if (process->backlog != OBJECT_NONE) {
+        worker->is_behind = true;
+        submit_local(worker, process);
+    } else {
+        submit_behind(worker, process);
+    }
 }

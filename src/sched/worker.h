@@ -40,6 +40,9 @@ void find_release_next(struct worker *worker);
  * since the search began. */
 NODISCARD struct process *steal(struct worker *worker, bool last_pass);
 
+/* Time of work that makes up for moving one process to another worker. */
+#define STEAL_WORTH_NS 400
+
 /* Notes where every other worker stands as a search begins. */
 void steal_begin(struct worker *worker);
 
@@ -67,11 +70,18 @@ void submit_local(struct worker *worker, struct process *process);
 /* From a thread that is no worker: to the end of the global queue. */
 void submit_outside(struct scheduler *sched, struct process *process);
 
+/* A process that is new: it runs next if nothing else does. Otherwise it goes to the deque itself
+ * and displaces nothing, which would cost an atomic operation for each of a hundred children. */
+void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process);
+
 /* Whichever of the two fits. */
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
 
-/* A process that has had its turns: behind all that waits. */
-void submit_behind(struct worker *worker, struct process *process);
+/* A process that has had its turns and is not done. One that cannot keep up with its events stays
+ * with this worker, and gets as large a part of it as two processes that talk (find_work.c): behind
+ * all that waits it would have one turn for each of all its senders' turns, and its mailbox would
+ * only grow. One that goes on by its own will goes behind all that waits. */
+void submit_unfinished(struct worker *worker, struct process *process);
 
 /* Adds to the worker's deque and publishes; spills half of a full deque to the global queue. */
 void submit_to_deque(struct worker *worker, struct process *process);
@@ -79,8 +89,8 @@ void submit_to_deque(struct worker *worker, struct process *process);
 /* All that the worker has, for the others. */
 void submit_all_to_global(struct worker *worker);
 
-/* A process that has more to do goes on at once for this many steps, without any queue in between;
- * then it goes behind all that waits. */
+/* A process that has more to do goes on at once for this many steps, without any queue in between.
+ */
 #define STEP_TURNS_MAX 4
 
 /* step.c: runs a process whose token the worker holds, for up to worker->turns_max steps. */
@@ -89,14 +99,14 @@ void step_run(struct worker *worker, struct process *process);
 /* settle.c: acts on the output of a step. */
 enum settlement {
     SETTLED, /* the process rests or has ended */
-    AGAIN,   /* it is still Running and has something to do */
+    AGAIN,   /* it is still Ready, here, and has something to do */
 };
 NODISCARD enum settlement settle_output(struct worker *worker, struct process *process, int error);
 
-/* Running -> Idle or Blocked, as the process last asked for. */
+/* Ready -> Idle or Blocked, as the process last asked for. */
 NODISCARD enum settlement settle_rest(struct process *process);
 
-/* exit.c: ends a Running process and frees its record. Takes result (may be null). */
+/* exit.c: ends a process that it runs and frees its record. Takes result (may be null). */
 void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result);
 
 #endif

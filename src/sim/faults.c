@@ -160,9 +160,24 @@ static int send(struct sim *sim, skua_pid from, skua_pid to, const skua_payload 
     return deliver_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
 }
 
-int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload)
+/* From outside of the steps: nothing goes wrong, but the message has its place first, as those have
+ * that are under way. */
+static int send_from_outside(struct sim *sim, skua_pid from, skua_pid to,
+                             const skua_payload *payload)
 {
-    const int error = send(sim, from, to, payload);
+    struct prepared_event prepared;
+    const int error = deliver_prepare(sim->sched, NULL, from, to, payload, &prepared);
+    if (error != 0) {
+        return error;
+    }
+    return deliver_prepared(sim->sched, NULL, &prepared) ? 0 : SKUA_E_NO_PROCESS;
+}
+
+int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
+             skua_payload *payload)
+{
+    const int error =
+        worker != NULL ? send(sim, from, to, payload) : send_from_outside(sim, from, to, payload);
     if (error != 0) {
         skua_payload_drop(payload);
     }

@@ -98,8 +98,10 @@ void sim_trouble_processes(struct sim *sim);
 /* The memory of the simulated runtime. */
 struct allocator sim_allocator(struct sim *sim);
 
-/* As deliver_message and deliver_cancel, from a step or handler on the simulated worker. */
-int sim_send(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload);
+/* As deliver_message, from a step or handler on the simulated worker or (worker: null) from
+ * outside; and as deliver_cancel, on that worker. */
+int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
+             skua_payload *payload);
 int sim_cancel(struct sim *sim, skua_pid to, int reason);
 
 /* A process has ended: drops what is under way to it, so that its place has an empty mailbox. */

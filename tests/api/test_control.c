@@ -340,7 +340,7 @@ static void terminate_again_changes_nothing(void **state)
     assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
 }
 
-/* A process that has been put behind others, with messages it has not read, is only queued. */
+/* A process that others were preferred to, with messages it has not read, is only queued. */
 static void terminate_of_a_requeued_process_ends_it_without_a_step(void **state)
 {
     (void)state;
@@ -355,7 +355,7 @@ static void terminate_of_a_requeued_process_ends_it_without_a_step(void **state)
     const skua_pid pid = api_submit(&api, &subject_type, &subject);
     tell(&api, pid, PAUSE);
     tally_wait(&subject.entered, 1);
-    for (unsigned i = 0; i < 20 * SKUA_EVENTS_PER_STEP; i++) {
+    for (unsigned i = 0; i < 40 * SKUA_EVENTS_PER_STEP; i++) {
         tell(&api, pid, STAY);
     }
     blocker_submit(&blocker, &api);

@@ -134,10 +134,12 @@ struct pair_member {
     bool spawns; /* puts the victims in line itself, in the step that pauses */
 };
 
+/* The first one goes to the next slot, from where a message to another process displaces it: it
+ * comes behind the others, so it is the last victim. */
 static void spawn_victims(struct game *game, skua_context *ctx)
 {
     for (size_t i = 0; i < VICTIMS; i++) {
-        skua_payload input = api_world_payload(&game->victims[i]);
+        skua_payload input = api_world_payload(&game->victims[(i + VICTIMS - 1) % VICTIMS]);
         (void)skua_context_spawn(ctx, &victim_type, NULL, &input, 1, NULL);
     }
 }
@@ -453,6 +455,51 @@ static void fairness_flood_from_a_process_starves_nobody(void **state)
     }
 }
 
+/* ---- processes that are never done with their messages ---- */
+
+#define HOGS          4
+#define HOG_MESSAGES  (3 * TURNS_MAX * SKUA_EVENTS_PER_STEP)
+#define HOG_PICKS_MAX (2 * (NEXT_STREAK_MAX + 1)) /* until the global queue comes first */
+
+/* Sends itself a message for each that it gets: its backlog never ends. */
+static int hog_step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+{
+    struct game *game = api_world(self);
+    if (api_finish_if_cancelled(events, count, out) || !game_step(game)) {
+        return 0;
+    }
+    const size_t answers = count > 0 ? count : HOG_MESSAGES;
+    for (size_t i = 0; i < answers; i++) {
+        (void)skua_context_send(ctx, skua_context_self(ctx), skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type hog_type = {
+    .name = "hog",
+    .state_size = sizeof(void *),
+    .init = api_init_world,
+    .step = hog_step,
+};
+
+/* They stay with their worker, so its deque is never empty either. */
+static void fairness_processes_with_a_backlog_starve_nobody(void **state)
+{
+    (void)state;
+    static struct game game;
+    game_begin(&game, 1, (VICTIMS + 1) * HOG_PICKS_MAX * TURNS_MAX);
+    for (uint32_t i = 0; i < HOGS; i++) {
+        (void)api_submit(&game.api, &hog_type, &game);
+    }
+
+    submit_victims(&game, 1);
+
+    game_end(&game);
+    for (size_t i = 0; i < VICTIMS; i++) {
+        assert_in_range(game.victims[i].waited, 0, (i + 2) * HOG_PICKS_MAX * TURNS_MAX);
+    }
+}
+
 /* The same from a thread that never stops sending. */
 
 static int counting_drain_step(void *self, skua_context *ctx, skua_event *events, size_t count,
@@ -514,6 +561,7 @@ int main(void)
         cmocka_unit_test(fairness_process_that_continues_goes_behind_all_that_wait),
         cmocka_unit_test(fairness_one_process_per_worker_that_continues_starves_nobody),
         cmocka_unit_test(fairness_flood_from_a_process_starves_nobody),
+        cmocka_unit_test(fairness_processes_with_a_backlog_starve_nobody),
         cmocka_unit_test(fairness_flood_from_outside_starves_nobody),
     };
     api_stall_limit_ns = API_NEVER_STUCK;

@@ -891,6 +891,7 @@ static void send_refused_for_any_reason_drops_the_payload_once(void **state)
     assert_int_equal(skua_context_send(NULL, (skua_pid){1}, tracked_payload(0, &items[1])),
                      SKUA_E_INVALID);
     assert_drops(items, 2, 1);
+    assert_int_equal(skua_context_send_from(NULL, (skua_pid){1}, NULL), SKUA_E_INVALID);
 
     paused_init(&paused, 1);
     const skua_pid pid = api_submit(&api, &paused_type, &paused);

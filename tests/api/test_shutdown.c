@@ -174,6 +174,49 @@ static void shutdown_reaches_running_and_queued_processes(void **state)
     api_stop(&api);
 }
 
+/* A process that sends itself a message for each that it gets, so their number stays the same. */
+static int circulating_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                            skua_step *out)
+{
+    const uint32_t *circulating = api_world(self);
+    if (api_finish_if_cancelled(events, count, out)) {
+        return 0;
+    }
+    for (size_t i = count == 0 ? *circulating : count; i > 0; i--) {
+        const int error = skua_context_send(ctx, skua_context_self(ctx), skua_payload_empty(0));
+        if (error != 0) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+static const skua_process_type circulating_type = {.name = "circulating",
+                                                   .state_size = sizeof(void *),
+                                                   .init = api_init_world,
+                                                   .step = circulating_step};
+
+/* The cancel event has its place behind what came before it, not behind what comes later. */
+static void shutdown_reaches_a_process_that_always_has_messages(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1,
+                                      2,
+                                      SKUA_EVENTS_PER_STEP - 1,
+                                      SKUA_EVENTS_PER_STEP,
+                                      SKUA_EVENTS_PER_STEP + 1,
+                                      2 * SKUA_EVENTS_PER_STEP - 1,
+                                      2 * SKUA_EVENTS_PER_STEP};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct api api;
+        uint32_t circulating = counts[i];
+        api_run(&api, 1);
+        const skua_pid pid = api_submit(&api, &circulating_type, &circulating);
+        api_wait_steps(&api, pid, 10);
+        api_stop(&api);
+    }
+}
+
 static bool all_are_cancelled(void *arg)
 {
     struct probe *probes = arg;
@@ -1341,6 +1384,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shutdown_of_idle_processes_cancels_each_once_and_returns_0),
         cmocka_unit_test(shutdown_reaches_running_and_queued_processes),
+        cmocka_unit_test(shutdown_reaches_a_process_that_always_has_messages),
         cmocka_unit_test(shutdown_cancels_those_that_ignore_it_only_once),
         cmocka_unit_test(shutdown_with_outstanding_yields_makes_their_completions_late),
         cmocka_unit_test(shutdown_waits_for_a_process_that_needs_a_completion_to_finish),

@@ -364,12 +364,14 @@ static void stats_read_while_running_only_grow(void **state)
 
 /* ---- how the scheduler works ---- */
 
+#define MANY 3000
+
 /* More than a deque holds, in one step. */
 static void spawn_many(void *arg, skua_context *ctx, skua_step *out)
 {
     uint32_t *spawned = arg;
     (void)out;
-    for (int i = 0; i < 1000; i++) {
+    for (int i = 0; i < MANY; i++) {
         *spawned += skua_context_spawn(ctx, &mortal_type, NULL, NULL, 0, NULL) == 0;
     }
 }
@@ -384,7 +386,7 @@ static void stats_show_where_processes_are_picked_and_spilled(void **state)
     api_in_step(&api, spawn_many, &spawned);
 
     api_wait_live(&api, 0);
-    assert_int_equal(spawned, 1000);
+    assert_int_equal(spawned, MANY);
     const skua_stats total = api_stats(&api);
     assert_true(total.spills > 0);
     assert_true(total.next_pops > 0);
@@ -393,8 +395,8 @@ static void stats_show_where_processes_are_picked_and_spilled(void **state)
     assert_int_equal(total.steal_attempts, 0); /* there is nobody to steal from */
     assert_int_equal(total.steal_successes, 0);
     assert_int_equal(total.stolen, 0);
-    assert_int_equal(total.finished, 1001);
-    assert_int_equal(total.steps, 1 + 1000 * LIFETIME);
+    assert_int_equal(total.finished, MANY + 1);
+    assert_int_equal(total.steps, 1 + MANY * LIFETIME);
     api_stop(&api);
 }
 

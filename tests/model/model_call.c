@@ -75,7 +75,7 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
     enqueue();
 }
 
-void submit_behind(struct worker *worker, struct process *ready)
+void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
 }

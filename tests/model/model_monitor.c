@@ -48,7 +48,7 @@ static atomic_u32 never; /* stays zero */
 
 static struct process *take_work(void)
 {
-    atomic_u32 *length = &rig.global.length;
+    atomic_u32 *length = &rig.global.sorted;
     uint32_t seen = load_relaxed(length);
     while (seen > 0) {
         if (cas_seq_cst(length, &seen, seen - 1)) {
@@ -190,7 +190,7 @@ static void run_worker(const void *number)
 static void run_publisher(const void *count)
 {
     for (uint32_t i = 0; i < *(const uint32_t *)count; i++) {
-        (void)fetch_add_seq_cst(&rig.global.length, 1);
+        (void)fetch_add_seq_cst(&rig.global.sorted, 1);
         idle_wake_one(&rig, NULL);
     }
 }
@@ -233,7 +233,7 @@ static void setup(uint32_t workers, uint32_t returning)
     memset(sightings, 0, sizeof sightings);
     const int error = monitor_start(&rig);
     EXPLORE_CHECK(error == 0, "the monitor is started");
-    store_relaxed(&rig.global.length, 0);
+    store_relaxed(&rig.global.sorted, 0);
     store_relaxed(&never, 0);
     store_relaxed(&permissions, 0);
     memset(in_step, 0, sizeof in_step);

@@ -14,6 +14,7 @@
 
 #define WORKERS_MAX   3
 #define PROCESSES_MAX 8
+#define SOME_EVENT    1
 
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
@@ -62,8 +63,8 @@ static void account(const struct process *process)
     explore_note("has %u", (unsigned)number);
 }
 
-/* n fills the next slot, d the deque; f looks for work, b does too and puts what it finds behind
- * all that waits. */
+/* n fills the next slot, d the deque; f looks for work; b does too, and what it finds goes on by
+ * its own will, s finds something that has events left. */
 static void run_owner(const void *program)
 {
     struct worker *worker = &workers[0];
@@ -78,8 +79,9 @@ static void run_owner(const void *program)
             if (process != NULL) {
                 account(process);
             }
-            if (process != NULL && *at == 'b') {
-                submit_behind(worker, hand_out((uint32_t)(process - processes)));
+            if (process != NULL && *at != 'f') {
+                process->backlog = *at == 's' ? SOME_EVENT : OBJECT_NONE;
+                submit_unfinished(worker, hand_out((uint32_t)(process - processes)));
             }
         }
     }
@@ -122,8 +124,9 @@ static void setup(uint32_t worker_count)
         struct worker *worker = &workers[i];
         worker->sched = &sched;
         worker->index = i;
-        worker->tick = 1;
+        worker->phase = 1;
         worker->next_streak = 0;
+        worker->is_behind = worker->global_was_first = false;
         worker->random = i;
         worker->victim_steps = victim_steps[i];
         deque_init(&worker->deque);
@@ -178,7 +181,7 @@ static void finish(void)
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         EXPLORE_CHECK(!submitted[i], "INV-3: nothing is lost");
     }
-    EXPLORE_CHECK(global_queue_length(&sched.global) == 0, "INV-3: the length is right");
+    EXPLORE_CHECK(!global_queue_has_items(&sched.global), "INV-3: the length is right");
 }
 
 #define OWNER(program) EXPLORE_THREAD("owner", run_owner, program)
@@ -213,8 +216,10 @@ static const struct explore_model models[] = {
     MODEL("fair_two_thieves", setup_three_fair, OWNER("nnf"), THIEF, OTHER_THIEF),
     WEAK_MODEL("behind", setup_two, OWNER("nbf"), THIEF),
     MODEL("behind_outside", setup_two, OWNER("nbb"), THIEF, OUTSIDE("1")),
+    WEAK_MODEL("stays", setup_two, OWNER("nsf"), THIEF),
+    WEAK_MODEL("stays_before_others", setup_two, OWNER("ndnsf"), THIEF),
     WEAK_MODEL("spill", setup_two, OWNER("ddddnnf"), THIEF),
-    RANDOM_MODEL("many", setup_three, OWNER("nnfbnnfbffnfnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
+    RANDOM_MODEL("many", setup_three, OWNER("nnfbnnsbffnsnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };
 
 int main(int argc, char **argv)

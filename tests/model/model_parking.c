@@ -33,7 +33,7 @@ static struct process work;
 
 static struct process *take_work(void)
 {
-    atomic_u32 *length = &sched.global.length;
+    atomic_u32 *length = &sched.global.sorted;
     uint32_t seen = load_relaxed(length);
     while (seen > 0) {
         if (cas_seq_cst(length, &seen, seen - 1)) {
@@ -89,7 +89,7 @@ static const uint32_t numbers[] = {0, 1, 2, 3};
 
 static void publish(struct worker *worker)
 {
-    (void)fetch_add_seq_cst(&sched.global.length, 1); /* P1 */
+    (void)fetch_add_seq_cst(&sched.global.sorted, 1); /* P1 */
     idle_wake_one(&sched, worker);
 }
 
@@ -142,7 +142,7 @@ static void setup(uint32_t worker_count)
     sched.worker_count = worker_count;
     sched.capacity = worker_count;
     store_relaxed(&sched.threads, worker_count);
-    store_relaxed(&sched.global.length, 0);
+    store_relaxed(&sched.global.sorted, 0);
     store_relaxed(&sched.exiting, 0);
     parking_init(&sched.parking, worker_count, worker_count);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
@@ -185,7 +185,7 @@ static void setup_three(void)
 static void setup_two_with_work(void)
 {
     setup_running(2);
-    store_relaxed(&sched.global.length, 2);
+    store_relaxed(&sched.global.sorted, 2);
 }
 
 static void setup_two_stopping(void)
@@ -195,7 +195,7 @@ static void setup_two_stopping(void)
 
 static bool no_work_is_left(void)
 {
-    EXPLORE_CHECK(load_relaxed(&sched.global.length) == 0, "INV-10: no work waits for a sleeper");
+    EXPLORE_CHECK(load_relaxed(&sched.global.sorted) == 0, "INV-10: no work waits for a sleeper");
     return true;
 }
 

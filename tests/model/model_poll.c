@@ -123,7 +123,7 @@ static void interrupt(struct poller *poller)
 
 static void publish_work(struct worker *worker)
 {
-    (void)fetch_add_seq_cst(&rig.global.length, 1); /* P1 */
+    (void)fetch_add_seq_cst(&rig.global.sorted, 1); /* P1 */
     idle_wake_one(&rig, worker);
 }
 
@@ -201,7 +201,7 @@ struct process *find_work(struct worker *worker)
 
 static struct process *take_work(void)
 {
-    atomic_u32 *length = &rig.global.length;
+    atomic_u32 *length = &rig.global.sorted;
     uint32_t seen = load_relaxed(length);
     while (seen > 0) {
         if (cas_seq_cst(length, &seen, seen - 1)) {
@@ -382,7 +382,7 @@ static void setup_any(void)
     rig_reset(IDLE_WORKERS + 1);
     rig.time = &model_clock;
     rig.poller = &model_poller;
-    store_relaxed(&rig.global.length, 0);
+    store_relaxed(&rig.global.sorted, 0);
     store_relaxed(&outside, UINT32_C(1) << TIME_SHIFT);
     store_relaxed(&registered, 0);
     memset(&poller_state, 0, sizeof poller_state);
@@ -485,7 +485,7 @@ static bool sources_are_attended(void)
     if (!sleeps(0) && !sleeps(1)) {
         return true;
     }
-    EXPLORE_CHECK(load_relaxed(&rig.global.length) == 0, "INV-10: no work waits for a sleeper");
+    EXPLORE_CHECK(load_relaxed(&rig.global.sorted) == 0, "INV-10: no work waits for a sleeper");
     const uint64_t earliest = earliest_source();
     if (earliest != NEVER || load_relaxed(&rig.poll.waits) > 0) {
         EXPLORE_CHECK(poller_state.sleeps, "INV-13: somebody waits for what there is");

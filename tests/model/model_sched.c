@@ -20,12 +20,14 @@
 #define WORKERS_MAX   3
 #define PROCESSES_MAX 8
 #define TOKEN_AWAITED 2
+#define SOME_EVENT    1
 
 /* What the step of a process does. */
 struct plan {
     uint32_t first_child; /* when it runs for the first time, submits this and the following ones */
     uint32_t children;
-    bool goes_behind; /* then: it has had its turns */
+    bool goes_behind; /* then: it has had its turns, and goes on by its own will */
+    bool stays;       /* or it has events left */
     bool is_stuck;
 };
 
@@ -59,8 +61,9 @@ void step_run(struct worker *worker, struct process *process)
     for (uint32_t i = 0; i < plan->children && runs[number] == 1; i++) {
         submit_local(worker, hand_out(plan->first_child + i));
     }
-    if (plan->goes_behind && runs[number] == 1) {
-        submit_behind(worker, hand_out((uint32_t)number));
+    if ((plan->goes_behind || plan->stays) && runs[number] == 1) {
+        process->backlog = plan->stays ? SOME_EVENT : OBJECT_NONE;
+        submit_unfinished(worker, hand_out((uint32_t)number));
     } else if (plan->is_stuck) {
         explore_take(&never);
     }
@@ -110,8 +113,9 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
         struct worker *worker = &workers[i];
         worker->sched = &sched;
         worker->index = i;
-        worker->tick = 1;
+        worker->phase = 1;
         worker->next_streak = 0;
+        worker->is_behind = worker->global_was_first = false;
         worker->random = i;
         worker->victim_steps = victim_steps[i];
         deque_init(&worker->deque);
@@ -146,6 +150,12 @@ static const struct plan behind_stuck[PROCESSES_MAX] = {
     [4] = {.is_stuck = true},
 };
 
+/* It stays before what it has woken, which does not return when another worker runs it. */
+static const struct plan stays_stuck[PROCESSES_MAX] = {
+    {.first_child = 4, .children = 2, .stays = true},
+    [4] = {.is_stuck = true},
+};
+
 static void setup_two_stuck(void)
 {
     setup(2, stuck);
@@ -164,6 +174,11 @@ static void setup_stuck_parent(void)
 static void setup_behind_stuck(void)
 {
     setup(2, behind_stuck);
+}
+
+static void setup_stays_stuck(void)
+{
+    setup(2, stays_stuck);
 }
 
 static void setup_two_parents(void)
@@ -185,7 +200,7 @@ static bool sleeps(uint32_t worker)
 static bool no_work_waits(void)
 {
     bool anybody_sleeps = false;
-    bool work_waits = global_queue_length(&sched.global) > 0;
+    bool work_waits = global_queue_has_items(&sched.global);
     for (uint32_t i = 0; i < sched.worker_count; i++) {
         anybody_sleeps |= sleeps(i);
         work_waits |= deque_has_items_any(&workers[i].deque);
@@ -207,9 +222,10 @@ static void finish(void)
         }
     }
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
-        EXPLORE_CHECK(!submitted[i] || global_queue_length(&sched.global) > 0,
+        EXPLORE_CHECK(!submitted[i] || global_queue_has_items(&sched.global),
                       "INV-3: nothing is lost");
-        EXPLORE_CHECK(runs[i] <= (plans[i].goes_behind ? 2 : 1), "INV-3: nothing runs twice");
+        EXPLORE_CHECK(runs[i] <= (plans[i].goes_behind || plans[i].stays ? 2 : 1),
+                      "INV-3: nothing runs twice");
     }
 }
 
@@ -229,6 +245,7 @@ static const struct explore_model models[] = {
     BOUNDED("stuck", 2, setup_two_stuck, WORKER(0), WORKER(1), OUTSIDE(2)),
     BOUNDED("stuck_parent", 2, setup_stuck_parent, WORKER(0), WORKER(1), OUTSIDE(1)),
     BOUNDED("behind_stuck", 2, setup_behind_stuck, WORKER(0), WORKER(1), OUTSIDE(1)),
+    BOUNDED("stays_stuck", 2, setup_stays_stuck, WORKER(0), WORKER(1), OUTSIDE(1)),
     BOUNDED("parents", 2, setup_two_parents, WORKER(0), WORKER(1), OUTSIDE(2)),
     RANDOM("stuck_random", setup_two_stuck, WORKER(0), WORKER(1), OUTSIDE(2)),
     RANDOM("stuck_parent_random", setup_stuck_parent, WORKER(0), WORKER(1), OUTSIDE(1)),

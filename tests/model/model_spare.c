@@ -65,7 +65,7 @@ static struct {
 
 static struct process *take_work(void)
 {
-    atomic_u32 *length = &rig.global.length;
+    atomic_u32 *length = &rig.global.sorted;
     uint32_t seen = load_relaxed(length);
     while (seen > 0) {
         if (cas_seq_cst(length, &seen, seen - 1)) {
@@ -309,7 +309,7 @@ static void setup(uint32_t workers, uint32_t spares, const enum habit *plan, uin
     rig.worker_count = workers;
     store_relaxed(&rig.threads, workers);
     parking_init(&rig.parking, rig.capacity, workers);
-    store_relaxed(&rig.global.length, count);
+    store_relaxed(&rig.global.sorted, count);
     store_relaxed(&ended, 0);
     store_relaxed(&permissions, 0);
     store_relaxed(&returned, 0);
@@ -402,7 +402,7 @@ static void finish(void)
 {
     const uint32_t threads = load_relaxed(&rig.threads);
     EXPLORE_CHECK(load_relaxed(&rig.parking.searching) == 0, "INV-9: nobody searches");
-    EXPLORE_CHECK(load_relaxed(&rig.global.length) == 0, "INV-10: no work waits");
+    EXPLORE_CHECK(load_relaxed(&rig.global.sorted) == 0, "INV-10: no work waits");
     check_workers(threads);
     uint32_t covered = 0;
     for (uint32_t i = 0; i < threads; i++) {

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* process/state.h: the word of a process between senders, requests, one or two workers and the next
- * process of the same slot. The workers' loop is that of sched/step.c, reduced to the operations on
- * the word: one event to a turn, two turns at most. The run queue is a counter.
+/* process/state.h and mailbox.h: the word of a process between senders, requests, one or two
+ * workers and the next process of the same slot. The workers' loop is that of sched/step.c, reduced
+ * to the operations on the word: one event to a turn, two turns at most. A message is sent as
+ * sched/deliver.c does it: to a process at rest without a reservation, otherwise in a place that is
+ * reserved. Other events have no place. The run queue is a counter.
  *
- * INV-3: a Ready process has exactly one token: whoever makes it Ready enqueues it, nobody else.
- * INV-4: at most one worker runs a process.
- * INV-5: what is admitted is delivered exactly once, or dropped once when the process ends; nothing
- *        is left in the list of a process that rests.
- * INV-6: the events of one sender arrive in the order they were sent.
- * INV-7: what is sent to one process of a slot never reaches a later one. */
+ * INV-3:  a Ready process has exactly one token: whoever makes it Ready enqueues it, nobody else.
+ * INV-4:  at most one worker runs a process.
+ * INV-5:  what is admitted is delivered exactly once, or dropped once when the process ends;
+ *         nothing is left in the list of a process that rests.
+ * INV-6:  the events of one sender arrive in the order they were sent.
+ * INV-7:  what is sent to one process of a slot never reaches a later one.
+ * INV-21: a mailbox never holds more than its limit and one that has woken the process; in the
+ *         end no place is taken. */
 #include <string.h>
 
 #include "explore.h"
@@ -17,6 +21,7 @@
 #define LETTERS_MAX 4 /* of one sender */
 #define EVENTS_MAX  8 /* nodes 1 to 8, which the rig has made */
 #define TURNS_MAX   2
+#define LIMIT       1000 /* of the mailbox; fewer in some cases */
 
 enum fate { UNSENT, OFFERED, REFUSED, DELIVERED, DROPPED };
 
@@ -25,13 +30,14 @@ struct sent {
     uint32_t generation;
     uint32_t node;
     enum fate fate;
+    bool is_message;
 };
 
 static struct process *process;
 static atomic_u32 queue;                 /* tokens to be taken */
 static atomic_u32 free_slots;            /* the slot, while nobody uses it */
 EXPLORE_OWN static uint32_t tokens;      /* not yet used to begin */
-EXPLORE_OWN static uint32_t holders;     /* workers that hold Running */
+EXPLORE_OWN static uint32_t holders;     /* workers that run it */
 EXPLORE_OWN static uint32_t incarnation; /* the generation that is running */
 EXPLORE_OWN static bool ends_at_once;    /* the first event of a process is its last */
 static bool watch_seen;
@@ -68,7 +74,29 @@ struct letters {
     uint32_t sender;
     uint32_t generation;
     uint32_t count;
+    bool are_messages;
 };
+
+static enum state_duty push(const struct sent *event)
+{
+    return state_push(process, event->generation, event->node, &node_of(event)->next);
+}
+
+/* STATE_CLOSED also if the mailbox is full. */
+static enum state_duty send_message(const struct sent *event)
+{
+    if (state_wake(process, event->generation, event->node, &node_of(event)->next)) {
+        return STATE_ENQUEUE;
+    }
+    if (!mailbox_reserve_any(process)) {
+        return STATE_CLOSED;
+    }
+    const enum state_duty duty = push(event);
+    if (duty == STATE_CLOSED) {
+        mailbox_unreserve_any(process);
+    }
+    return duty;
+}
 
 static void run_sender(const void *arg)
 {
@@ -76,11 +104,11 @@ static void run_sender(const void *arg)
     for (uint32_t i = 0; i < letters->count; i++) {
         const uint32_t number = letters->sender * LETTERS_MAX + i;
         struct sent *event = &sent[number];
-        *event = (struct sent){letters->sender, letters->generation, number + 1, OFFERED};
+        *event = (struct sent){letters->sender, letters->generation, number + 1, OFFERED,
+                               letters->are_messages};
         node_of(event)->as.event.tag = event->node;
         explore_note("sends %u", (unsigned)event->node);
-        const enum state_duty duty =
-            state_push(process, letters->generation, event->node, &node_of(event)->next);
+        const enum state_duty duty = event->is_message ? send_message(event) : push(event);
         if (duty == STATE_CLOSED) {
             explore_note("%u was refused", (unsigned)event->node);
             EXPLORE_CHECK(event->fate == OFFERED, "INV-5: what was refused is not delivered");
@@ -149,16 +177,37 @@ static struct sent *shift_backlog(void)
     const struct event_node *node = event_at(&rig.events, process->backlog);
     EXPLORE_CHECK(node->as.event.tag == process->backlog, "the content of a node is its sender's");
     process->backlog = node->next;
-    return &sent[node->as.event.tag - 1];
+    struct sent *event = &sent[node->as.event.tag - 1];
+    if (event->is_message) {
+        mailbox_consume_owner(process, 1);
+    }
+    return event;
+}
+
+/* A sender that reserved the last place before the process went to rest may push when another has
+ * woken it without a reservation: so one more than the limit. */
+static void check_limit(void)
+{
+    uint32_t messages = 0;
+    for (uint32_t i = process->backlog; i != OBJECT_NONE; i = event_at(&rig.events, i)->next) {
+        messages += sent[i - 1].is_message;
+    }
+    EXPLORE_CHECK(messages <= load_relaxed(&process->mailbox_limit) + 1,
+                  "INV-21: the limit is kept");
 }
 
 static void take_in(uint64_t news)
 {
     const uint32_t tag = event_list_tag(news);
-    if (event_list_first(news) != OBJECT_NONE) {
-        EXPLORE_CHECK(process->backlog == OBJECT_NONE, "INV-6: what is older comes first");
-        process->backlog = event_reverse(&rig.events, event_list_first(news));
+    const uint32_t oldest = event_reverse(&rig.events, event_list_first(news));
+    if (process->backlog == OBJECT_NONE) {
+        process->backlog = oldest;
+    } else if (oldest != OBJECT_NONE) {
+        struct event_node *first = event_at(&rig.events, process->backlog);
+        EXPLORE_CHECK(first->next == OBJECT_NONE, "INV-6: what is older comes first");
+        first->next = oldest;
     }
+    check_limit();
     watch_seen |= (tag & STATE_WATCHED) != 0;
     cancels_seen += (tag & STATE_CANCEL) != 0;
 }
@@ -219,27 +268,27 @@ static uint64_t take_news(void)
     if (!state_has_news(process)) {
         return 0;
     }
-    return process->backlog == OBJECT_NONE ? state_take(process) : state_take_requests(process);
+    const uint32_t first = process->backlog;
+    const bool few = first == OBJECT_NONE || event_at(&rig.events, first)->next == OBJECT_NONE;
+    return few ? state_take(process) : state_take_requests(process);
 }
 
 static void run_process(void)
 {
-    uint64_t news =
-        process->backlog == OBJECT_NONE ? state_begin(process) : state_begin_keep(process);
     EXPLORE_CHECK(tokens-- == 1, "INV-3: it had a token");
     EXPLORE_CHECK(holders++ == 0, "INV-4: one worker runs it");
     /* Not by load_relaxed: the code under test makes no step here. */
-    incarnation = state_generation(event_list_tag(explore_peek(&process->word)));
-    for (uint32_t turns = 1; turn(news); turns++) {
-        if (turns == TURNS_MAX) {
-            explore_note("back to the queue");
-            holders--;
-            state_requeue(process);
-            enqueue();
+    const uint32_t tag = event_list_tag(explore_peek(&process->word));
+    EXPLORE_CHECK(state_of(tag) == STATE_READY, "INV-3: who has a token is Ready");
+    incarnation = state_generation(tag);
+    for (uint32_t turns = 0; turns < TURNS_MAX; turns++) {
+        if (!turn(take_news())) {
             return;
         }
-        news = take_news();
     }
+    explore_note("back to the queue");
+    holders--;
+    enqueue();
 }
 
 static void run_worker(const void *arg)
@@ -253,7 +302,7 @@ static void run_worker(const void *arg)
 
 /* ---- the beginning and the end ---- */
 
-static void setup(void)
+static void setup_limited(uint32_t limit)
 {
     rig_reset(0);
     uint32_t slot;
@@ -271,14 +320,35 @@ static void setup(void)
     const uint32_t generation = state_prepare(process);
     process->backlog = OBJECT_NONE;
     state_publish(process, generation);
-    const uint64_t begun = state_begin(process);
-    EXPLORE_CHECK(event_list_first(begun) == OBJECT_NONE, "nothing was sent yet");
+    store_relaxed(&process->mailbox_limit, limit);
+    explore_ignore(&process->mailbox_limit, sizeof process->mailbox_limit);
     EXPLORE_CHECK(state_rest(process, STATE_IDLE), "nothing was sent yet");
+}
+
+static void setup(void)
+{
+    setup_limited(LIMIT);
+}
+
+static void setup_one_place(void)
+{
+    setup_limited(1);
+}
+
+static void setup_two_places(void)
+{
+    setup_limited(2);
 }
 
 static void setup_ending(void)
 {
     setup();
+    ends_at_once = true;
+}
+
+static void setup_ending_two_places(void)
+{
+    setup_two_places();
     ends_at_once = true;
 }
 
@@ -291,9 +361,14 @@ static void check_events(void)
 {
     for (uint32_t i = 0; i < EVENTS_MAX; i++) {
         EXPLORE_CHECK(sent[i].fate != OFFERED, "INV-5: nothing that was admitted is lost");
-        EXPLORE_CHECK(ended > 0 || sent[i].fate == DELIVERED || sent[i].fate == UNSENT,
+        const bool may_be_refused =
+            sent[i].is_message && load_relaxed(&process->mailbox_limit) != LIMIT;
+        EXPLORE_CHECK(ended > 0 || sent[i].fate == DELIVERED || sent[i].fate == UNSENT ||
+                          (sent[i].fate == REFUSED && may_be_refused),
                       "INV-5: a live process gets it all");
     }
+    const uint32_t places = load_relaxed(&process->reserved) - load_relaxed(&process->consumed);
+    EXPLORE_CHECK(places == 0, "INV-21: who rests or has ended has no places taken");
     EXPLORE_CHECK(tokens == 0 && holders == 0, "INV-3, INV-4: all tokens were used");
 }
 
@@ -329,14 +404,21 @@ static void check_reused(void)
     EXPLORE_CHECK(ended == 2 || state_is_waiting(event_list_tag(word)), "the second process rests");
 }
 
-static const struct letters one_a = {0, 1, 1};
-static const struct letters two_a = {0, 1, 2};
-static const struct letters three_a = {0, 1, 3};
-static const struct letters four_a = {0, 1, 4};
-static const struct letters one_b = {1, 1, 1};
-static const struct letters four_b = {1, 1, 4};
-static const struct letters later_two = {1, 3, 2};
-static const struct letters later_four = {1, 3, 4};
+static const struct letters one_a = {0, 1, 1, true};
+static const struct letters two_a = {0, 1, 2, true};
+static const struct letters three_a = {0, 1, 3, true};
+static const struct letters four_a = {0, 1, 4, true};
+static const struct letters one_b = {1, 1, 1, true};
+static const struct letters two_b = {1, 1, 2, true};
+static const struct letters four_b = {1, 1, 4, true};
+static const struct letters event_a = {0, 1, 1, false};
+static const struct letters three_events_a = {0, 1, 3, false};
+static const struct letters event_b = {1, 1, 1, false};
+static const struct letters two_events_b = {1, 1, 2, false};
+static const struct letters four_events_b = {1, 1, 4, false};
+static const struct letters later_two_events = {1, 3, 2, false};
+static const struct letters later_two = {1, 3, 2, true};
+static const struct letters later_four = {1, 3, 4, true};
 
 #define SENDER(letters)  EXPLORE_THREAD("sender", run_sender, &(letters))
 #define SENDER2(letters) EXPLORE_THREAD("sender2", run_sender, &(letters))
@@ -375,22 +457,42 @@ static const struct explore_model models[] = {
     WEAK_MODEL("two_senders", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
     MODEL("two_senders_two_workers", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER,
           WORKER2),
+    WEAK_MODEL("two_wakers", setup, check_resting, SENDER(one_a), SENDER2(one_b), WORKER),
+    WEAK_MODEL("message_and_event", setup, check_resting, SENDER(one_a), SENDER2(event_b), WORKER),
+    BOUNDED_MODEL("messages_and_events", 3, setup, check_resting, SENDER(two_a),
+                  SENDER2(two_events_b), WORKER, WORKER2),
+    WEAK_MODEL("one_place", setup_one_place, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
+    BOUNDED_MODEL("one_place_and_events", 4, setup_one_place, check_resting, SENDER(two_a),
+                  SENDER2(two_events_b), WORKER),
+    BOUNDED_MODEL("one_place_cancel", 3, setup_one_place, check_resting, SENDER(two_a), CANCELLER,
+                  WATCHER, WORKER),
+    BOUNDED_MODEL("two_places", 4, setup_two_places, check_resting, SENDER(two_a), SENDER2(two_b),
+                  WORKER),
+    BOUNDED_MODEL("two_places_kill", 3, setup_two_places, check_ended, SENDER(two_a),
+                  SENDER2(one_b), KILLER, WORKER),
+    BOUNDED_MODEL("two_places_reuse", 3, setup_ending_two_places, check_reused, SENDER(three_a),
+                  SENDER2(later_two), SPAWNER, WORKER),
     WEAK_MODEL("cancel", setup, check_resting, SENDER(two_a), CANCELLER, WORKER),
-    MODEL("cancel_twice", setup, check_resting, SENDER(one_a), CANCELLER, CANCELLER, WORKER),
+    MODEL("cancel_twice", setup, check_resting, SENDER(event_a), CANCELLER, CANCELLER, WORKER),
     WEAK_MODEL("watch", setup, check_resting, SENDER(two_a), WATCHER, WORKER),
     WEAK_MODEL("kill", setup, check_ended, SENDER(two_a), KILLER, WORKER),
-    MODEL("kill_two_senders", setup, check_ended, SENDER(one_a), SENDER2(one_b), KILLER, WORKER),
+    MODEL("kill_two_senders", setup, check_ended, SENDER(event_a), SENDER2(event_b), KILLER,
+          WORKER),
     MODEL("kill_watched", setup, check_ended, KILLER, WATCHER, SENDER(one_a), WORKER),
     WEAK_MODEL("end_watched", setup_ending, check_ended, SENDER(two_a), WATCHER, WORKER),
     WEAK_MODEL("end_watched_killed", setup_ending, check_ended, SENDER(one_a), WATCHER, KILLER,
                WORKER),
     WEAK_MODEL("reuse", setup_ending, check_reused, SENDER(three_a), SPAWNER, WORKER),
-    MODEL("reuse_later", setup_ending, check_reused, SENDER(three_a), SENDER2(later_two), SPAWNER,
-          WORKER),
+    MODEL("reuse_later", setup_ending, check_reused, SENDER(three_events_a),
+          SENDER2(later_two_events), SPAWNER, WORKER),
     MODEL("kill_reuse", setup, check_reused, SENDER(two_a), KILLER, SPAWNER, WORKER),
-    BOUNDED_MODEL("kill_reuse_two_senders", 3, setup, check_reused, SENDER(two_a),
+    BOUNDED_MODEL("kill_reuse_two_senders", 2, setup, check_reused, SENDER(two_a),
                   SENDER2(later_two), KILLER, SPAWNER, WORKER),
     RANDOM_MODEL("many", setup, check_resting, SENDER(four_a), SENDER2(four_b), WORKER, WORKER2),
+    RANDOM_MODEL("many_places", setup_two_places, check_resting, SENDER(four_a), SENDER2(four_b),
+                 WORKER, WORKER2),
+    RANDOM_MODEL("many_events", setup_one_place, check_resting, SENDER(four_a),
+                 SENDER2(four_events_b), CANCELLER, WORKER, WORKER2),
     RANDOM_MODEL("many_requests", setup, check_ended, SENDER(four_a), CANCELLER, KILLER, WATCHER,
                  WORKER),
     RANDOM_MODEL("many_reused", setup_ending, check_reused, SENDER(four_a), SENDER2(later_four),

@@ -111,7 +111,8 @@ static void init_worker(struct worker *worker, uint32_t index)
 {
     worker->sched = &rig;
     worker->index = index;
-    worker->tick = 1; /* 0 would begin with the global queue */
+    worker->phase = 1; /* 0 would begin with the global queue */
+    worker->is_behind = worker->global_was_first = false;
     worker->random = index;
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;

@@ -11,18 +11,18 @@
 /* As the program prints it: */
 /* clang-format off */
 static const uint64_t hashes_expected[] = {
-    UINT64_C(0x1cea42e55ee276f1),
-    UINT64_C(0x09ce9c44b0967dc5),
-    UINT64_C(0x7e6a3e0343aa6414),
-    UINT64_C(0x4b5f03f079dd56e3),
-    UINT64_C(0x9389dd5e41f50b2e),
-    UINT64_C(0x37a37f23035a59cc),
-    UINT64_C(0x452f90fe0c96aedb),
-    UINT64_C(0xa5f59b385139935e),
-    UINT64_C(0x029b09a04702f5e3),
-    UINT64_C(0x4c9c9e6051f28793),
-    UINT64_C(0xba5c78015cb83818),
-    UINT64_C(0x51b8f15e1bf4439e),
+    UINT64_C(0x381ff59323422fa5),
+    UINT64_C(0x057dccacb074468d),
+    UINT64_C(0x9e93b3206186212c),
+    UINT64_C(0x660b5d7586cc3f69),
+    UINT64_C(0xced9755bf51e6597),
+    UINT64_C(0x90dbc6158cfbd9a1),
+    UINT64_C(0x47866a327981df75),
+    UINT64_C(0x22a6344063a4fefe),
+    UINT64_C(0x2cb0538cb4011108),
+    UINT64_C(0xc98244e985fd5c6a),
+    UINT64_C(0x361e736e4ab0a2a1),
+    UINT64_C(0x5bf2d9033572795c),
 };
 /* clang-format on */
 

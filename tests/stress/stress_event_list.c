@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Stress of process/state.h and concurrent/event_list.h: senders push to a few processes and set
- * requests on them, two workers run them from one shared queue as sched/step.c does. Processes end
- * all the time, by a request or by themselves, and others begin in their slots, while senders still
- * use the old PIDs.
+/* Stress of process/state.h, mailbox.h and concurrent/event_list.h: senders push to a few processes
+ * and set requests on them, two workers run them from one shared queue as sched/step.c does. Some
+ * of what is sent has a place in the mailbox, as in sched/deliver.c, and some has not, like
+ * completions. Processes end all the time, by a request or by themselves, and others begin in
+ * their slots, while senders still use the old PIDs.
  *  - Every message that was admitted comes out exactly once, at the process it was sent to, and
  *    those of one sender in order and without a gap; none is admitted to a process that has ended.
  *  - A process runs on one worker at a time, and its plain fields are handed from one to the next.
+ *  - A process that rests keeps one place in its mailbox, and nothing else is in it.
  *  - Nothing sleeps through a message or a request: when the senders are done, all is delivered,
  *    nobody who was told to end is alive, and every request has been seen. */
 #include <inttypes.h>
@@ -26,6 +28,7 @@
 #define NODE_LIMIT    8192
 #define OLD_PIDS      4
 #define TURNS_MAX     4
+#define MAILBOX_LIMIT 4096
 #define ROUND_OPS_MAX 100000
 #define DEFAULT_OPS   30000000
 
@@ -39,7 +42,8 @@ struct node {
     } as;
     struct stress_parcel parcel;
     uint64_t number; /* of this sender's messages to this process, from 0 */
-    uint64_t unused[2];
+    bool has_place;
+    uint64_t unused;
 };
 _Static_assert(sizeof(struct node) == 64, "a power of two");
 
@@ -116,7 +120,7 @@ static struct process *process_of(skua_pid pid)
 
 static void enqueue(struct process *process)
 {
-    global_queue_push_any(&ready, &process->link.queue, &process->link.queue, 1);
+    global_queue_push_any(&ready, &process->link.queue, &process->link.queue);
 }
 
 /* ---- senders ---- */
@@ -135,6 +139,26 @@ static void look_up(struct sender *sender, uint32_t place)
     known->requests = 0;
 }
 
+/* As hand_over in deliver.c, but that a full mailbox is a reason to stop. */
+static enum state_duty push(struct process *process, uint32_t generation, uint32_t index)
+{
+    struct node *node = node_at(index);
+    if (!node->has_place) {
+        return state_push(process, generation, index, &node->next);
+    }
+    if (state_wake(process, generation, index, &node->next)) {
+        return STATE_ENQUEUE;
+    }
+    if (!mailbox_reserve_any(process)) {
+        return STATE_CLOSED;
+    }
+    const enum state_duty duty = state_push(process, generation, index, &node->next);
+    if (duty == STATE_CLOSED) {
+        mailbox_unreserve_any(process);
+    }
+    return duty;
+}
+
 /* Returns whether the message was admitted. */
 static bool send(struct sender *sender, skua_pid to, uint64_t number)
 {
@@ -147,9 +171,10 @@ static bool send(struct sender *sender, skua_pid to, uint64_t number)
     node->sender = sender->number;
     node->as.to = to;
     node->number = number;
+    node->has_place = random_below(&sender->random, 4) != 0;
     stress_parcel_fill(&node->parcel, ++sender->serial * SENDERS + sender->number);
     struct process *process = process_of(to);
-    switch (state_push(process, pid_generation(to), index, &node->next)) {
+    switch (push(process, pid_generation(to), index)) {
     case STATE_ENQUEUE:
         stress_pause(&sender->random, 16);
         enqueue(process);
@@ -257,6 +282,7 @@ static void receive_some(struct worker *worker, struct process *process, uint32_
     for (uint32_t i = 0; i < most && process->backlog != OBJECT_NONE; i++) {
         const uint32_t index = process->backlog;
         process->backlog = node_at(index)->next;
+        mailbox_consume_owner(process, node_at(index)->has_place ? 1 : 0);
         receive(worker, actor_of(process), index);
     }
 }
@@ -264,12 +290,15 @@ static void receive_some(struct worker *worker, struct process *process, uint32_
 static void accept_news(struct process *process, uint64_t news)
 {
     const uint32_t first = event_list_first(news);
-    if (first != OBJECT_NONE) {
-        if (process->backlog != OBJECT_NONE) {
+    const uint32_t oldest =
+        event_list_reverse(&nodes, nodes.shape.layout, first, offsetof(struct node, next));
+    if (process->backlog == OBJECT_NONE) {
+        process->backlog = oldest;
+    } else if (oldest != OBJECT_NONE) {
+        if (node_at(process->backlog)->next != OBJECT_NONE) {
             stress_fault(&stress, STRESS_DISORDERED, "a list was taken before its time");
         }
-        process->backlog =
-            event_list_reverse(&nodes, nodes.shape.layout, first, offsetof(struct node, next));
+        node_at(process->backlog)->next = oldest;
     }
     actor_of(process)->requests |= event_list_tag(news) & STATE_REQUESTS;
 }
@@ -300,6 +329,7 @@ static void begin_process(struct worker *worker, uint32_t place)
     struct actor *actor = actor_of(process);
     *actor = (struct actor){.pid = pid, .number = place};
     process->backlog = OBJECT_NONE;
+    store_relaxed(&process->mailbox_limit, MAILBOX_LIMIT); /* written before it is Ready */
     state_publish(process, generation);
     store_release(&directory[place], pid.bits); /* the one before has ended */
     enqueue(process);
@@ -327,7 +357,7 @@ static bool wants_to_end(struct worker *worker, struct process *process)
            random_below(&worker->random, 128) == 0;
 }
 
-/* Running -> Idle or Blocked, if it has nothing left to do. */
+/* Ready -> Idle or Blocked, if it has nothing left to do. */
 static bool rest(struct worker *worker, struct process *process)
 {
     if (process->backlog != OBJECT_NONE || random_below(&worker->random, 16) == 0) {
@@ -343,14 +373,23 @@ static bool rest(struct worker *worker, struct process *process)
     return false;
 }
 
+/* Events are added to at most one older one, as in step.c. */
+static uint64_t take_news(struct process *process)
+{
+    if (!state_has_news(process)) {
+        return 0;
+    }
+    const uint32_t first = process->backlog;
+    const bool few = first == OBJECT_NONE || node_at(first)->next == OBJECT_NONE;
+    return few ? state_take(process) : state_take_requests(process);
+}
+
 /* One process from the queue, as step_run does it. */
 static void run_process(struct worker *worker, struct process *process)
 {
-    uint64_t news =
-        process->backlog == OBJECT_NONE ? state_begin(process) : state_begin_keep(process);
     enter(process);
-    for (uint32_t turn = 1;; turn++) {
-        accept_news(process, news);
+    for (uint32_t turn = 0; turn < TURNS_MAX; turn++) {
+        accept_news(process, take_news(process));
         receive_some(worker, process, 1 + random_below(&worker->random, 24));
         if (wants_to_end(worker, process)) {
             end_process(worker, process);
@@ -359,22 +398,16 @@ static void run_process(struct worker *worker, struct process *process)
         if (rest(worker, process)) {
             return;
         }
-        if (turn == TURNS_MAX) {
-            leave(process);
-            state_requeue(process);
-            stress_pause(&worker->random, 16);
-            enqueue(process);
-            return;
-        }
-        const bool take = process->backlog == OBJECT_NONE && state_has_news(process);
-        news = take ? state_take(process) : 0;
     }
+    leave(process);
+    stress_pause(&worker->random, 16);
+    enqueue(process);
 }
 
 static bool run_next(struct worker *worker)
 {
     struct queue_link *link;
-    if (global_queue_pop_any(&ready, &link, 1) == 0) {
+    if (global_queue_pop_any(&ready, &link, 1, 1) == 0) {
         return false;
     }
     run_process(worker, process_of_link(link));
@@ -438,6 +471,17 @@ static void check_requests(void)
     }
 }
 
+static void check_mailboxes(void)
+{
+    for (uint32_t i = 0; i < ACTORS; i++) {
+        struct process *process = process_of(current_pid(i));
+        if (mailbox_length(process) != 0) {
+            stress_fault(&stress, STRESS_BROKEN, "a process rests with %" PRIu32 " places taken",
+                         mailbox_length(process));
+        }
+    }
+}
+
 static void describe(void)
 {
     for (uint32_t i = 0; i < ACTORS; i++) {
@@ -445,7 +489,7 @@ static void describe(void)
         (void)fprintf(stderr, "PID %" PRIx64 ": word %" PRIx64 "\n", pid.bits,
                       load_relaxed(&process_of(pid)->word));
     }
-    (void)fprintf(stderr, "ready: %" PRIu32 "\n", global_queue_length(&ready));
+    (void)fprintf(stderr, "ready: %s\n", global_queue_has_items(&ready) ? "some" : "none");
 }
 
 static void run_round(uint64_t ops)
@@ -467,6 +511,7 @@ static void run_round(uint64_t ops)
         (void)pthread_join(threads[i], NULL);
     }
     check_requests();
+    check_mailboxes();
 }
 
 static void end_all(void)

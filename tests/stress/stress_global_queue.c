@@ -55,21 +55,21 @@ static struct item *take_free(struct pusher *pusher)
 /* Pushes a chain of up to `most` items; returns how many there were. */
 static uint32_t push_chain(struct pusher *pusher, uint32_t most)
 {
-    struct item *first = NULL;
-    struct item *last = NULL;
+    struct item *oldest = NULL;
+    struct item *newest = NULL;
     uint32_t count = 0;
     for (struct item *item; count < most && (item = take_free(pusher)) != NULL; count++) {
         stress_parcel_fill(&item->parcel, ++pusher->serial);
         item->pusher = pusher->number;
-        if (last == NULL) {
-            first = item;
+        if (newest == NULL) {
+            oldest = item;
         } else {
-            last->link.next = &item->link;
+            item->link.next = &newest->link;
         }
-        last = item;
+        newest = item;
     }
     if (count > 0) {
-        global_queue_push_any(&queue, &first->link, &last->link, count);
+        global_queue_push_any(&queue, &newest->link, &oldest->link);
     }
     return count;
 }
@@ -91,11 +91,11 @@ static void *run_pusher(void *arg)
     return NULL;
 }
 
-static void check_length(void)
+static void check_sorted(void)
 {
-    const uint32_t length = global_queue_length(&queue);
-    if (length > PUSHERS * ITEMS_PER_PUSHER) {
-        stress_fault(&stress, STRESS_BROKEN, "a length of %" PRIu32, length);
+    const uint32_t sorted = load_relaxed(&queue.sorted); /* under way, or not */
+    if (sorted > PUSHERS * ITEMS_PER_PUSHER) {
+        stress_fault(&stress, STRESS_BROKEN, "%" PRIu32 " are sorted", sorted);
     }
 }
 
@@ -116,7 +116,8 @@ static void *run_popper(void *arg)
     for (;;) {
         const bool last_look = load_acquire(&pushers_left) == 0; /* all pushes are done */
         const uint32_t most = 1 + random_below(&popper->random, BATCH_MAX);
-        const uint32_t count = global_queue_pop_any(&queue, links, most);
+        const uint32_t sharers = 1 + random_below(&popper->random, POPPERS);
+        const uint32_t count = global_queue_pop_any(&queue, links, most, sharers);
         for (uint32_t i = 0; i < count; i++) {
             empty(popper, CONTAINER_OF(links[i], struct item, link));
         }
@@ -127,15 +128,15 @@ static void *run_popper(void *arg)
         if (count == 0) {
             (void)sched_yield();
         }
-        check_length();
+        check_sorted();
         stress_pause(&popper->random, 16);
     }
 }
 
 static void check_end(void)
 {
-    if (global_queue_length_recheck(&queue) != 0) {
-        stress_fault(&stress, STRESS_BROKEN, "the empty queue has a length");
+    if (global_queue_has_items_recheck(&queue)) {
+        stress_fault(&stress, STRESS_BROKEN, "the empty queue is not empty");
     }
     for (uint32_t i = 0; i < PUSHERS; i++) {
         for (uint32_t j = 0; j < ITEMS_PER_PUSHER; j++) {

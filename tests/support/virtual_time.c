@@ -42,7 +42,7 @@ static uint64_t clock_now(struct time_source *source)
 
 uint64_t virtual_now(struct virtual_time *virtual)
 {
-    return load_relaxed(&virtual->now);
+    return load_acquire(&virtual->now); /* who sees the new time has seen what came before it */
 }
 
 void virtual_advance(struct virtual_time *virtual, uint64_t duration_ns)
@@ -54,7 +54,7 @@ void virtual_advance_to(struct virtual_time *virtual, uint64_t instant)
 {
     mutex_lock(&virtual->lock);
     SKUA_ASSERT(instant >= virtual_now(virtual));
-    store_relaxed(&virtual->now, instant);
+    store_release(&virtual->now, instant); /* as virtual_now */
     (void)pthread_cond_broadcast(&virtual->changed);
     mutex_unlock(&virtual->lock);
 }

@@ -72,11 +72,10 @@ static uint32_t take_node(struct fixture *fixture)
     return index;
 }
 
-static bool push(struct fixture *fixture, uint32_t index, event_list_gate *gate, uint32_t arg,
-                 uint32_t *old_tag)
+static enum event_list_verdict push(struct fixture *fixture, uint32_t index, event_list_gate *gate,
+                                    uint32_t arg)
 {
-    return event_list_push_any(&fixture->word, index, &node_at(fixture, index)->next, gate, arg,
-                               old_tag);
+    return event_list_push_any(&fixture->word, index, &node_at(fixture, index)->next, gate, arg);
 }
 
 static uint32_t reverse(struct fixture *fixture, uint32_t first)
@@ -87,23 +86,29 @@ static uint32_t reverse(struct fixture *fixture, uint32_t first)
 
 /* ---- gates ---- */
 
-static bool admit(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict admit(uint32_t *tag, uint32_t arg)
 {
     (void)tag;
     (void)arg;
-    return true;
+    return EVENT_LIST_ADDED;
 }
 
-static bool admit_and_add(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict admit_and_add(uint32_t *tag, uint32_t arg)
 {
     *tag += arg;
-    return true;
+    return EVENT_LIST_ADDED;
 }
 
-static bool refuse_and_spoil(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict leave_and_add(uint32_t *tag, uint32_t arg)
+{
+    *tag += arg;
+    return EVENT_LIST_CALLER;
+}
+
+static enum event_list_verdict refuse_and_spoil(uint32_t *tag, uint32_t arg)
 {
     *tag = arg;
-    return false;
+    return EVENT_LIST_REFUSED;
 }
 
 /* ---- tests ---- */
@@ -120,11 +125,9 @@ static void event_list_push_links_newest_first(void **state)
 {
     struct fixture *fixture = *state;
     uint32_t nodes[5];
-    uint32_t old_tag;
     for (size_t i = 0; i < 5; i++) {
         nodes[i] = take_node(fixture);
-        assert_true(push(fixture, nodes[i], admit, 0, &old_tag));
-        assert_int_equal(old_tag, TAG);
+        assert_int_equal(push(fixture, nodes[i], admit, 0), EVENT_LIST_ADDED);
     }
     uint32_t index = event_list_first(load_relaxed(&fixture->word));
     for (size_t i = 5; i-- > 0;) {
@@ -138,34 +141,47 @@ static void event_list_push_links_newest_first(void **state)
 static void event_list_gate_gets_its_argument_and_sets_the_tag(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t old_tag;
     store_relaxed(&fixture->word, event_list_word(OBJECT_NONE, 10));
-    assert_true(push(fixture, take_node(fixture), admit_and_add, 5, &old_tag));
-    assert_int_equal(old_tag, 10);
+    assert_int_equal(push(fixture, take_node(fixture), admit_and_add, 5), EVENT_LIST_ADDED);
     assert_int_equal(event_list_tag(load_relaxed(&fixture->word)), 15);
-    assert_true(push(fixture, take_node(fixture), admit_and_add, UINT32_MAX, &old_tag));
-    assert_int_equal(old_tag, 15);
+    assert_int_equal(push(fixture, take_node(fixture), admit_and_add, UINT32_MAX),
+                     EVENT_LIST_ADDED);
     assert_int_equal(event_list_tag(load_relaxed(&fixture->word)), 14);
 }
 
 static void event_list_refused_push_changes_nothing(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t old_tag;
-    assert_true(push(fixture, take_node(fixture), admit, 0, &old_tag));
+    assert_int_equal(push(fixture, take_node(fixture), admit, 0), EVENT_LIST_ADDED);
     const uint64_t before = load_relaxed(&fixture->word);
-    old_tag = 0;
-    assert_false(push(fixture, take_node(fixture), refuse_and_spoil, 3, &old_tag));
-    assert_int_equal(old_tag, TAG);
+    const uint32_t index = take_node(fixture);
+    node_at(fixture, index)->next = 99;
+    assert_int_equal(push(fixture, index, refuse_and_spoil, 3), EVENT_LIST_REFUSED);
+    assert_int_equal(node_at(fixture, index)->next, 99);
     assert_int_equal(load_relaxed(&fixture->word), before);
+}
+
+/* The node is its pusher's, the list stays as it is. */
+static void event_list_node_left_to_its_pusher_is_not_linked(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t older = take_node(fixture);
+    const uint32_t index = take_node(fixture);
+    const uint32_t firsts[] = {OBJECT_NONE, older};
+    for (size_t i = 0; i < 2; i++) {
+        store_relaxed(&fixture->word, event_list_word(firsts[i], 10));
+        node_at(fixture, index)->next = 99;
+        assert_int_equal(push(fixture, index, leave_and_add, 5), EVENT_LIST_CALLER);
+        assert_int_equal(load_relaxed(&fixture->word), event_list_word(firsts[i], 15));
+        assert_int_equal(node_at(fixture, index)->next, 99);
+    }
 }
 
 static void event_list_take_empties_the_list_and_sets_the_tag(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t old_tag;
     const uint32_t index = take_node(fixture);
-    assert_true(push(fixture, index, admit, 0, &old_tag));
+    assert_int_equal(push(fixture, index, admit, 0), EVENT_LIST_ADDED);
     assert_int_equal(event_list_take_owner(&fixture->word, 77), event_list_word(index, TAG));
     assert_int_equal(load_relaxed(&fixture->word), event_list_word(OBJECT_NONE, 77));
     assert_int_equal(event_list_take_owner(&fixture->word, 78), event_list_word(OBJECT_NONE, 77));
@@ -176,10 +192,9 @@ static void event_list_reversed_is_in_order_of_pushing(void **state)
     struct fixture *fixture = *state;
     enum { COUNT = 300 };
     uint32_t nodes[COUNT];
-    uint32_t old_tag;
     for (size_t i = 0; i < COUNT; i++) {
         nodes[i] = take_node(fixture);
-        assert_true(push(fixture, nodes[i], admit, 0, &old_tag));
+        assert_int_equal(push(fixture, nodes[i], admit, 0), EVENT_LIST_ADDED);
     }
     uint32_t index = reverse(fixture, event_list_first(event_list_take_owner(&fixture->word, TAG)));
     for (size_t i = 0; i < COUNT; i++) {
@@ -208,21 +223,30 @@ static struct {
     int calls;
 } race;
 
-static bool admit_while_others_push(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict admit_while_others_push(uint32_t *tag, uint32_t arg)
 {
     if (race.calls++ == 0) {
         store_relaxed(race.word, race.meanwhile);
     }
     *tag += arg;
-    return true;
+    return EVENT_LIST_ADDED;
 }
 
-static bool admit_the_first_tag_only(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict admit_the_first_tag_only(uint32_t *tag, uint32_t arg)
 {
     if (race.calls++ == 0) {
         store_relaxed(race.word, race.meanwhile);
     }
-    return *tag == arg;
+    return *tag == arg ? EVENT_LIST_ADDED : EVENT_LIST_REFUSED;
+}
+
+/* As for two wakers: only the first becomes responsible. */
+static enum event_list_verdict leave_the_first_tag_only(uint32_t *tag, uint32_t arg)
+{
+    if (race.calls++ == 0) {
+        store_relaxed(race.word, race.meanwhile);
+    }
+    return *tag == arg ? EVENT_LIST_CALLER : EVENT_LIST_ADDED;
 }
 
 static void start_race(struct fixture *fixture, uint64_t meanwhile)
@@ -235,13 +259,11 @@ static void start_race(struct fixture *fixture, uint64_t meanwhile)
 static void event_list_push_after_a_lost_race_uses_the_new_word(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t old_tag;
     const uint32_t other = take_node(fixture);
     const uint32_t mine = take_node(fixture);
     start_race(fixture, event_list_word(other, 100));
-    assert_true(push(fixture, mine, admit_while_others_push, 1, &old_tag));
+    assert_int_equal(push(fixture, mine, admit_while_others_push, 1), EVENT_LIST_ADDED);
     assert_int_equal(race.calls, 2);
-    assert_int_equal(old_tag, 100);
     assert_int_equal(load_relaxed(&fixture->word), event_list_word(mine, 101));
     assert_int_equal(node_at(fixture, mine)->next, other);
 }
@@ -249,13 +271,35 @@ static void event_list_push_after_a_lost_race_uses_the_new_word(void **state)
 static void event_list_push_after_a_lost_race_asks_the_gate_again(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t old_tag;
     const uint64_t closed = event_list_word(OBJECT_NONE, 100);
     start_race(fixture, closed);
-    assert_false(push(fixture, take_node(fixture), admit_the_first_tag_only, TAG, &old_tag));
+    assert_int_equal(push(fixture, take_node(fixture), admit_the_first_tag_only, TAG),
+                     EVENT_LIST_REFUSED);
     assert_int_equal(race.calls, 2);
-    assert_int_equal(old_tag, 100);
     assert_int_equal(load_relaxed(&fixture->word), closed);
+}
+
+static void event_list_pusher_that_lost_the_race_is_not_responsible(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t mine = take_node(fixture);
+    start_race(fixture, event_list_word(OBJECT_NONE, 100));
+    assert_int_equal(push(fixture, mine, leave_the_first_tag_only, TAG), EVENT_LIST_ADDED);
+    assert_int_equal(race.calls, 2);
+    assert_int_equal(load_relaxed(&fixture->word), event_list_word(mine, 100));
+    assert_int_equal(node_at(fixture, mine)->next, OBJECT_NONE);
+}
+
+static void event_list_responsibility_after_a_lost_race_leaves_the_new_list(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t other = take_node(fixture);
+    const uint32_t mine = take_node(fixture);
+    node_at(fixture, mine)->next = 99;
+    start_race(fixture, event_list_word(other, 100));
+    assert_int_equal(push(fixture, mine, leave_the_first_tag_only, 100), EVENT_LIST_CALLER);
+    assert_int_equal(race.calls, 2);
+    assert_int_equal(load_relaxed(&fixture->word), event_list_word(other, 100));
 }
 
 #define LIST_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -267,11 +311,14 @@ int main(void)
         LIST_TEST(event_list_push_links_newest_first),
         LIST_TEST(event_list_gate_gets_its_argument_and_sets_the_tag),
         LIST_TEST(event_list_refused_push_changes_nothing),
+        LIST_TEST(event_list_node_left_to_its_pusher_is_not_linked),
         LIST_TEST(event_list_take_empties_the_list_and_sets_the_tag),
         LIST_TEST(event_list_reversed_is_in_order_of_pushing),
         LIST_TEST(event_list_reverse_of_none_and_of_one_is_the_same),
         LIST_TEST(event_list_push_after_a_lost_race_uses_the_new_word),
         LIST_TEST(event_list_push_after_a_lost_race_asks_the_gate_again),
+        LIST_TEST(event_list_pusher_that_lost_the_race_is_not_responsible),
+        LIST_TEST(event_list_responsibility_after_a_lost_race_leaves_the_new_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,26 +28,33 @@ static void fixture_init(struct fixture *fixture)
 /* Pushes links[first] to links[first + count - 1] as one batch. */
 static void push_batch(struct fixture *fixture, uint32_t first, uint32_t count)
 {
-    for (uint32_t i = first; i + 1 < first + count; i++) {
-        fixture->links[i].next = &fixture->links[i + 1];
+    for (uint32_t i = first + 1; i < first + count; i++) {
+        fixture->links[i].next = &fixture->links[i - 1];
     }
-    global_queue_push_any(&fixture->queue, &fixture->links[first],
-                          &fixture->links[first + count - 1], count);
+    global_queue_push_any(&fixture->queue, &fixture->links[first + count - 1],
+                          &fixture->links[first]);
 }
 
-static void assert_pops(struct fixture *fixture, uint32_t most, uint32_t first, uint32_t count)
+/* Pops with so many sharers, and expects links[first] to links[first + count - 1]. */
+static void assert_pops_share(struct fixture *fixture, uint32_t most, uint32_t sharers,
+                              uint32_t first, uint32_t count)
 {
     struct queue_link *items[LINKS];
-    assert_int_equal(global_queue_pop_any(&fixture->queue, items, most), count);
+    assert_int_equal(global_queue_pop_any(&fixture->queue, items, most, sharers), count);
     for (uint32_t i = 0; i < count; i++) {
         assert_ptr_equal(items[i], &fixture->links[first + i]);
     }
 }
 
-static void assert_length(struct fixture *fixture, uint32_t length)
+static void assert_pops(struct fixture *fixture, uint32_t most, uint32_t first, uint32_t count)
 {
-    assert_int_equal(global_queue_length(&fixture->queue), length);
-    assert_int_equal(global_queue_length_recheck(&fixture->queue), length);
+    assert_pops_share(fixture, most, 1, first, count);
+}
+
+static void assert_has_items(struct fixture *fixture, bool has_items)
+{
+    assert_int_equal(global_queue_has_items(&fixture->queue), has_items);
+    assert_int_equal(global_queue_has_items_recheck(&fixture->queue), has_items);
 }
 
 static void global_queue_new_is_empty(void **state)
@@ -55,9 +62,9 @@ static void global_queue_new_is_empty(void **state)
     (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
-    assert_length(&fixture, 0);
+    assert_has_items(&fixture, false);
     assert_pops(&fixture, LINKS, 0, 0);
-    assert_length(&fixture, 0);
+    assert_has_items(&fixture, false);
     global_queue_deinit(&fixture.queue);
 }
 
@@ -68,11 +75,11 @@ static void global_queue_single_items_come_out_in_order(void **state)
     fixture_init(&fixture);
     for (uint32_t i = 0; i < 10; i++) {
         push_batch(&fixture, i, 1);
-        assert_length(&fixture, i + 1);
+        assert_has_items(&fixture, true);
     }
     for (uint32_t i = 0; i < 10; i++) {
         assert_pops(&fixture, 1, i, 1);
-        assert_length(&fixture, 9 - i);
+        assert_has_items(&fixture, i < 9);
     }
     global_queue_deinit(&fixture.queue);
 }
@@ -85,9 +92,9 @@ static void global_queue_batches_come_out_in_order(void **state)
     push_batch(&fixture, 0, 5);
     push_batch(&fixture, 5, 1);
     push_batch(&fixture, 6, 20);
-    assert_length(&fixture, 26);
+    assert_has_items(&fixture, true);
     assert_pops(&fixture, LINKS, 0, 26);
-    assert_length(&fixture, 0);
+    assert_has_items(&fixture, false);
     global_queue_deinit(&fixture.queue);
 }
 
@@ -98,11 +105,11 @@ static void global_queue_pop_takes_no_more_than_asked(void **state)
     fixture_init(&fixture);
     push_batch(&fixture, 0, 10);
     assert_pops(&fixture, 0, 0, 0);
-    assert_length(&fixture, 10);
+    assert_has_items(&fixture, true);
     assert_pops(&fixture, 3, 0, 3);
-    assert_length(&fixture, 7);
+    assert_has_items(&fixture, true);
     assert_pops(&fixture, 7, 3, 7);
-    assert_length(&fixture, 0);
+    assert_has_items(&fixture, false);
     assert_pops(&fixture, 1, 0, 0);
     global_queue_deinit(&fixture.queue);
 }
@@ -115,7 +122,40 @@ static void global_queue_pushes_between_pops_go_to_the_end(void **state)
     push_batch(&fixture, 0, 4);
     assert_pops(&fixture, 2, 0, 2);
     push_batch(&fixture, 4, 4);
-    assert_pops(&fixture, LINKS, 2, 6);
+    assert_pops(&fixture, LINKS, 2, 2); /* what was sorted in when it was popped from */
+    assert_pops(&fixture, LINKS, 4, 4);
+    global_queue_deinit(&fixture.queue);
+}
+
+/* Or the inbox would grow for as long as the list lasts. */
+static void global_queue_sorts_now_and_then_before_the_list_is_empty(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    push_batch(&fixture, 0, LINKS - 1);
+    assert_pops(&fixture, 1, 0, 1);
+    push_batch(&fixture, LINKS - 1, 1);
+    uint32_t popped = 1;
+    while (load_relaxed(&fixture.queue.inbox) != NULL) {
+        assert_pops(&fixture, 1, popped++, 1);
+    }
+    assert_in_range(popped, 2, LINKS - 2);
+    assert_pops(&fixture, LINKS, popped, LINKS - popped);
+    global_queue_deinit(&fixture.queue);
+}
+
+static void global_queue_pop_leaves_their_share_to_others(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture);
+    push_batch(&fixture, 0, 10);
+    assert_pops_share(&fixture, LINKS, 4, 0, 3); /* one, and a fourth of ten */
+    assert_pops_share(&fixture, 2, 2, 3, 2);     /* it could be more */
+    assert_pops_share(&fixture, LINKS, 100, 5, 1);
+    assert_pops_share(&fixture, LINKS, 1, 6, 4);
+    assert_has_items(&fixture, false);
     global_queue_deinit(&fixture.queue);
 }
 
@@ -129,7 +169,7 @@ static void global_queue_can_be_used_again_after_it_ran_empty(void **state)
         assert_pops(&fixture, 3, 0, 3);
         assert_pops(&fixture, 3, 0, 0);
     }
-    assert_length(&fixture, 0);
+    assert_has_items(&fixture, false);
     global_queue_deinit(&fixture.queue);
 }
 
@@ -140,6 +180,8 @@ int main(void)
         cmocka_unit_test(global_queue_single_items_come_out_in_order),
         cmocka_unit_test(global_queue_batches_come_out_in_order),
         cmocka_unit_test(global_queue_pop_takes_no_more_than_asked),
+        cmocka_unit_test(global_queue_pop_leaves_their_share_to_others),
+        cmocka_unit_test(global_queue_sorts_now_and_then_before_the_list_is_empty),
         cmocka_unit_test(global_queue_pushes_between_pops_go_to_the_end),
         cmocka_unit_test(global_queue_can_be_used_again_after_it_ran_empty),
     };

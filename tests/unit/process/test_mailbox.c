@@ -143,6 +143,25 @@ static void mailbox_of_the_largest_limit_admits_exactly_that(void **state)
     assert_int_equal(mailbox_length(&process), SKUA_MAILBOX_MAX);
 }
 
+/* Nothing is reserved for the message that wakes a process; from then on it is like any other. */
+static void mailbox_message_that_wakes_takes_a_place(void **state)
+{
+    (void)state;
+    static const uint32_t counted[] = {0, 1, 7, UINT32_MAX};
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+        struct process process = process_with(3, counted[i]);
+        mailbox_count_waking(&process);
+        assert_int_equal(load_relaxed(&process.reserved), counted[i]);
+        assert_int_equal(mailbox_length(&process), 1);
+        reserve_count(&process, 2);
+        assert_false(mailbox_reserve_any(&process));
+        mailbox_consume_owner(&process, 3);
+        assert_int_equal(mailbox_length(&process), 0);
+        reserve_count(&process, 3);
+        assert_false(mailbox_reserve_any(&process));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +175,7 @@ int main(void)
         cmocka_unit_test(mailbox_overtaken_sender_is_admitted),
         cmocka_unit_test(mailbox_length_is_never_negative),
         cmocka_unit_test(mailbox_of_the_largest_limit_admits_exactly_that),
+        cmocka_unit_test(mailbox_message_that_wakes_takes_a_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 #define LIST       UINT32_C(0x89abcdef)
 
 static const enum process_state all_states[] = {
-    STATE_READY, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STATE_INIT, STATE_COMPLETE, STATE_FREE,
+    STATE_READY, STATE_BLOCKED, STATE_IDLE, STATE_INIT, STATE_COMPLETE, STATE_FREE,
 };
 #define STATE_COUNT (sizeof all_states / sizeof all_states[0])
 
@@ -31,6 +31,10 @@ static const uint32_t all_requests[] = {
 };
 #define REQUEST_COUNT (sizeof all_requests / sizeof all_requests[0])
 
+#define BACKLOG  UINT32_C(5) /* before the transition under test; most leave it alone */
+#define RESERVED UINT32_C(40)
+#define WAITING  UINT32_C(3) /* messages; none of a process that rests */
+
 /* The process under test; a word is written out as its parts. */
 static struct process process;
 
@@ -42,6 +46,9 @@ static uint64_t word_of(uint32_t list, enum process_state state, uint32_t reques
 static void set(uint32_t list, enum process_state state, uint32_t requests)
 {
     store_relaxed(&process.word, word_of(list, state, requests));
+    store_relaxed(&process.reserved, RESERVED);
+    store_relaxed(&process.consumed, RESERVED - (state_is_waiting((uint32_t)state) ? 0 : WAITING));
+    process.backlog = BACKLOG;
 }
 
 static void assert_word(uint32_t list, enum process_state state, uint32_t requests)
@@ -49,10 +56,23 @@ static void assert_word(uint32_t list, enum process_state state, uint32_t reques
     assert_int_equal(load_relaxed(&process.word), word_of(list, state, requests));
 }
 
+/* Places in the mailbox that are taken; `reserved` itself is the senders' and stays as it is. */
+static void assert_places(uint32_t count)
+{
+    assert_int_equal(load_relaxed(&process.reserved), RESERVED);
+    assert_int_equal(RESERVED - load_relaxed(&process.consumed), count);
+}
+
+/* The transition under test has touched neither mailbox nor backlog. */
+static void assert_record_untouched(enum process_state before)
+{
+    assert_places(state_is_waiting((uint32_t)before) ? 0 : WAITING);
+    assert_int_equal(process.backlog, BACKLOG);
+}
+
 static bool is_live(enum process_state state)
 {
-    return state == STATE_READY || state == STATE_RUNNING || state == STATE_BLOCKED ||
-           state == STATE_IDLE;
+    return state == STATE_READY || state == STATE_BLOCKED || state == STATE_IDLE;
 }
 
 static bool is_waiting(enum process_state state)
@@ -107,6 +127,7 @@ static void word_of_zero_is_free_and_admits_nothing(void **state)
     assert_int_equal(state_of(state_peek(&process)), STATE_FREE);
     assert_false(state_is_live(0));
     assert_int_equal(state_push(&process, 0, LIST, &next), STATE_CLOSED);
+    assert_false(state_wake(&process, 0, LIST, &next));
     assert_int_equal(state_request(&process, 0, STATE_KILL), STATE_CLOSED);
     assert_int_equal(load_relaxed(&process.word), 0);
 }
@@ -118,8 +139,91 @@ static void peek_sees_the_tag_without_the_list(void **state)
     assert_int_equal(state_peek(&process), state_tag(GENERATION, STATE_BLOCKED) | STATE_WATCHED);
 }
 
-/* ---- state_push: Idle, Blocked -> Ready ---- */
+/* ---- the gates ---- */
 
+static void gate_leaves_the_event_that_wakes_to_its_sender(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        const uint32_t before = state_tag(GENERATION, all_states[i]) | STATE_WATCHED;
+        uint32_t tag = before;
+        const enum event_list_verdict verdict = state_gate(&tag, GENERATION);
+        if (is_waiting(all_states[i])) {
+            assert_int_equal(verdict, EVENT_LIST_CALLER);
+            assert_int_equal(tag, state_tag(GENERATION, STATE_READY) | STATE_WATCHED);
+        } else {
+            const bool is_ready = all_states[i] == STATE_READY;
+            assert_int_equal(verdict, is_ready ? EVENT_LIST_ADDED : EVENT_LIST_REFUSED);
+            assert_int_equal(tag, before);
+        }
+    }
+}
+
+static void gate_for_wakers_admits_only_to_a_waiting_process(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        uint32_t tag = state_tag(GENERATION, all_states[i]);
+        const enum event_list_verdict verdict = state_gate_waiting(&tag, GENERATION);
+        assert_int_equal(verdict,
+                         is_waiting(all_states[i]) ? EVENT_LIST_CALLER : EVENT_LIST_REFUSED);
+        tag = state_tag(GENERATION + 1, all_states[i]);
+        assert_int_equal(state_gate_waiting(&tag, GENERATION), EVENT_LIST_REFUSED);
+    }
+}
+
+/* ---- state_wake: Idle, Blocked -> Ready, for a message ---- */
+
+/* The message is in the backlog, not in the list, and counted without a reservation. */
+static void wake_of_a_waiting_process_puts_the_message_in_its_backlog(void **state)
+{
+    (void)state;
+    static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t next = 99;
+        set(OBJECT_NONE, waiting[i], STATE_WATCHED);
+        process.backlog = OBJECT_NONE;
+        assert_true(state_wake(&process, GENERATION, LIST, &next));
+        assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
+        assert_int_equal(process.backlog, LIST);
+        assert_int_equal(next, OBJECT_NONE);
+        assert_places(1);
+    }
+}
+
+static void wake_of_a_process_that_does_not_wait_is_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (!is_waiting(all_states[i])) {
+            uint32_t next = 99;
+            set(7, all_states[i], STATE_CANCEL);
+            assert_false(state_wake(&process, GENERATION, LIST, &next));
+            assert_word(7, all_states[i], STATE_CANCEL);
+            assert_record_untouched(all_states[i]);
+            assert_int_equal(next, 99);
+        }
+    }
+}
+
+static void wake_of_another_generation_is_refused_in_every_state(void **state)
+{
+    (void)state;
+    static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
+            uint32_t next;
+            set(OBJECT_NONE, all_states[i], 0);
+            assert_false(state_wake(&process, others[g], LIST, &next));
+            assert_word(OBJECT_NONE, all_states[i], 0);
+            assert_record_untouched(all_states[i]);
+        }
+    }
+}
+
+/* ---- state_push: Idle, Blocked -> Ready, or a longer list ---- */
+
+/* What wakes it is in the backlog; if it is a message, it was counted before. */
 static void push_to_a_waiting_process_makes_it_ready(void **state)
 {
     (void)state;
@@ -127,23 +231,24 @@ static void push_to_a_waiting_process_makes_it_ready(void **state)
     for (size_t i = 0; i < 2; i++) {
         uint32_t next = 99;
         set(OBJECT_NONE, waiting[i], 0);
+        process.backlog = OBJECT_NONE;
         assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+        assert_word(OBJECT_NONE, STATE_READY, 0);
+        assert_int_equal(process.backlog, LIST);
         assert_int_equal(next, OBJECT_NONE);
-        assert_word(LIST, STATE_READY, 0);
+        assert_places(0);
     }
 }
 
-static void push_to_a_ready_or_running_process_adds_to_its_list(void **state)
+static void push_to_a_ready_process_adds_to_its_list(void **state)
 {
     (void)state;
-    static const enum process_state states[] = {STATE_READY, STATE_RUNNING};
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t next = 99;
-        set(7, states[i], STATE_CANCEL);
-        assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_DONE);
-        assert_int_equal(next, 7);
-        assert_word(LIST, states[i], STATE_CANCEL);
-    }
+    uint32_t next = 99;
+    set(7, STATE_READY, STATE_CANCEL);
+    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_DONE);
+    assert_int_equal(next, 7);
+    assert_word(LIST, STATE_READY, STATE_CANCEL);
+    assert_record_untouched(STATE_READY);
 }
 
 static void push_to_a_watched_waiting_process_keeps_the_watch(void **state)
@@ -152,7 +257,7 @@ static void push_to_a_watched_waiting_process_keeps_the_watch(void **state)
     uint32_t next;
     set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
     assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
-    assert_word(LIST, STATE_READY, STATE_WATCHED);
+    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
 }
 
 static void push_to_a_process_that_is_not_live_is_refused(void **state)
@@ -164,6 +269,7 @@ static void push_to_a_process_that_is_not_live_is_refused(void **state)
             set(OBJECT_NONE, all_states[i], 0);
             assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
             assert_word(OBJECT_NONE, all_states[i], 0);
+            assert_record_untouched(all_states[i]);
         }
     }
 }
@@ -178,6 +284,7 @@ static void push_to_another_generation_is_refused_in_every_state(void **state)
             set(7, all_states[i], 0);
             assert_int_equal(state_push(&process, others[g], LIST, &next), STATE_CLOSED);
             assert_word(7, all_states[i], 0);
+            assert_record_untouched(all_states[i]);
         }
     }
 }
@@ -194,9 +301,11 @@ static void request_with_kill_or_cancel_wakes_a_waiting_process(void **state)
         set(OBJECT_NONE, STATE_IDLE, 0);
         assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
         assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+        assert_places(0);
         set(OBJECT_NONE, STATE_BLOCKED, 0);
         assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
         assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+        assert_places(0);
     }
 }
 
@@ -208,20 +317,19 @@ static void request_to_watch_wakes_nobody(void **state)
             set(OBJECT_NONE, all_states[i], 0);
             assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_DONE);
             assert_word(OBJECT_NONE, all_states[i], STATE_WATCHED);
+            assert_record_untouched(all_states[i]);
         }
     }
 }
 
-static void request_to_a_ready_or_running_process_is_noted(void **state)
+static void request_to_a_ready_process_is_noted(void **state)
 {
     (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, 0);
         assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
         assert_word(LIST, STATE_READY, all_requests[r]);
-        set(LIST, STATE_RUNNING, 0);
-        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
-        assert_word(LIST, STATE_RUNNING, all_requests[r]);
+        assert_record_untouched(STATE_READY);
     }
 }
 
@@ -230,9 +338,9 @@ static void request_keeps_earlier_requests(void **state)
     (void)state;
     for (size_t a = 0; a < REQUEST_COUNT; a++) {
         for (size_t b = 0; b < REQUEST_COUNT; b++) {
-            set(LIST, STATE_RUNNING, all_requests[a]);
+            set(LIST, STATE_READY, all_requests[a]);
             assert_int_equal(state_request(&process, GENERATION, all_requests[b]), STATE_DONE);
-            assert_word(LIST, STATE_RUNNING, all_requests[a] | all_requests[b]);
+            assert_word(LIST, STATE_READY, all_requests[a] | all_requests[b]);
         }
     }
     set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
@@ -250,6 +358,7 @@ static void request_to_a_process_that_is_not_live_is_refused(void **state)
                 assert_int_equal(state_request(&process, GENERATION, all_requests[r]),
                                  STATE_CLOSED);
                 assert_word(OBJECT_NONE, all_states[i], 0);
+                assert_record_untouched(all_states[i]);
             }
         }
     }
@@ -266,102 +375,82 @@ static void request_to_another_generation_is_refused_in_every_state(void **state
             assert_int_equal(state_request(&process, GENERATION - 1, all_requests[r]),
                              STATE_CLOSED);
             assert_word(LIST, all_states[i], 0);
+            assert_record_untouched(all_states[i]);
         }
     }
 }
 
-/* ---- state_begin, state_begin_keep: Ready -> Running ---- */
+static void request_of_nothing_wakes_a_waiting_process(void **state)
+{
+    (void)state;
+    set(OBJECT_NONE, STATE_BLOCKED, STATE_WATCHED);
+    assert_int_equal(state_request(&process, GENERATION, 0), STATE_ENQUEUE);
+    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
+    assert_places(0);
+}
 
-static void begin_takes_list_and_requests(void **state)
+/* ---- for the holder of the token ---- */
+
+static void take_brings_list_and_requests_and_keeps_ready(void **state)
 {
     (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
-        assert_int_equal(state_begin(&process), word_of(LIST, STATE_READY, all_requests[r]));
-        assert_word(OBJECT_NONE, STATE_RUNNING, 0);
+        assert_int_equal(state_take(&process), word_of(LIST, STATE_READY, all_requests[r]));
+        assert_word(OBJECT_NONE, STATE_READY, 0);
+        assert_record_untouched(STATE_READY);
     }
 }
 
-static void begin_without_news_just_runs(void **state)
+static void take_without_news_brings_nothing(void **state)
 {
     (void)state;
     set(OBJECT_NONE, STATE_READY, 0);
-    assert_int_equal(state_begin(&process), word_of(OBJECT_NONE, STATE_READY, 0));
-    assert_word(OBJECT_NONE, STATE_RUNNING, 0);
-}
-
-static void begin_keep_leaves_the_list_and_takes_urgent_requests(void **state)
-{
-    (void)state;
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(LIST, STATE_READY, all_requests[r]);
-        const uint64_t news = state_begin_keep(&process);
-        assert_int_equal(event_list_first(news), OBJECT_NONE);
-        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
-        assert_word(LIST, STATE_RUNNING, all_requests[r] & STATE_CANCEL);
-    }
-}
-
-static void begin_keep_without_requests_just_runs(void **state)
-{
-    (void)state;
-    set(LIST, STATE_READY, 0);
-    const uint64_t news = state_begin_keep(&process);
-    assert_int_equal(event_list_first(news), OBJECT_NONE);
-    assert_int_equal(event_list_tag(news) & STATE_REQUESTS, 0);
-    assert_word(LIST, STATE_RUNNING, 0);
+    assert_int_equal(state_take(&process), word_of(OBJECT_NONE, STATE_READY, 0));
+    assert_word(OBJECT_NONE, STATE_READY, 0);
 }
 
 static void take_requests_leaves_the_list_and_cancel(void **state)
 {
     (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(LIST, STATE_RUNNING, all_requests[r]);
+        set(LIST, STATE_READY, all_requests[r]);
         const uint64_t news = state_take_requests(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
         assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
-        assert_word(LIST, STATE_RUNNING, all_requests[r] & STATE_CANCEL);
+        assert_word(LIST, STATE_READY, all_requests[r] & STATE_CANCEL);
     }
 }
 
-static void do_begin(void *arg)
-{
-    (void)arg;
-    (void)!state_begin(&process);
-}
-
-static void do_begin_keep(void *arg)
-{
-    (void)arg;
-    (void)!state_begin_keep(&process);
-}
-
-static void begin_from_any_state_but_ready_aborts(void **state)
+static void take_requests_without_any_brings_nothing(void **state)
 {
     (void)state;
-    assert_aborts_except(do_begin, STATE_READY, STATE_READY);
-    assert_aborts_except(do_begin_keep, STATE_READY, STATE_READY);
+    set(LIST, STATE_READY, 0);
+    assert_int_equal(state_take_requests(&process), 0);
+    assert_word(LIST, STATE_READY, 0);
 }
 
-/* ---- while Running ---- */
+static void do_take(void *arg)
+{
+    (void)arg;
+    (void)!state_take(&process);
+}
 
-static void take_brings_list_and_requests_and_keeps_running(void **state)
+static void take_from_any_state_but_ready_aborts(void **state)
 {
     (void)state;
-    set(LIST, STATE_RUNNING, STATE_CANCEL);
-    assert_int_equal(state_take(&process), word_of(LIST, STATE_RUNNING, STATE_CANCEL));
-    assert_word(OBJECT_NONE, STATE_RUNNING, 0);
+    assert_aborts_except(do_take, STATE_READY, STATE_READY);
 }
 
 static void has_news_sees_list_and_each_request(void **state)
 {
     (void)state;
-    set(OBJECT_NONE, STATE_RUNNING, 0);
+    set(OBJECT_NONE, STATE_READY, 0);
     assert_false(state_has_news(&process));
-    set(LIST, STATE_RUNNING, 0);
+    set(LIST, STATE_READY, 0);
     assert_true(state_has_news(&process));
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+        set(OBJECT_NONE, STATE_READY, all_requests[r]);
         assert_true(state_has_news(&process));
     }
 }
@@ -369,12 +458,14 @@ static void has_news_sees_list_and_each_request(void **state)
 static void rest_without_news_waits(void **state)
 {
     (void)state;
-    set(OBJECT_NONE, STATE_RUNNING, 0);
-    assert_true(state_rest(&process, STATE_IDLE));
-    assert_word(OBJECT_NONE, STATE_IDLE, 0);
-    set(OBJECT_NONE, STATE_RUNNING, 0);
-    assert_true(state_rest(&process, STATE_BLOCKED));
-    assert_word(OBJECT_NONE, STATE_BLOCKED, 0);
+    static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
+    for (size_t t = 0; t < 2; t++) {
+        set(OBJECT_NONE, STATE_READY, 0);
+        assert_true(state_rest(&process, targets[t]));
+        assert_word(OBJECT_NONE, targets[t], 0);
+        assert_places(WAITING);
+        assert_int_equal(process.backlog, BACKLOG);
+    }
 }
 
 /* INV-5 */
@@ -383,34 +474,30 @@ static void rest_with_an_event_or_a_request_is_refused(void **state)
     (void)state;
     static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t t = 0; t < 2; t++) {
-        set(LIST, STATE_RUNNING, 0);
+        set(LIST, STATE_READY, 0);
         assert_false(state_rest(&process, targets[t]));
-        assert_word(LIST, STATE_RUNNING, 0);
+        assert_word(LIST, STATE_READY, 0);
+        assert_record_untouched(STATE_READY);
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
-            set(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+            set(OBJECT_NONE, STATE_READY, all_requests[r]);
             assert_false(state_rest(&process, targets[t]));
-            assert_word(OBJECT_NONE, STATE_RUNNING, all_requests[r]);
+            assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+            assert_record_untouched(STATE_READY);
         }
     }
 }
 
-static void requeue_makes_ready_and_keeps_all_else(void **state)
-{
-    (void)state;
-    set(LIST, STATE_RUNNING, STATE_REQUESTS);
-    state_requeue(&process);
-    assert_word(LIST, STATE_READY, STATE_REQUESTS);
-}
-
-/* ---- state_finish: Running -> Complete ---- */
+/* ---- state_finish: Ready -> Complete ---- */
 
 static void finish_takes_list_and_requests_and_closes(void **state)
 {
     (void)state;
     uint32_t next;
-    set(LIST, STATE_RUNNING, STATE_WATCHED);
-    assert_int_equal(state_finish(&process), word_of(LIST, STATE_RUNNING, STATE_WATCHED));
+    set(LIST, STATE_READY, STATE_WATCHED);
+    assert_int_equal(state_finish(&process), word_of(LIST, STATE_READY, STATE_WATCHED));
     assert_word(OBJECT_NONE, STATE_COMPLETE, 0);
+    assert_record_untouched(STATE_READY);
+    assert_false(state_wake(&process, GENERATION, LIST, &next));
     assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
     assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_CLOSED);
 }
@@ -421,10 +508,10 @@ static void do_finish(void *arg)
     (void)!state_finish(&process);
 }
 
-static void finish_from_any_state_but_running_aborts(void **state)
+static void finish_from_any_state_but_ready_aborts(void **state)
 {
     (void)state;
-    assert_aborts_except(do_finish, STATE_RUNNING, STATE_RUNNING);
+    assert_aborts_except(do_finish, STATE_READY, STATE_READY);
 }
 
 /* ---- state_prepare, state_publish, state_free ---- */
@@ -518,27 +605,36 @@ static void life_from_free_to_free_passes_every_state(void **state)
     (void)state;
     uint32_t next;
     set(OBJECT_NONE, STATE_FREE, 0);
+    store_relaxed(&process.consumed, RESERVED);
+    process.backlog = OBJECT_NONE;
     const uint32_t generation = state_prepare(&process);
     state_publish(&process, generation);
-    assert_int_equal(event_list_first(state_begin(&process)), OBJECT_NONE);
+    assert_false(state_has_news(&process));
     assert_true(state_rest(&process, STATE_IDLE));
-    assert_int_equal(state_push(&process, generation, 1, &next), STATE_ENQUEUE);
-    assert_int_equal(event_list_first(state_begin(&process)), 1);
+    assert_places(0);
+    assert_true(state_wake(&process, generation, 1, &next));
+    assert_places(1);
+    assert_int_equal(process.backlog, 1);
+    process.backlog = OBJECT_NONE;
+    mailbox_consume_owner(&process, 1);
     assert_int_equal(state_push(&process, generation, 2, &next), STATE_DONE);
     assert_false(state_rest(&process, STATE_BLOCKED));
-    state_requeue(&process);
-    assert_int_equal(event_list_first(state_begin_keep(&process)), OBJECT_NONE);
     assert_int_equal(event_list_first(state_take(&process)), 2);
     assert_true(state_rest(&process, STATE_BLOCKED));
+    assert_int_equal(state_push(&process, generation, 3, &next), STATE_ENQUEUE);
+    assert_int_equal(process.backlog, 3);
+    process.backlog = OBJECT_NONE;
+    assert_true(state_rest(&process, STATE_BLOCKED));
     assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_ENQUEUE);
-    assert_int_equal(event_list_tag(state_begin(&process)) & STATE_REQUESTS, STATE_KILL);
+    assert_int_equal(event_list_tag(state_take(&process)) & STATE_REQUESTS, STATE_KILL);
+    assert_places(0);
     assert_int_equal(event_list_first(state_finish(&process)), OBJECT_NONE);
     assert_true(state_free(&process));
     assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_CLOSED);
     assert_int_equal(state_prepare(&process), generation + 1);
     state_publish(&process, generation + 1);
-    assert_int_equal(state_push(&process, generation, 3, &next), STATE_CLOSED);
-    assert_int_equal(state_push(&process, generation + 1, 3, &next), STATE_DONE);
+    assert_int_equal(state_push(&process, generation, 4, &next), STATE_CLOSED);
+    assert_int_equal(state_push(&process, generation + 1, 4, &next), STATE_DONE);
 }
 
 int main(void)
@@ -548,30 +644,33 @@ int main(void)
         cmocka_unit_test(tag_tells_live_and_waiting_states),
         cmocka_unit_test(word_of_zero_is_free_and_admits_nothing),
         cmocka_unit_test(peek_sees_the_tag_without_the_list),
+        cmocka_unit_test(gate_leaves_the_event_that_wakes_to_its_sender),
+        cmocka_unit_test(gate_for_wakers_admits_only_to_a_waiting_process),
+        cmocka_unit_test(wake_of_a_waiting_process_puts_the_message_in_its_backlog),
+        cmocka_unit_test(wake_of_a_process_that_does_not_wait_is_refused),
+        cmocka_unit_test(wake_of_another_generation_is_refused_in_every_state),
         cmocka_unit_test(push_to_a_waiting_process_makes_it_ready),
-        cmocka_unit_test(push_to_a_ready_or_running_process_adds_to_its_list),
+        cmocka_unit_test(push_to_a_ready_process_adds_to_its_list),
         cmocka_unit_test(push_to_a_watched_waiting_process_keeps_the_watch),
         cmocka_unit_test(push_to_a_process_that_is_not_live_is_refused),
         cmocka_unit_test(push_to_another_generation_is_refused_in_every_state),
         cmocka_unit_test(request_with_kill_or_cancel_wakes_a_waiting_process),
         cmocka_unit_test(request_to_watch_wakes_nobody),
-        cmocka_unit_test(request_to_a_ready_or_running_process_is_noted),
+        cmocka_unit_test(request_to_a_ready_process_is_noted),
         cmocka_unit_test(request_keeps_earlier_requests),
         cmocka_unit_test(request_to_a_process_that_is_not_live_is_refused),
         cmocka_unit_test(request_to_another_generation_is_refused_in_every_state),
-        cmocka_unit_test(begin_takes_list_and_requests),
-        cmocka_unit_test(begin_without_news_just_runs),
-        cmocka_unit_test(begin_keep_leaves_the_list_and_takes_urgent_requests),
-        cmocka_unit_test(begin_keep_without_requests_just_runs),
+        cmocka_unit_test(request_of_nothing_wakes_a_waiting_process),
+        cmocka_unit_test(take_brings_list_and_requests_and_keeps_ready),
+        cmocka_unit_test(take_without_news_brings_nothing),
         cmocka_unit_test(take_requests_leaves_the_list_and_cancel),
-        cmocka_unit_test(begin_from_any_state_but_ready_aborts),
-        cmocka_unit_test(take_brings_list_and_requests_and_keeps_running),
+        cmocka_unit_test(take_requests_without_any_brings_nothing),
+        cmocka_unit_test(take_from_any_state_but_ready_aborts),
         cmocka_unit_test(has_news_sees_list_and_each_request),
         cmocka_unit_test(rest_without_news_waits),
         cmocka_unit_test(rest_with_an_event_or_a_request_is_refused),
-        cmocka_unit_test(requeue_makes_ready_and_keeps_all_else),
         cmocka_unit_test(finish_takes_list_and_requests_and_closes),
-        cmocka_unit_test(finish_from_any_state_but_running_aborts),
+        cmocka_unit_test(finish_from_any_state_but_ready_aborts),
         cmocka_unit_test(prepare_returns_the_generation_and_admits_nothing_yet),
         cmocka_unit_test(prepare_from_any_state_but_free_aborts),
         cmocka_unit_test(publish_makes_ready),

@@ -172,6 +172,33 @@ static void yield_without_output_is_refused_and_dropped(void **state)
     assert_int_equal(drop_count, 1);
 }
 
+static void yield_from_a_payload_leaves_it_empty(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_payload payload = owned(1);
+    assert_int_equal(skua_step_yield_from(&fixture->out, 1, 2, &payload), 0);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(fixture->out.yields[0].payload.storage, SKUA_PAYLOAD_OWNED);
+    assert_int_equal(skua_step_yield_from(&fixture->out, 1, 2, NULL), SKUA_E_INVALID);
+    assert_int_equal(fixture->out.yield_count, 1);
+    payload = owned(1);
+    assert_int_equal(skua_step_yield_from(NULL, 1, 2, &payload), SKUA_E_INVALID);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(drop_count, 1);
+}
+
+static void done_from_a_payload_leaves_it_empty(void **state)
+{
+    struct fixture *fixture = *state;
+    skua_payload result = owned(1);
+    skua_step_done_from(&fixture->out, NULL);
+    assert_int_equal(fixture->out.status, STEP_DEFAULT);
+    skua_step_done_from(&fixture->out, &result);
+    assert_int_equal(result.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(fixture->out.status, STEP_DONE);
+    assert_int_equal(fixture->out.result.storage, SKUA_PAYLOAD_OWNED);
+}
+
 /* ---- deadlines and cancels ---- */
 
 static void deadline_is_that_of_the_last_yield(void **state)
@@ -417,6 +444,8 @@ int main(void)
         OUTPUT_TEST(yield_of_the_largest_payload_is_accepted),
         OUTPUT_TEST(yield_of_a_larger_payload_is_refused_and_dropped),
         OUTPUT_TEST(yield_without_output_is_refused_and_dropped),
+        OUTPUT_TEST(yield_from_a_payload_leaves_it_empty),
+        OUTPUT_TEST(done_from_a_payload_leaves_it_empty),
         OUTPUT_TEST(deadline_is_that_of_the_last_yield),
         OUTPUT_TEST(deadline_without_a_yield_is_refused),
         OUTPUT_TEST(deadline_after_a_cancel_is_refused_and_changes_nothing),

@@ -57,7 +57,6 @@ static struct process *start(struct fixture *fixture, skua_pid *pid)
 
 static void end(struct fixture *fixture, struct process *process)
 {
-    (void)!state_begin(process);
     (void)!state_finish(process);
     assert_true(state_free(process));
     object_give(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache,

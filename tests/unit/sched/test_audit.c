@@ -158,8 +158,8 @@ static int set_up_busy(void **state)
 {
     set_up(state);
     spawn(IN_GLOBAL, NULL, &resting);
-    spawn(IN_DEQUE, worker(0), &resting);
     spawn(IN_NEXT, worker(0), &resting);
+    spawn(IN_DEQUE, worker(0), &resting);
     send(IN_DEQUE);
     send(IN_NEXT);
     return 0;
@@ -233,18 +233,17 @@ static void lose_token(void)
 static void queue_idle(void)
 {
     struct queue_link *link = &rig.processes[IDLE]->link.queue;
-    global_queue_push_any(&rig.sched.global, link, link, 1);
+    global_queue_push_any(&rig.sched.global, link, link);
 }
 
 static void miscount_queue(void)
 {
-    (void)fetch_add_seq_cst(&rig.sched.global.length, 1);
+    (void)fetch_add_seq_cst(&rig.sched.global.sorted, 1);
 }
 
-static void run_and_forget(void)
+static void pop_and_forget(void)
 {
-    struct process *process = deque_pop_owner(&worker(0)->deque);
-    assert_true(event_list_first(state_begin(process)) != OBJECT_NONE);
+    assert_ptr_equal(deque_pop_owner(&worker(0)->deque), rig.processes[IN_DEQUE]);
 }
 
 static struct process *take_slot(struct caches *caches)
@@ -328,6 +327,11 @@ static void message_idle(void)
     store_relaxed(&process->word, event_list_word(index, tag));
 }
 
+static void backlog_idle(void)
+{
+    rig.processes[IDLE]->backlog = take_node();
+}
+
 static void give_call(void)
 {
     give_node(rig.processes[CALLING]->calls);
@@ -409,8 +413,11 @@ static const struct fault faults[] = {
      .finding = "INV-3: slot %u is in a next slot and in the simulator's list",
      .who = IN_NEXT,
      .moment.show = show_token_again},
-    {.plant = miscount_queue, .finding = "INV-3: the global queue has 1 processes and counts 2"},
-    {.plant = run_and_forget, .finding = "INV-3: slot %u is Running", .who = IN_DEQUE},
+    {.plant = miscount_queue,
+     .finding = "INV-3: the global queue has 0 sorted processes and counts 1"},
+    {.plant = pop_and_forget,
+     .finding = "INV-3: slot %u is Ready and in no place",
+     .who = IN_DEQUE},
     {.plant = leak_slot, .finding = "is Free and in no place"},
     {.plant = free_live_slot, .finding = "INV-20: slot %u is Idle and in a cache", .who = IDLE},
     {.plant = leave_init, .finding = "is Init, and nobody is at it"},
@@ -424,6 +431,7 @@ static const struct fault faults[] = {
     {.plant = share_with_backlog, .finding = " and in a "},
     {.plant = nothing, .finding = "is in the agenda and in a mailbox", .moment.show = show_message},
     {.plant = message_idle, .finding = "INV-10: slot %u is Idle and has events", .who = IDLE},
+    {.plant = backlog_idle, .finding = "INV-10: slot %u is Idle and has events", .who = IDLE},
     {.plant = give_call, .finding = "is an open call and in a cache of free objects"},
     {.plant = forget_call, .finding = "is in no list: it is lost"},
     {.plant = forget_timed_call, .finding = "is in a wheel, but no open call of a process"},
@@ -560,7 +568,7 @@ static void sleep_on_lost_token(void)
 static void sleep_on_global(void)
 {
     struct queue_link *link = &make_ready()->link.queue;
-    global_queue_push_any(&rig.sched.global, link, link, 1);
+    global_queue_push_any(&rig.sched.global, link, link);
 }
 
 static void sleep_on_deque(void)
@@ -573,9 +581,9 @@ static void sleep_on_next(void)
     store_relaxed(&worker(1)->next, make_ready());
 }
 
-static void sleep_on_running(void)
+static void sleep_on_complete(void)
 {
-    assert_true((state_begin(make_ready()) & STATE_KILL) != 0);
+    assert_true((state_finish(make_ready()) & STATE_KILL) != 0);
 }
 
 static void sleep_without_poller(void)
@@ -597,7 +605,9 @@ static const struct fault sleeps[] = {
      .finding = "INV-10: all sleep, and the deque of worker 1 is not empty"},
     {.plant = sleep_on_next,
      .finding = "INV-10: all sleep, and the next slot of worker 1 is not empty"},
-    {.plant = sleep_on_running, .finding = "INV-3: all sleep, and slot %u is Running", .who = IDLE},
+    {.plant = sleep_on_complete,
+     .finding = "INV-3: all sleep, and slot %u is Complete",
+     .who = IDLE},
     {.plant = sleep_without_poller, .finding = "INV-10: all sleep, and nobody waits for timers"},
     {.plant = sleep_too_long, .finding = "INV-10: all sleep, and the poller until after"},
 };
