@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+
+// Workloads of goroutines that start and end.
+
+package main
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A million goroutines that end at once, started from inside one.
+func spawn() measurement {
+	begin := time.Now()
+	startTrivial()
+	return finish(million, begin)
+}
+
+// The same from a thread of its own. Go knows no thread that is wholly outside: a goroutine locked
+// to its thread, which runs nothing else, is what comes closest. It counts as one of the workers.
+func submit() measurement {
+	runtime.LockOSThread()
+	begin := time.Now()
+	startTrivial()
+	return finish(million, begin)
+}
+
+func startTrivial() {
+	var alive sync.WaitGroup
+	trivial := func() { alive.Done() }
+	alive.Add(million)
+	for i := 0; i < million; i++ {
+		go trivial()
+	}
+	alive.Wait()
+}
+
+const (
+	skynetLeaves     = million
+	skynetDegree     = 10
+	skynetGoroutines = 1111111
+)
+
+// A tree of ten branches each. Parents have room for all their children's numbers, so that a child
+// can tell and end without waiting.
+func skynet() measurement {
+	begin := time.Now()
+	result := make(chan int, 1)
+	go skynetBranch(0, skynetLeaves, result)
+	sum := <-result
+	measured := finish(skynetGoroutines, begin)
+	expect(sum == skynetLeaves*(skynetLeaves-1)/2, "skynet: the sum")
+	return measured
+}
+
+func skynetBranch(first, size int, parent chan<- int) {
+	if size == 1 {
+		parent <- first
+		return
+	}
+	children := make(chan int, skynetDegree)
+	share := size / skynetDegree
+	for i := 0; i < skynetDegree; i++ {
+		go skynetBranch(first+i*share, share, children)
+	}
+	sum := 0
+	for i := 0; i < skynetDegree; i++ {
+		sum += <-children
+	}
+	parent <- sum
+}
+
+const (
+	fibN          = 30
+	fibResult     = 832040
+	fibGoroutines = 2692537
+)
+
+// A goroutine for every call.
+func fib() measurement {
+	begin := time.Now()
+	result := make(chan int, 1)
+	go fibCall(fibN, result)
+	number := <-result
+	measured := finish(fibGoroutines, begin)
+	expect(number == fibResult, "fib: the result")
+	return measured
+}
+
+func fibCall(n int, parent chan<- int) {
+	if n < 2 {
+		parent <- n
+		return
+	}
+	children := make(chan int, 2)
+	go fibCall(n-1, children)
+	go fibCall(n-2, children)
+	parent <- <-children + <-children
+}
+
+const (
+	tasks     = 20000
+	turnsMax  = 20000
+	turnsStep = 7919 // a prime: the lengths differ, and are the same in every run
+)
+
+// One goroutine starts tasks of uneven length.
+func steal() measurement {
+	var alive sync.WaitGroup
+	begin := time.Now()
+	alive.Add(tasks)
+	for i := 0; i < tasks; i++ {
+		go func(turns int) {
+			work := uint64(1)
+			turn(&work, turns)
+			alive.Done()
+		}(i * turnsStep % turnsMax)
+	}
+	alive.Wait()
+	return finish(tasks, begin)
+}
+
+// Works in memory, not in a register: C does the same with a volatile number.
+//
+//go:noinline
+func turn(work *uint64, turns int) {
+	for i := 0; i < turns; i++ {
+		*work = *work*3 + uint64(i)
+	}
+}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""What is compared: the workloads, which figure of a run counts, and what bounds it."""
+
+from dataclasses import dataclass
+
+SKUA = "skua"
+
+# In the order of the tables; a peer that is not here comes last, under the name of its folder.
+TITLES = {SKUA: "Skua", "tokio": "Tokio", "go": "Go", "erlang": "Erlang", "caf": "CAF",
+          "tbb": "oneTBB", "libuv": "libuv"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    name: str
+    unit: str
+    field: str = "ns_per_op"  # of a run's JSON; less is better
+    limit: str = ""  # of bench/limits
+    scale: float = 1  # from the field's unit to the nanoseconds of the limit
+    on_chart: bool = True
+
+
+# Why each limit: with `malloc`, a process is at least one piece of memory that is taken and given
+# back; with `loop`, a message is at least that of a loop that knows one thread only (several
+# workers may be faster than one loop); with `handover`, what one core makes and another takes moves
+# between their caches; with `rmw`, whoever completes a command and its owner have to agree on one
+# word; with `futex-wake`, a thread that sleeps has to be woken. Work of its own (steal), sleeping
+# (timers) and being idle have no such limit.
+WORKLOADS = {workload.name: workload for workload in (
+    Workload("spawn", "ns", limit="malloc"),
+    Workload("submit", "ns", limit="handover"),
+    Workload("pingpong", "ns", limit="loop"),
+    Workload("pairs", "ns", limit="loop"),
+    Workload("ring", "ns", limit="loop"),
+    Workload("ring100", "ns", limit="loop"),
+    Workload("fanin", "ns", limit="loop"),
+    Workload("fanout", "ns", limit="loop"),
+    Workload("skynet", "ns", limit="malloc"),
+    Workload("fib", "ns", limit="malloc"),
+    Workload("yield", "ns", limit="rmw"),
+    Workload("steal", "ns", on_chart=False),
+    Workload("idle-memory", "bytes", field="bytes_per_process", on_chart=False),
+    Workload("timers", "s", field="wall_s", on_chart=False),
+    Workload("wake", "us", field="p50_us", limit="futex-wake", scale=1e3, on_chart=False),
+    Workload("idle-cpu", "wake-ups", field="wakeups", on_chart=False),
+)}
+
+
+def title(name):
+    return TITLES.get(name, name)
+
+
+def in_order(names):
+    """Skua and the peers as the tables have them."""
+    places = {name: place for place, name in enumerate(TITLES)}
+    return sorted(names, key=lambda name: (places.get(name, len(places)), name))
