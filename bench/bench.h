@@ -10,6 +10,9 @@
 
 #define MILLION 1000000u
 
+/* The largest number for --size. */
+#define LARGEST_SIZE (10 * MILLION)
+
 /* What one run has to say. Zero: it does not. */
 struct measurement {
     double value;            /* in the workload's unit; what runs are compared by */
@@ -27,11 +30,14 @@ struct measurement {
     char note[160];      /* for people; otherwise counters are printed */
 };
 
+/* A workload that can grow has a size: how many processes, timers or messages there are at once. */
 struct workload {
     const char *name;
     const char *unit;
     const char *about;
-    struct measurement (*run)(uint32_t workers);
+    struct measurement (*run)(uint32_t workers); /* null if it has a size */
+    uint32_t size;                               /* unless --size names another; 0: it has none */
+    struct measurement (*run_sized)(uint32_t workers, uint32_t size);
 };
 
 /* workloads.c: all of them, ended by one without a name. */
@@ -59,6 +65,13 @@ skua_runtime *bench_start(uint32_t workers);
 uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
                    uint64_t *result);
 
+/* The same with the size as the only input. */
+uint64_t bench_run_sized(skua_runtime *runtime, const skua_process_type *type, uint32_t size,
+                         uint64_t *result);
+
+/* How often a small workload is repeated within one run, so that a million operations are timed. */
+uint32_t bench_rounds(uint32_t size);
+
 /* Stops and destroys the runtime after `ops` operations in `elapsed_ns`, which are the value. */
 struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t elapsed_ns);
 
@@ -79,7 +92,8 @@ bool bench_is_cancelled(const skua_event *events, size_t count, skua_step *out);
 
 /* processes.c: starting and ending them. */
 struct measurement bench_spawn(uint32_t workers);
-struct measurement bench_spawn_burst(uint32_t workers);
+struct measurement bench_spawn_burst(uint32_t workers, uint32_t size);
+struct measurement bench_crowd(uint32_t workers, uint32_t size);
 struct measurement bench_submit(uint32_t workers);
 struct measurement bench_skynet(uint32_t workers);
 struct measurement bench_fib(uint32_t workers);
@@ -92,12 +106,13 @@ struct measurement bench_ring(uint32_t workers);
 struct measurement bench_ring100(uint32_t workers);
 struct measurement bench_fanin(uint32_t workers);
 struct measurement bench_fanout(uint32_t workers);
+struct measurement bench_backlog(uint32_t workers, uint32_t size);
 struct measurement bench_yield(uint32_t workers);
 
 /* idle.c: waiting, waking, memory. */
-struct measurement bench_idle_memory(uint32_t workers);
+struct measurement bench_idle_memory(uint32_t workers, uint32_t size);
 struct measurement bench_idle_cpu(uint32_t workers);
-struct measurement bench_timers(uint32_t workers);
+struct measurement bench_timers(uint32_t workers, uint32_t size);
 struct measurement bench_wake(uint32_t workers);
 struct measurement bench_stuck(uint32_t workers);
 struct measurement bench_idle_sources(uint32_t workers);

@@ -15,6 +15,7 @@
 struct options {
     uint32_t workers;
     uint32_t runs;
+    uint32_t size; /* 0: each workload's own */
     bool json;
     const struct workload *chosen[NAMES_MAX]; /* none: all */
     uint32_t chosen_count;
@@ -63,6 +64,11 @@ static void print_field(const char *name, double value)
     }
 }
 
+static uint32_t size_of(const struct workload *workload, const struct options *options)
+{
+    return options->size != 0 ? options->size : workload->size;
+}
+
 static void print_json(const struct workload *workload, const struct options *options,
                        struct measurement *runs)
 {
@@ -74,6 +80,9 @@ static void print_json(const struct workload *workload, const struct options *op
            ", \"rss_bytes\": %" PRIu64,
            workload->name, options->workers, count, median->ops, ns_per_op(median),
            ns_per_op(&runs[0]), ns_per_op(&runs[count - 1]), median->resident_bytes);
+    if (workload->size != 0) {
+        printf(", \"size\": %" PRIu32, size_of(workload, options));
+    }
     print_field("bytes_per_process", median->bytes_per_process);
     if (median->cpu_s > 0) {
         print_field("wall_s", (double)median->elapsed_ns / 1e9);
@@ -89,6 +98,12 @@ static void print_json(const struct workload *workload, const struct options *op
     printf("}\n");
 }
 
+static struct measurement run_once(const struct workload *workload, const struct options *options)
+{
+    return workload->size != 0 ? workload->run_sized(options->workers, size_of(workload, options))
+                               : workload->run(options->workers);
+}
+
 static void run_workload(const struct workload *workload, const struct options *options)
 {
     struct measurement runs[RUNS_MAX];
@@ -98,7 +113,7 @@ static void run_workload(const struct workload *workload, const struct options *
             fprintf(stderr, "\r%s: run %" PRIu32 " of %" PRIu32 "  ", workload->name, i + 1,
                     options->runs);
         }
-        runs[i] = workload->run(options->workers);
+        runs[i] = run_once(workload, options);
     }
     if (tells) {
         fprintf(stderr, "\r%60s\r", "");
@@ -138,11 +153,14 @@ static void list(FILE *out)
 
 static void usage(FILE *out)
 {
-    fprintf(out, "usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--json] [--list]\n\n"
+    fprintf(out, "usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--size N] [--json]\n"
+                 "                  [--list]\n\n"
                  "Runs workloads, all if none is named, and prints the median of the runs with\n"
                  "the smallest and the largest.\n\n"
                  "  --workers N  worker threads (2)\n"
                  "  --runs N     how often each is run (5)\n"
+                 "  --size N     how many processes, timers or messages at once, where a workload\n"
+                 "               has such a number; a million otherwise\n"
                  "  --json       one object a line, times in nanoseconds per operation\n"
                  "  --list       the workloads, their units, what they do\n\n"
                  "Workloads:\n");
@@ -176,6 +194,26 @@ static uint32_t number(const char *option, const char *text, uint32_t most)
     return (uint32_t)value;
 }
 
+/* A size is for workloads that have one. */
+static void check_size(const struct options *options)
+{
+    bool refused = options->chosen_count == 0; /* all are chosen, and some have none */
+    for (uint32_t i = 0; i < options->chosen_count; i++) {
+        refused = refused || options->chosen[i]->size == 0;
+    }
+    if (options->size == 0 || !refused) {
+        return;
+    }
+    fprintf(stderr, "skua bench: --size is for these workloads only:");
+    for (const struct workload *workload = workloads; workload->name != NULL; workload++) {
+        if (workload->size != 0) {
+            fprintf(stderr, " %s", workload->name);
+        }
+    }
+    fprintf(stderr, "\n");
+    exit(2);
+}
+
 static void choose(struct options *options, const char *name)
 {
     const struct workload *workload = find(name);
@@ -206,11 +244,15 @@ int bench_command(int argc, char **argv)
         } else if (strcmp(argv[i], "--runs") == 0) {
             options.runs = number(argv[i], argv[i + 1], RUNS_MAX);
             i++;
+        } else if (strcmp(argv[i], "--size") == 0) {
+            options.size = number(argv[i], argv[i + 1], LARGEST_SIZE);
+            i++;
         } else if (strcmp(argv[i], "--json") == 0) {
             options.json = true;
         } else {
             choose(&options, argv[i]);
         }
     }
+    check_size(&options);
     return run_all(&options);
 }

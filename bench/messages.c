@@ -395,6 +395,74 @@ struct measurement bench_fanout(uint32_t workers)
     return bench_finish(runtime, UINT64_C(2) * LISTENERS * ROUNDS, elapsed);
 }
 
+/* ---- backlog: a long mailbox, read from end to end; if it is short, again and again ---- */
+
+/* Sends the messages to itself, in one step: until that ends, none can be read. */
+struct hoarder {
+    uint32_t size;
+    uint32_t rounds; /* not begun */
+    uint64_t sent;
+    uint64_t read;
+};
+
+static int hoarder_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                        size_t input_count)
+{
+    struct hoarder *hoarder = self;
+    (void)ctx;
+    (void)method;
+    hoarder->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
+    hoarder->rounds = bench_rounds(hoarder->size);
+    return 0;
+}
+
+static int hoarder_fill(struct hoarder *hoarder, skua_context *ctx)
+{
+    const skua_pid self = skua_context_self(ctx);
+    int error = 0;
+    for (uint32_t i = 0; i < hoarder->size && error == 0; i++) {
+        error = skua_context_send(ctx, self, skua_payload_u64(0, hoarder->sent++));
+    }
+    return error;
+}
+
+static int hoarder_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    struct hoarder *hoarder = self;
+    for (size_t i = 0; i < count; i++) {
+        if (skua_payload_to_u64(&events[i].payload) != hoarder->read++) {
+            return SKUA_E_USER;
+        }
+    }
+    if (hoarder->read < hoarder->sent) {
+        return 0;
+    }
+    if (hoarder->rounds == 0) {
+        skua_step_done(out, skua_payload_u64(0, hoarder->read));
+        return 0;
+    }
+    hoarder->rounds--;
+    return hoarder_fill(hoarder, ctx);
+}
+
+static const skua_process_type hoarder_type = {
+    .name = "hoarder",
+    .state_size = sizeof(struct hoarder),
+    .init = hoarder_init,
+    .step = hoarder_step,
+    .mailbox_limit = LARGEST_SIZE,
+};
+
+struct measurement bench_backlog(uint32_t workers, uint32_t size)
+{
+    uint64_t read;
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t elapsed = bench_run_sized(runtime, &hoarder_type, size, &read);
+    expect_right(read == (uint64_t)size * bench_rounds(size), "backlog: how many were read");
+    return bench_finish(runtime, read, elapsed);
+}
+
 /* ---- yield: a command that its handler completes at once ---- */
 
 static int echo(void *arg, skua_command *command, skua_payload *result)

@@ -2,7 +2,6 @@
 /* Workloads of processes that start and end. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "bench.h"
 
@@ -30,31 +29,17 @@ static int spawn_some(skua_context *ctx, uint32_t count)
     return error;
 }
 
-struct spawner {
-    uint32_t per_step;
-    uint32_t left;
-};
-
-static int spawner_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                        size_t input_count)
-{
-    (void)ctx;
-    (void)input;
-    (void)input_count;
-    const bool burst = strcmp(method, "burst") == 0;
-    *(struct spawner *)self = (struct spawner){.per_step = burst ? MILLION : 100, .left = MILLION};
-    return 0;
-}
+#define SPAWNED_A_STEP 100u
 
 static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_t count,
                         skua_step *out)
 {
-    struct spawner *spawner = self;
+    uint32_t *spawned = self;
     (void)events;
     (void)count;
-    const int error = spawn_some(ctx, spawner->per_step);
-    spawner->left -= spawner->per_step;
-    if (spawner->left > 0) {
+    const int error = spawn_some(ctx, SPAWNED_A_STEP);
+    *spawned += SPAWNED_A_STEP;
+    if (*spawned < MILLION) {
         skua_step_continue(out);
     } else {
         skua_step_done(out, skua_payload_empty(0));
@@ -62,35 +47,198 @@ static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_
     return error;
 }
 
-static const char *const spawner_methods[] = {"steady", "burst", NULL};
 static const skua_process_type spawner_type = {
-    .name = "spawner",
-    .state_size = sizeof(struct spawner),
-    .methods = spawner_methods,
-    .init = spawner_init,
-    .step = spawner_step,
-};
+    .name = "spawner", .state_size = sizeof(uint32_t), .step = spawner_step};
 
-static struct measurement spawn(uint32_t workers, const char *method)
+struct measurement bench_spawn(uint32_t workers)
 {
     skua_runtime *runtime = bench_start(workers);
     const uint64_t begin = now_ns();
-    (void)bench_run(runtime, &spawner_type, method, NULL);
+    (void)bench_run(runtime, &spawner_type, NULL, NULL);
     bench_wait_until_empty(runtime, MILLION + 1);
     return bench_finish(runtime, MILLION, now_ns() - begin);
 }
 
-struct measurement bench_spawn(uint32_t workers)
+/* ---- spawn-burst: all of them in one step; if they are few, again and again ---- */
+
+/* Every hundredth process of a burst tells that it has run. When all these have, the burst is over
+ * but for a few, and the next one may begin: so about as many are alive as the size says, and
+ * telling adds next to nothing to the cost of a process. */
+#define TELLS_EVERY 100u
+
+static int teller_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                       size_t input_count)
 {
-    return spawn(workers, "steady");
+    (void)ctx;
+    (void)method;
+    if (input_count == 1) {
+        *(skua_pid *)self = skua_payload_to_pid(&input[0]);
+    }
+    return 0;
 }
 
-struct measurement bench_spawn_burst(uint32_t workers)
+static int teller_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
 {
-    return spawn(workers, "burst");
+    (void)events;
+    (void)count;
+    skua_step_done(out, skua_payload_empty(0));
+    return skua_context_send(ctx, *(const skua_pid *)self, skua_payload_empty(0));
 }
 
-/* ---- submit: the same from a thread that is no worker ---- */
+static const skua_process_type teller_type = {
+    .name = "teller", .state_size = sizeof(skua_pid), .init = teller_init, .step = teller_step};
+
+struct burst {
+    uint32_t size;
+    uint32_t rounds;  /* not begun */
+    uint32_t missing; /* of this one: who have not told yet */
+};
+
+static int burst_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                      size_t input_count)
+{
+    struct burst *burst = self;
+    (void)ctx;
+    (void)method;
+    burst->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
+    burst->rounds = bench_rounds(burst->size);
+    return 0;
+}
+
+static int burst_begin(struct burst *burst, skua_context *ctx)
+{
+    int error = 0;
+    for (uint32_t left = burst->size; left > 0 && error == 0;) {
+        const uint32_t some = left < TELLS_EVERY ? left : TELLS_EVERY;
+        skua_payload self = skua_payload_pid(0, skua_context_self(ctx));
+        burst->missing++;
+        error = skua_context_spawn(ctx, &teller_type, NULL, &self, 1, NULL);
+        error = error != 0 ? error : spawn_some(ctx, some - 1);
+        left -= some;
+    }
+    return error;
+}
+
+static int burst_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    struct burst *burst = self;
+    (void)events;
+    burst->missing -= (uint32_t)count;
+    if (burst->missing > 0) {
+        return 0;
+    }
+    if (burst->rounds == 0) {
+        skua_step_done(out, skua_payload_empty(0));
+        return 0;
+    }
+    burst->rounds--;
+    return burst_begin(burst, ctx);
+}
+
+static const skua_process_type burst_type = {
+    .name = "burst", .state_size = sizeof(struct burst), .init = burst_init, .step = burst_step};
+
+struct measurement bench_spawn_burst(uint32_t workers, uint32_t size)
+{
+    const uint64_t ops = (uint64_t)size * bench_rounds(size);
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t begin = now_ns();
+    (void)bench_run_sized(runtime, &burst_type, size, NULL);
+    bench_wait_until_empty(runtime, ops + 1);
+    return bench_finish(runtime, ops, now_ns() - begin);
+}
+
+/* ---- crowd: so many are alive at once, and the oldest makes place for a new one ---- */
+
+/* Lives until it gets a message. */
+static int lodger_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    if (count > 0) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type lodger_type = {.name = "lodger", .step = lodger_step};
+
+/* They are started `size` at a time: to fill the places, then to replace each at least once. */
+struct crowd {
+    uint32_t size;
+    uint64_t starts; /* in all */
+    uint64_t done;   /* starts; and when these are over, ends of those who are left */
+    skua_pid *lodgers;
+};
+
+static uint64_t crowd_starts(uint32_t size)
+{
+    return (uint64_t)size * (1 + bench_rounds(size));
+}
+
+static int crowd_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                      size_t input_count)
+{
+    struct crowd *crowd = self;
+    (void)method;
+    crowd->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
+    crowd->starts = crowd_starts(crowd->size);
+    crowd->lodgers = skua_context_alloc(ctx, crowd->size * sizeof(skua_pid));
+    return crowd->lodgers != NULL ? 0 : SKUA_E_NO_MEMORY;
+}
+
+static int crowd_move(struct crowd *crowd, skua_context *ctx)
+{
+    skua_pid *place = &crowd->lodgers[crowd->done % crowd->size];
+    int error = 0;
+    if (crowd->done >= crowd->size) {
+        error = skua_context_send(ctx, *place, skua_payload_empty(0));
+    }
+    if (crowd->done < crowd->starts && error == 0) {
+        error = skua_context_spawn(ctx, &lodger_type, NULL, NULL, 0, place);
+    }
+    crowd->done++;
+    return error;
+}
+
+static int crowd_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    struct crowd *crowd = self;
+    (void)events;
+    (void)count;
+    int error = 0;
+    const uint64_t end = crowd->starts + crowd->size;
+    for (uint32_t i = 0; i < SPAWNED_A_STEP && crowd->done < end && error == 0; i++) {
+        error = crowd_move(crowd, ctx);
+    }
+    if (crowd->done < end) {
+        skua_step_continue(out);
+        return error;
+    }
+    skua_context_free(ctx, crowd->lodgers, crowd->size * sizeof(skua_pid));
+    skua_step_done(out, skua_payload_empty(0));
+    return error;
+}
+
+static const skua_process_type crowd_type = {
+    .name = "crowd", .state_size = sizeof(struct crowd), .init = crowd_init, .step = crowd_step};
+
+struct measurement bench_crowd(uint32_t workers, uint32_t size)
+{
+    const uint64_t starts = crowd_starts(size);
+    skua_runtime *runtime = bench_start(workers);
+    const uint64_t begin = now_ns();
+    (void)bench_run_sized(runtime, &crowd_type, size, NULL);
+    bench_wait_until_empty(runtime, starts + 1);
+    return bench_finish(runtime, starts, now_ns() - begin);
+}
+
+/* ---- submit: trivial ones from a thread that is no worker ---- */
 
 struct measurement bench_submit(uint32_t workers)
 {

@@ -57,18 +57,36 @@ skua_runtime *bench_start(uint32_t workers)
     return runtime;
 }
 
-uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
-                   uint64_t *result)
+static uint64_t run_root(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                         skua_payload *input, size_t input_count, uint64_t *result)
 {
     skua_exit exit;
     const uint64_t begin = now_ns();
-    expect_ok(skua_process_run(runtime, type, method, NULL, 0, &exit), "run");
+    expect_ok(skua_process_run(runtime, type, method, input, input_count, &exit), "run");
     const uint64_t elapsed = now_ns() - begin;
     expect_ok(exit.error, type->name);
     if (result != NULL) {
         *result = skua_payload_to_u64(&exit.result);
     }
     return elapsed;
+}
+
+uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
+                   uint64_t *result)
+{
+    return run_root(runtime, type, method, NULL, 0, result);
+}
+
+uint64_t bench_run_sized(skua_runtime *runtime, const skua_process_type *type, uint32_t size,
+                         uint64_t *result)
+{
+    skua_payload input = skua_payload_u64(0, size);
+    return run_root(runtime, type, NULL, &input, 1, result);
+}
+
+uint32_t bench_rounds(uint32_t size)
+{
+    return size < MILLION ? (MILLION + size - 1) / size : 1;
 }
 
 struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t elapsed_ns)
