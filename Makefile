@@ -6,10 +6,11 @@ SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
-.PHONY: help run test check mutants property proof fuzz stress bench limits install clean
+.PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling limits \
+	profile install clean
 
 help: ## list the verbs
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 18
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
 
 run: build-release ## build, then run the skynet example
 	build/release/examples/02_skynet
@@ -44,8 +45,17 @@ stress: build-release ## stress programs, 100 million operations each; repeat on
 bench: build-release ## run the benchmarks; choose with ARGS=
 	build/release/skua bench $(ARGS)
 
+bench-peers: build-release ## run the same in Go, Erlang, Tokio, CAF, ... too; choose with ARGS=
+	tools/bench_peers $(ARGS)
+
+bench-scaling: build-release ## the cost by workers and by size, in tables; options with ARGS=
+	tools/bench_scaling $(ARGS)
+
 limits: build-release ## what this machine can do at best: the operations a runtime is made of
 	build/release/bench/limits $(ARGS)
+
+profile: build-release ## where the instructions of a message or process go; options with ARGS=
+	tools/profile $(ARGS)
 
 install: build-release ## install to PREFIX (/usr/local), below DESTDIR
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
