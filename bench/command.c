@@ -92,6 +92,7 @@ static void print_json(const struct workload *workload, const struct options *op
     print_field("late_p99_us", median->late_p99_us);
     print_field("p50_us", median->p50_us);
     print_field("p99_us", median->p99_us);
+    print_field("times_futex", median->times_futex);
     if (median->counts_wakeups) {
         printf(", \"wakeups\": %.0f", median->value);
     }
