@@ -26,7 +26,7 @@ struct measurement {
     double late_p99_us;
     double p50_us;
     double p99_us;
-    double times_futex; /* its p50, as a multiple of that of a bare futex in the same run */
+    double times_futex;  /* its p50, as a multiple of that of a bare futex in the same run */
     bool counts_wakeups; /* the value is how many there were */
     char note[160];      /* for people; otherwise counters are printed */
 };

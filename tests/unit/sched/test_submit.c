@@ -18,7 +18,7 @@
 #define PROBES  4
 
 /* More messages than a process can take in its turns. */
-#define MANY         (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1)
+#define MANY (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1)
 
 static struct {
     struct counting_allocator memory;
