@@ -46,7 +46,8 @@
 
 /* Large enough for what one worker usually has: all that spills goes through the queue that all
  * share, and from there to any core. With 256, a thousand pairs of processes that talk took a third
- * longer on two workers. Models use smaller ones, to reach wrap-around and spilling in few steps. */
+ * longer on two workers. Models use smaller ones, to reach wrap-around and spilling in few steps.
+ */
 #ifndef DEQUE_CAPACITY
 #define DEQUE_CAPACITY 1024
 #endif

@@ -5,8 +5,8 @@
  *   push -> inbox: newest first, lock-free     sorted: oldest first, under the lock -> pop
  *
  * Pushing links an item to the inbox by one compare-exchange, so a thread outside never waits for a
- * worker. A pop that finds nothing sorted, and now and then another, takes the whole inbox, turns it
- * around and appends it. The lock is held for long only if all workers were busy for long while
+ * worker. A pop that finds nothing sorted, and now and then another, takes the whole inbox, turns
+ * it around and appends it. The lock is held for long only if all workers were busy for long while
  * much was pushed (24 ms for a million). Items are linked through a field of their own, so a push
  * cannot fail. As all of the inbox is taken at once, an item that comes back between load and
  * compare-exchange of a push does no harm (no ABA).
