@@ -9,9 +9,9 @@
  * A sender may be refused a moment too early, while another that is refused holds a place.
  *
  * The message that wakes a process reserves nothing, which saves an atomic operation: the mailbox
- * is empty then. Its sender counts it as soon as it has the token of the process, by one less consumed
- * (state_wake). Others may take the last place before that, or have reserved it and not yet pushed:
- * so one message more than the limit may wait, never two.
+ * is empty then. Its sender counts it as soon as it has the token of the process, by one less
+ * consumed (state_wake). Others may take the last place before that, or have reserved it and not
+ * yet pushed: so one message more than the limit may wait, never two.
  *
  * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
  *

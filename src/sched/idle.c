@@ -20,8 +20,8 @@
 #define ROUNDS_MAX   15
 
 /* Stealing has a price: the record of a process, its events and its memory move to another core,
- * and the victim has to get them back. So who came by crumbs only, processes that were done in no time,
- * looks around a while before it steals again, and longer each time up to about 50 us. */
+ * and the victim has to get them back. So who came by crumbs only, processes that were done in no
+ * time, looks around a while before it steals again, and longer each time up to about 50 us. */
 #define PATIENCE_STEP 8
 #define PATIENCE_MAX  200
 
