@@ -434,8 +434,9 @@ static void mailbox_limit_under_concurrent_sends_delivers_what_it_accepted(void 
         assert_int_equal(api_stats(&api).messages, accepted);
         api_stop(&api);
         assert_int_equal(tally_count(&sink.received), accepted);
-        /* A batch is what waited at one moment. */
-        assert_in_range(sink.largest_batch, 1, 8);
+        /* A batch is what waited at one moment; one message more if it woke the process while
+         * others took the places. */
+        assert_in_range(sink.largest_batch, 1, 8 + 1);
     }
 }
 
