@@ -6,7 +6,7 @@ def number(value):
     """Three digits or all before the point: 1,234  123  12.3  1.23  0.12"""
     if value == int(value) or abs(value) >= 100:
         return f"{value:,.0f}"
-    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
+    return f"{value:.1f}" if abs(round(value, 2)) >= 10 else f"{value:.2f}"
 
 
 def spread(figure):
