@@ -170,7 +170,7 @@ static void usage(FILE *out)
 
 static _Noreturn void refuse(const char *what, const char *word)
 {
-    fprintf(stderr, "skua bench: %s '%s'; the workloads are\n", what, word);
+    fprintf(stderr, "skua bench: %s '%s'; --help tells more, the workloads are\n", what, word);
     list(stderr);
     exit(2);
 }
@@ -231,7 +231,7 @@ int bench_command(int argc, char **argv)
 {
     struct options options = {.workers = 2, .runs = 5};
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             usage(stdout);
             return 0;
         }
