@@ -70,12 +70,12 @@ void submit_local(struct worker *worker, struct process *process);
 /* From a thread that is no worker: to the end of the global queue. */
 void submit_outside(struct scheduler *sched, struct process *process);
 
+/* Whichever of the two fits. */
+void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
+
 /* A process that is new: it runs next if nothing else does. Otherwise it goes to the deque itself
  * and displaces nothing, which would cost an atomic operation for each of a hundred children. */
 void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process);
-
-/* Whichever of the two fits. */
-void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
 
 /* A process that has had its turns and is not done. One that cannot keep up with its events stays
  * with this worker, and gets as large a part of it as two processes that talk (find_work.c): behind
