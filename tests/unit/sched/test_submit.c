@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a process goes that has had its turns, on a scheduler without threads. */
+/* Where processes go that have had their turns or are new, and when a worker steals again, on a
+ * scheduler without threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/monotonic.h"
 #include "counting_allocator.h"
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
@@ -244,6 +246,66 @@ static void spawned_process_from_outside_goes_to_the_global_queue(void **state)
     assert_true(global_queue_has_items(&rig.sched.global));
 }
 
+/* ---- senders to a process that is behind ---- */
+
+static void sender_to_a_crowded_mailbox_has_had_its_turns(void **state)
+{
+    (void)state;
+    submit_to_deque(worker(), spawn(0, &resting));
+    worker()->turns_left = STEP_TURNS_MAX;
+    for (uint32_t i = 1; i < MANY; i++) {
+        send(0);
+    }
+    assert_int_equal(worker()->turns_left, STEP_TURNS_MAX);
+    send(0);
+    assert_int_equal(worker()->turns_left, 1);
+}
+
+/* ---- thieves ---- */
+
+/* A search that finds nothing, after a theft of one process that was worth so much and took so
+ * long. Returns the looks that it has to make before the next theft. */
+static uint32_t search_after_theft(uint32_t worth_ns, uint64_t since)
+{
+    worker()->haul.count = 1;
+    worker()->haul.worth_ns = worth_ns;
+    worker()->haul.since = since;
+    store_seq_cst(&rig.sched.exiting, 1); /* or it would sleep */
+    assert_null(idle_find(worker()));
+    assert_int_equal(worker()->haul.count, 0);
+    return worker()->haul.patience;
+}
+
+static void thief_of_crumbs_waits_longer_each_time(void **state)
+{
+    (void)state;
+    uint32_t before = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t patience = search_after_theft(UINT32_MAX, monotonic_ns());
+        assert_true(patience > before);
+        before = patience;
+    }
+    for (uint32_t i = 0; i < 4; i++) {
+        before = search_after_theft(UINT32_MAX, monotonic_ns());
+    }
+    assert_int_equal(search_after_theft(UINT32_MAX, monotonic_ns()), before); /* there is an end */
+}
+
+static void thief_that_was_busy_for_long_does_not_wait(void **state)
+{
+    (void)state;
+    assert_true(search_after_theft(UINT32_MAX, monotonic_ns()) > 0);
+    assert_int_equal(search_after_theft(STEAL_WORTH_NS, 0), 0); /* since the machine started */
+}
+
+static void thief_of_nothing_is_not_judged(void **state)
+{
+    (void)state;
+    const uint32_t patience = search_after_theft(UINT32_MAX, monotonic_ns());
+    assert_null(idle_find(worker()));
+    assert_int_equal(worker()->haul.patience, patience);
+}
+
 #define SUBMIT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -254,6 +316,10 @@ int main(void)
         SUBMIT_TEST(unfinished_process_that_continues_goes_behind),
         SUBMIT_TEST(unfinished_process_that_continues_alone_stays),
         SUBMIT_TEST(unfinished_process_with_news_only_goes_behind),
+        SUBMIT_TEST(sender_to_a_crowded_mailbox_has_had_its_turns),
+        SUBMIT_TEST(thief_of_crumbs_waits_longer_each_time),
+        SUBMIT_TEST(thief_that_was_busy_for_long_does_not_wait),
+        SUBMIT_TEST(thief_of_nothing_is_not_judged),
         SUBMIT_TEST(spawned_process_runs_next_if_nothing_else_does),
         SUBMIT_TEST(spawned_process_displaces_nothing),
         SUBMIT_TEST(spawned_process_of_a_step_that_blocks_is_for_others),
