@@ -40,7 +40,8 @@
     X(POOL_FULL, -5029, "all threads of the blocking pool are busy and its queue is full")         \
     X(NOT_SIMULATED, -5030, "the simulator may not carry this out, and there is no double for it") \
     X(INJECTED, -5031, "the simulator has made this fail")                                         \
-    X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")
+    X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")              \
+    X(INSPECT, -5033, "the socket for looking inside could not be opened")
 
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
 enum { SKUA_ERROR_MAP(SKUA_ERROR_ENUM) };

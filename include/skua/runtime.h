@@ -74,6 +74,8 @@ typedef struct skua_runtime_config {
     /* Not null: processes run in the simulator, see skua/sim.h. Copied. Then there is one worker,
      * no spare one, no monitor and no thread. */
     const struct skua_sim_config *sim;
+    /* Lets `skua top` and its like look inside, see skua/inspect.h. */
+    bool inspect;
 } skua_runtime_config;
 
 /* Creates a runtime that has no threads yet.
@@ -93,8 +95,8 @@ SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_
  * workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
  * SIGPROF; threads that a handler starts inherit that.
  * Threads: any.      Blocks: briefly.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD or SKUA_E_POLLER
- *          (nothing started, may be tried again). */
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD, SKUA_E_POLLER or
+ *          SKUA_E_INSPECT (nothing started, may be tried again). */
 SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
 /* Stops the runtime. New processes are refused from now on; every process gets one cancel event

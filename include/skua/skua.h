@@ -7,7 +7,10 @@
 #include <skua/clock.h>
 #include <skua/command.h>
 #include <skua/error.h>
+#include <skua/inspect.h>
 #include <skua/message.h>
+#include <skua/metrics.h>
+#include <skua/module.h>
 #include <skua/net.h>
 #include <skua/payload.h>
 #include <skua/process.h>

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Modules: programs for the command `skua run`.
+ *
+ * A module is a shared object that exports one descriptor: what it is called, its process types,
+ * the handlers and blocking pools it brings, and its root process. `skua run` makes a runtime, with
+ * or without the simulator, registers what the module brings, starts the root and waits for it:
+ *
+ *     SKUA_MODULE(.name = "hello", .root = &hello_type);
+ *
+ * A module is compiled with -shared -fPIC. It need not be linked with libskua: the command that
+ * loads it has the functions. `skua new` writes one that compiles as it is. */
+#ifndef SKUA_MODULE_H
+#define SKUA_MODULE_H
+
+#include <skua/blocking.h>
+#include <skua/command.h>
+#include <skua/process.h>
+#include <skua/version.h>
+
+/* What a module must have been compiled for: until 1.0, the same major and minor version. */
+#define SKUA_MODULE_VERSION ((uint32_t)SKUA_VERSION_MAJOR << 16 | (uint32_t)SKUA_VERSION_MINOR)
+
+/* The handler of a command that a module brings. */
+typedef struct skua_module_handler {
+    uint32_t id;
+    skua_handler handler;
+} skua_module_handler;
+
+/* Everything that it points to stays valid and unchanged while the module is loaded. */
+typedef struct skua_module {
+    uint32_t version; /* SKUA_MODULE_VERSION; SKUA_MODULE fills it in */
+    const char *name;
+    const char *about;             /* what it does, in one line; may be null */
+    const skua_process_type *root; /* the process that is the program; its input are the arguments
+                                      of the command line, each a payload of its bytes with the
+                                      zero at their end */
+    /* The other types, ended by a null; may be null. `skua run --list` shows them. */
+    const skua_process_type *const *types;
+    /* Ended by one whose handler has no `run`; may be null. */
+    const skua_module_handler *handlers;
+    /* Ended by one without a name; may be null. */
+    const skua_blocking_pool *pools;
+} skua_module;
+
+/* The name of the descriptor, as the command looks it up. */
+#define SKUA_MODULE_SYMBOL "skua_module_descriptor"
+
+/* Defines the descriptor: the fields are given as in an initializer. */
+#define SKUA_MODULE(...)                                                                           \
+    SKUA_BEGIN_DECLS                                                                               \
+    extern SKUA_API const skua_module skua_module_descriptor;                                      \
+    SKUA_END_DECLS                                                                                 \
+    const skua_module skua_module_descriptor = {.version = SKUA_MODULE_VERSION, __VA_ARGS__}
+
+#endif
