@@ -10,6 +10,8 @@
  *  slot                    the table, before any use               any thread
  *  state, calls            the spawner, then whoever runs it       the same
  *  progress                the spawner, then whoever runs it       info
+ *  born                    the spawner                             info
+ *  run                     the spawner, then the monitor           info
  *
  * The token exists while the process is Ready (state.h). The operations that make and end it, and
  * those of the queues that it goes through, hand all the other fields from one holder to the next.
@@ -47,13 +49,17 @@ struct process {
         struct pool_link free;   /* while Free */
     } link;
     _Atomic(const skua_process_type *) type;
-    void *state;
+    atomic_u32 born; /* sched/account.h */
+    atomic_u32 run;
     uint32_t slot;
     uint32_t backlog; /* events taken from the word and not yet delivered, oldest first */
     uint32_t calls;   /* open calls, in no order */
     atomic_u32 mailbox_limit;
     atomic_u64 progress;
-    CACHE_ALIGNED unsigned char inline_state[PROCESS_INLINE_STATE];
+    CACHE_ALIGNED union {
+        unsigned char inline_state[PROCESS_INLINE_STATE];
+        void *outside; /* where a larger state is */
+    } state;
 };
 
 _Static_assert(sizeof(struct process) == 2 * CACHE_LINE, "one line, and one for the state");
@@ -69,6 +75,13 @@ static inline struct process *process_of_link(struct queue_link *link)
 static inline const skua_process_type *process_type(struct process *process)
 {
     return load_relaxed(&process->type); /* written before READY; stale readers check the word */
+}
+
+/* The state of a process of this type. */
+static inline void *process_state(struct process *process, const skua_process_type *type)
+{
+    return LIKELY(type->state_size <= PROCESS_INLINE_STATE) ? process->state.inline_state
+                                                            : process->state.outside;
 }
 
 static inline uint64_t process_progress(struct process *process)

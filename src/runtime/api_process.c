@@ -124,6 +124,21 @@ int skua_process_info_read(skua_runtime *runtime, skua_pid pid, skua_process_inf
     return inspect_process(&runtime->sched, pid, info);
 }
 
+int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *infos,
+                      size_t capacity)
+{
+    if (runtime == NULL || (infos == NULL && capacity > 0)) {
+        return SKUA_E_INVALID;
+    }
+    struct process *process;
+    if (process_table_find(&runtime->sched.table, after, &process) == SKUA_E_FOREIGN_PID) {
+        return SKUA_E_FOREIGN_PID;
+    }
+    return (int)inspect_list(&runtime->sched, after, infos,
+                             capacity < SKUA_PROCESSES_MAX ? (uint32_t)capacity
+                                                           : SKUA_PROCESSES_MAX);
+}
+
 const char *skua_process_state_name(enum skua_process_state state)
 {
     switch (state) {

@@ -5,6 +5,7 @@
 #include "dispatch/call.h"
 #include "process/mailbox.h"
 #include "process/payload.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* So many messages wait for a process that it is behind: more than it can take in one pick. */
@@ -123,6 +124,7 @@ static int send(struct scheduler *sched, struct worker *worker, skua_pid from, s
     if (UNLIKELY(error != 0)) {
         return error;
     }
+    trace_note(sched, worker, TRACE_SEND, to, from.bits, event.index);
     error = hand_over(sched, worker, &event);
     if (UNLIKELY(error != 0)) {
         deliver_give_node(sched, worker, event.index);
@@ -263,6 +265,7 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     const skua_pid owner = node->as.call.owner;
     call_disarm(&sched->deadlines, node, index);
     call_complete(node, error, result);
+    trace_note(sched, worker, TRACE_COMPLETE, owner, 0, index);
     const enum state_duty duty = push_call(sched, worker, owner, index, &process);
     if (duty == STATE_ENQUEUE) {
         submit_ready(sched, worker, process);

@@ -4,6 +4,7 @@
 #include "process/mailbox.h"
 #include "sched/slot.h"
 #include "sched/spawn.h"
+#include "sched/trace.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
 
@@ -53,6 +54,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     spawn_release_state(sched, process);
     const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
                          (event_list_tag(before) & STATE_WATCHED) != 0;
+    trace_note(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
     /* Whoever hears of the end finds the place free. */
     slot_give(sched, worker, process);
     if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {

@@ -11,6 +11,7 @@
 #include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* The ladder of a search: full looks at all sources, at first without a pause, then giving way to
@@ -177,6 +178,7 @@ static void park(struct worker *worker, bool searching)
     }
     stats_add_owner(&worker->stats.parks, 1);
     shutdown_worker_is_quiet(sched);
+    trace_note(sched, worker, TRACE_PARK, (skua_pid){0}, 0, 0);
     const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
     audit_asleep_now_and_then(sched, AUDIT_PATIENCE_MS);
     if (polls) {
@@ -184,6 +186,7 @@ static void park(struct worker *worker, bool searching)
     } else {
         park_token_take(&worker->token); /* S4 */
     }
+    trace_note(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
 }
 
 /* Chores take time, in which the worker is as busy as in a step. Returns whether it searches. */

@@ -4,6 +4,7 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "sched/account.h"
 #include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
@@ -18,6 +19,9 @@
 #define LIMIT_MAX_NS    (UINT64_C(10) * 1000000)
 /* With no worker busy, this many looks, each after twice the time of the one before. */
 #define LOOKS_BEFORE_SLEEP 5
+/* Of the time since the last look, this many times the usual at most goes to what is found running:
+ * the monitor has slept, or the machine has. */
+#define SPAN_PERIODS 4
 /* Portions of due timers that one look fires at most. */
 #define FIRE_MAX 64
 
@@ -32,7 +36,7 @@ static uint64_t look_period(const struct scheduler *sched)
 static void report(struct scheduler *sched, struct worker *worker, const struct sighting *seen,
                    uint64_t now)
 {
-    stats_add_any(&sched->outside.stats.stalls, 1);
+    stats_add_owner(&worker->stats.stalls, 1); /* written by the monitor alone */
     if (sched->config.on_stall == NULL) {
         return;
     }
@@ -66,7 +70,7 @@ static bool is_stuck(const struct scheduler *sched, const struct sighting *seen,
 
 /* Notes what a worker does, and makes up for it if it has been absent for too long. */
 static void look_at_worker(struct scheduler *sched, struct worker *worker, struct sighting *seen,
-                           uint64_t now)
+                           uint64_t now, uint64_t span)
 {
     uint64_t running = load_acquire(&worker->running);         /* MO-monitor: the PID's record */
     const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
@@ -75,8 +79,12 @@ static void look_at_worker(struct scheduler *sched, struct worker *worker, struc
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
+    if (running != RUNNING_NOTHING) {
+        account_add(sched, worker, (skua_pid){running}, span, &seen->rest);
+    }
     if (running != seen->running || steps != seen->steps) {
-        *seen = (struct sighting){.running = running, .steps = steps, .since = now};
+        *seen =
+            (struct sighting){.running = running, .steps = steps, .since = now, .rest = seen->rest};
     } else if (blocks) {
         seen->since = now; /* it has said so: its time begins anew when it goes on */
     }
@@ -107,14 +115,24 @@ static void look_at_sources(struct scheduler *sched)
     chores_check_if_overdue(sched, now);
 }
 
+/* Notes that it looks; returns for how long it has not. */
+static uint64_t begin_look(struct scheduler *sched, uint64_t now)
+{
+    const uint64_t span = now - load_relaxed(&sched->monitor.looked); /* its own */
+    const uint64_t most = SPAN_PERIODS * look_period(sched);
+    store_relaxed(&sched->monitor.looked, now); /* statistic */
+    return span < most ? span : most;
+}
+
 /* What is stuck is made up for first, everywhere; then the program is told, which takes longer. */
 static void look(struct scheduler *sched)
 {
     const uint64_t now = monotonic_ns();
+    const uint64_t span = begin_look(sched, now);
     const uint32_t threads = scheduler_threads(sched);
     struct sighting *sightings = sched->monitor.sightings;
     for (uint32_t i = 0; i < threads; i++) {
-        look_at_worker(sched, &sched->workers[i], &sightings[i], now);
+        look_at_worker(sched, &sched->workers[i], &sightings[i], now, span);
     }
     look_at_sources(sched);
     for (uint32_t i = 0; i < threads; i++) {
@@ -150,6 +168,7 @@ static void pause_locked(struct scheduler *sched, uint64_t period)
 /* Waits until a worker is busy or the monitor must end. */
 static void sleep_locked(struct scheduler *sched)
 {
+    store_relaxed(&sched->monitor.looked, 0);          /* statistic */
     (void)exchange_seq_cst(&sched->monitor.asleep, 1); /* MO-monitor */
     while (!sched->monitor.stopping && load_seq_cst(&sched->monitor.asleep) != 0 &&
            nobody_is_busy(sched)) {

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "base/random.h"
+#include "sched/account.h"
 #include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
@@ -111,6 +112,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     sched->poller = poller;
     sched->worker_count = config->worker_count;
     sched->capacity = config->worker_count + config->spare_limit;
+    sched->created = account_now(sched);
     const uint32_t cache_count = sched->worker_count + 1; /* and the outside; spare ones are rare */
     if (!process_table_init(&sched->table, &sched->allocator, runtime_id, config->process_limit,
                             cache_count)) {

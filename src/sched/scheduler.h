@@ -111,6 +111,7 @@ struct sighting {
     uint64_t running;
     uint64_t steps;
     uint64_t since;
+    uint64_t rest; /* see account.h */
     bool reported;
 };
 
@@ -141,6 +142,8 @@ struct scheduler {
     struct time_source *time;
     struct poller *poller;
     struct observer *observer; /* null: nobody looks */
+    uint64_t created;          /* when it was; see account.h */
+    atomic_ptr trace;          /* null: nobody traces; see trace.h */
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
     uint32_t capacity;     /* with the spare ones */
@@ -180,6 +183,7 @@ struct scheduler {
     /* See monitor.h. */
     struct {
         CACHE_ALIGNED atomic_u32 asleep; /* until a worker wakes it */
+        CACHE_ALIGNED atomic_u64 looked; /* when it last did; 0 while it sleeps */
         pthread_mutex_t lock;
         pthread_cond_t changed;
         bool stopping; /* under lock */

@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "process/payload.h"
+#include "sched/account.h"
 #include "sched/deliver.h"
 #include "sched/shutdown.h"
 #include "sched/slot.h"
+#include "sched/trace.h"
 #include "sched/watch.h"
 #include "sched/worker.h"
 
@@ -64,18 +66,19 @@ static bool prepare_state(struct scheduler *sched, struct process *process,
                           const skua_process_type *type)
 {
     if (LIKELY(type->state_size <= PROCESS_INLINE_STATE)) {
-        memset(process->inline_state, 0, PROCESS_INLINE_STATE);
-        process->state = process->inline_state;
+        memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
         return true;
     }
-    process->state = alloc_take_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
-    return process->state != NULL;
+    process->state.outside =
+        alloc_take_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
+    return process->state.outside != NULL;
 }
 
-static void release_memory(struct scheduler *sched, struct process *process)
+static void release_memory(struct scheduler *sched, struct process *process,
+                           const skua_process_type *type)
 {
-    if (process->state != process->inline_state) {
-        alloc_give(&sched->allocator, process->state, process_type(process)->state_size,
+    if (type->state_size > PROCESS_INLINE_STATE) {
+        alloc_give(&sched->allocator, process->state.outside, type->state_size,
                    alignof(max_align_t));
     }
 }
@@ -84,9 +87,9 @@ void spawn_release_state(struct scheduler *sched, struct process *process)
 {
     const skua_process_type *type = process_type(process);
     if (type->close != NULL) {
-        type->close(process->state);
+        type->close(process_state(process, type));
     }
-    release_memory(sched, process);
+    release_memory(sched, process, type);
 }
 
 static void fill_record(struct scheduler *sched, struct process *process,
@@ -97,6 +100,7 @@ static void fill_record(struct scheduler *sched, struct process *process,
     store_relaxed(&process->type, type); /* published by state_publish, like all of these */
     store_relaxed(&process->mailbox_limit, limit);
     process_set_progress(process, PROCESS_CONTINUES); /* the first step needs no event */
+    account_begin(sched, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
 }
@@ -113,8 +117,8 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
         .process = process,
         .self = pid,
     };
-    const int error =
-        request->type->init(process->state, &context, method, request->input, request->input_count);
+    const int error = request->type->init(process_state(process, request->type), &context, method,
+                                          request->input, request->input_count);
     return error < 0 ? error : 0;
 }
 
@@ -131,6 +135,7 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
         *request->pid = pid;
     }
     STATS_COUNT(sched, worker, spawned);
+    trace_note(sched, worker, TRACE_SPAWN, pid, (uintptr_t)request->type, 0);
     state_publish(process, generation);
     /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
      * cancel event that is one too many is dropped in step.c. */

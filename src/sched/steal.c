@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking work from other workers. */
 #include "base/random.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 #define STEAL_BATCH_MAX 32
@@ -13,6 +14,11 @@ void steal_begin(struct worker *worker)
     for (uint32_t i = 0; i < threads; i++) {
         worker->victim_steps[i] = load_relaxed(&sched->workers[i].stats.steps); /* statistic */
     }
+}
+
+static void note_stolen(struct worker *worker, const struct worker *victim, uint32_t count)
+{
+    trace_note(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
 }
 
 /* Takes up to half of one deque: runs the first, keeps the rest in the own deque. */
@@ -30,6 +36,7 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     stats_add_owner(&worker->stats.steal_successes, 1);
     stats_add_owner(&worker->stats.stolen, (uint64_t)count);
     worker->haul.count = (uint32_t)count;
+    note_stolen(worker, victim, (uint32_t)count);
     for (int i = count - 1; i > 0; i--) {
         submit_to_deque(worker, items[i]); /* newest first: the oldest is popped first */
     }
@@ -50,6 +57,7 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
     if (process != NULL) {
         stats_add_owner(&worker->stats.steal_successes, 1);
         stats_add_owner(&worker->stats.stolen, 1);
+        note_stolen(worker, victim, 1);
     }
     return process;
 }

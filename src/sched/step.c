@@ -5,6 +5,7 @@
 #include "process/mailbox.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* The events of one step. Either copies in the worker's batch, or, for a single one, the event in
@@ -39,6 +40,12 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
     return node;
 }
 
+/* For the trace: the step that is about to begin gets an event. */
+static void note_taken(struct worker *worker, uint32_t event)
+{
+    trace_note(worker->sched, worker, TRACE_TAKE, worker->context.self, 0, event);
+}
+
 /* The one event that is in the backlog, where it is. */
 static void deliver_one(struct worker *worker, struct process *process, struct event_node *node,
                         struct delivery *delivery)
@@ -47,6 +54,7 @@ static void deliver_one(struct worker *worker, struct process *process, struct e
     delivery->events = &node->as.event;
     delivery->count = 1;
     process->backlog = OBJECT_NONE;
+    note_taken(worker, delivery->node);
     if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
@@ -84,6 +92,7 @@ static NOINLINE void deliver_batch(struct worker *worker, struct process *proces
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
         skua_event *event = &delivery->events[delivery->count++];
+        note_taken(worker, index);
         if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
             deliver_tick(worker, process, node, index, event);
             continue;
@@ -154,9 +163,14 @@ static int call_step(struct worker *worker, struct process *process,
     if (UNLIKELY(observer != NULL)) {
         observer->step_begins(observer, worker, delivery->events, delivery->count);
     }
-    const int error = process_type(process)->step(process->state, &worker->context,
-                                                  delivery->events, delivery->count, &worker->out);
+    const skua_process_type *type = process_type(process);
+    trace_note(worker->sched, worker, TRACE_BEGIN, worker->context.self, (uintptr_t)type,
+               delivery->count);
+    const int error = type->step(process_state(process, type), &worker->context, delivery->events,
+                                 delivery->count, &worker->out);
     worker->out.open = false;
+    trace_note(worker->sched, worker, TRACE_END, worker->context.self, 0,
+               (uint32_t)(error < 0 ? error : 0));
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);
     }

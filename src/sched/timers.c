@@ -4,6 +4,7 @@
 #include "dispatch/call.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* Calls that are ended together. */
@@ -71,6 +72,7 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
         call_complete(node, node->as.call.error, &nothing);
     }
     STATS_COUNT(sched, worker, timers);
+    trace_note(sched, worker, TRACE_TIMER, owner, 0, due->index);
     return deliver_call(sched, worker, owner, due->index);
 }
 

@@ -256,7 +256,7 @@ static void note_survivor(void *arg, const skua_process_info *info)
     (void)arg;
     struct process *process;
     EXPLORE_CHECK(process_table_find(&rig.table, info->pid, &process) == 0, "survivors are known");
-    struct life *life = *(struct life **)process->state;
+    struct life *life = *(struct life **)(void *)process->state.inline_state;
     EXPLORE_CHECK(++life->survivals == 1, "a survivor is named once");
 }
 

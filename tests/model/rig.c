@@ -179,8 +179,7 @@ struct process *rig_spawn(struct pool_cache *processes, const skua_process_type 
     store_relaxed(&process->mailbox_limit,
                   type->mailbox_limit != 0 ? type->mailbox_limit : rig.config.mailbox_limit);
     process_set_progress(process, PROCESS_CONTINUES);
-    memset(process->inline_state, 0, sizeof process->inline_state);
-    process->state = process->inline_state;
+    memset(process->state.inline_state, 0, sizeof process->state.inline_state);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
     *pid = process_table_pid(&rig.table, process, generation);

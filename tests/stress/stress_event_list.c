@@ -100,7 +100,7 @@ static struct node *node_at(uint32_t index)
 
 static struct actor *actor_of(struct process *process)
 {
-    return (struct actor *)(void *)process->inline_state;
+    return (struct actor *)(void *)process->state.inline_state;
 }
 
 static skua_pid current_pid(uint32_t place)

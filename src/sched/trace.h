@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace of what the workers do, for `skua trace`: one ring of records for each of them, and one,
+ * with a lock, for all threads that are none. Whoever does something notes it in the ring of its own
+ * thread; the inspector's thread reads them all (inspector/tracing.c). The kinds of records are
+ * explained in docs/inspector.md.
+ *
+ * `sched->trace` is null while nobody traces: then a note is one load and a branch. The rings are
+ * made when it is first set, and stay until the scheduler ends, because a thread may have looked at
+ * `trace` just before it became null. What it writes late has a time before the next trace began.
+ *
+ * MO-trace: the rings are made before `trace` is stored with release; whoever loads it with acquire
+ * finds them made. */
+#ifndef SKUA_SCHED_TRACE_H
+#define SKUA_SCHED_TRACE_H
+
+#include "concurrent/ring.h"
+#include "sched/scheduler.h"
+
+enum trace_kind {
+    TRACE_BEGIN, /* data: the type; number: of events */
+    TRACE_END,   /* number: error */
+    TRACE_SEND,  /* data: the sender; number: the event, as in the next three */
+    TRACE_TAKE,
+    TRACE_TIMER,
+    TRACE_COMPLETE,
+    TRACE_SPAWN, /* data: the type */
+    TRACE_EXIT,  /* data: the type; number: error */
+    TRACE_STEAL, /* data: how many; number: from whom */
+    TRACE_PARK,
+    TRACE_UNPARK,
+};
+
+struct trace {
+    pthread_mutex_t outside_lock;
+    struct ring rings[]; /* one per worker, spare ones included, and that of the outside */
+};
+
+/* What words[3] of a record holds. */
+static inline uint64_t trace_word(enum trace_kind kind, uint32_t number)
+{
+    return (uint64_t)kind << 32 | number;
+}
+
+/* Makes the rings. Returns null if there is no memory. */
+struct trace *trace_create(struct scheduler *sched);
+void trace_destroy(struct scheduler *sched, struct trace *trace);
+
+void trace_write(struct scheduler *sched, struct trace *trace, struct worker *worker,
+                 const struct ring_record *record);
+
+/* Notes what this thread does; `worker` is the one that it is, or null. */
+static inline void trace_note(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
+                              skua_pid pid, uint64_t data, uint32_t number)
+{
+#ifdef SKUA_MODEL
+    /* Models explore what workers do to each other, and this is nothing of that. */
+    (void)sched, (void)worker, (void)kind, (void)pid, (void)data, (void)number;
+#else
+    struct trace *trace = load_acquire(&sched->trace); /* MO-trace */
+    if (UNLIKELY(trace != NULL)) {
+        trace_write(sched, trace, worker,
+                    &(struct ring_record){{0, pid.bits, data, trace_word(kind, number)}});
+    }
+#endif
+}
+
+#endif
