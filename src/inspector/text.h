@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Text in a buffer of fixed size, as snprintf writes it, in pieces: what does not fit is counted
+ * and left out. */
+#ifndef SKUA_INSPECTOR_TEXT_H
+#define SKUA_INSPECTOR_TEXT_H
+
+#include <stddef.h>
+
+struct text {
+    char *at; /* may be null if size is 0 */
+    size_t size;
+    size_t length; /* of the whole text, without the zero at its end; may be more than fits */
+};
+
+/* Appends. If size is not 0 there is a zero at the end of what fits. */
+__attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...);
+
+#endif

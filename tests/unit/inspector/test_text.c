@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that is cut where the buffer ends, and counted beyond. */
+#include "inspector/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void text_that_fits_is_all_there(void **state)
+{
+    (void)state;
+    char buffer[16];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add(&text, "%d-", 12);
+    text_add(&text, "%s", "");
+    text_add(&text, "%s", "three");
+    assert_string_equal(buffer, "12-three");
+    assert_int_equal(text.length, 8);
+}
+
+/* Every size around each of the pieces' ends; the byte behind the buffer is not touched. */
+static void text_that_does_not_fit_is_cut_and_counted(void **state)
+{
+    (void)state;
+    static const char whole[] = "one,two,three";
+    for (size_t size = 1; size <= sizeof whole; size++) {
+        char buffer[sizeof whole + 1];
+        memset(buffer, '#', sizeof buffer);
+        struct text text = {.at = buffer, .size = size};
+        text_add(&text, "one,");
+        text_add(&text, "two,");
+        text_add(&text, "three");
+        assert_int_equal(text.length, sizeof whole - 1);
+        assert_memory_equal(buffer, whole, size - 1);
+        assert_int_equal(buffer[size - 1], '\0');
+        assert_int_equal(buffer[size], '#');
+    }
+}
+
+static void text_without_a_buffer_is_counted(void **state)
+{
+    (void)state;
+    struct text text = {.at = NULL, .size = 0};
+    text_add(&text, "%s", "four");
+    text_add(&text, "%s", "five5");
+    assert_int_equal(text.length, 9);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(text_that_fits_is_all_there),
+        cmocka_unit_test(text_that_does_not_fit_is_cut_and_counted),
+        cmocka_unit_test(text_without_a_buffer_is_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
