@@ -40,6 +40,16 @@ int deque_steal_any(struct deque *deque, void **items, uint32_t most)
     return (int)count;
 }
 
+uint32_t deque_length_any(struct deque *deque)
+{
+    const uint32_t top = deque_top(load_relaxed(&deque->head));               /* a snapshot */
+    const int32_t length = deque_distance(top, load_relaxed(&deque->bottom)); /* a snapshot */
+    if (length < 0) {
+        return 0;
+    }
+    return length < DEQUE_CAPACITY ? (uint32_t)length : DEQUE_CAPACITY;
+}
+
 bool deque_has_items_any(struct deque *deque)
 {
     /* seq_cst MO-deque-publish: pairs with the exchange of deque_push_owner. */

@@ -129,6 +129,9 @@ static inline void *deque_pop_owner(struct deque *deque)
  * to spill. */
 int deque_steal_any(struct deque *deque, void **items, uint32_t most);
 
+/* How many items there are about now, for those who only want to know. */
+uint32_t deque_length_any(struct deque *deque);
+
 /* Whether there is something to steal: the re-check of the parking protocol. */
 bool deque_has_items_any(struct deque *deque);
 

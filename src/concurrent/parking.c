@@ -71,6 +71,11 @@ uint32_t parking_asleep(struct parking *parking)
     return count;
 }
 
+bool parking_is_asleep(struct parking *parking, uint32_t worker)
+{
+    return (load_seq_cst(group_of(parking, worker)) & bit_of(worker)) != 0;
+}
+
 bool parking_start_search(struct parking *parking)
 {
     /* A limit that concurrent searchers may overshoot; it saves CPU, nothing depends on it. */
@@ -155,4 +160,9 @@ bool park_token_end_polling(struct park_token *token)
 bool park_token_is_given(struct park_token *token)
 {
     return load_acquire(&token->word) == TOKEN_GIVEN; /* MO-token */
+}
+
+bool park_token_is_awaited(struct park_token *token)
+{
+    return load_relaxed(&token->word) == TOKEN_AWAITED; /* a snapshot */
 }

@@ -84,8 +84,9 @@ void parking_announce(struct parking *parking, uint32_t worker, bool searching);
  * claimed meanwhile and must take its token first, which makes it a searcher as well. */
 NODISCARD bool parking_retract(struct parking *parking, uint32_t worker);
 
-/* How many workers have their bit set. */
+/* How many workers have their bit set, and whether one has. */
 uint32_t parking_asleep(struct parking *parking);
+bool parking_is_asleep(struct parking *parking, uint32_t worker);
 
 /* A worker's token: none, given, or awaited: on a futex, or in the poller, which the giver must
  * then interrupt. At most one is under way. */
@@ -106,7 +107,8 @@ NODISCARD bool park_token_start_polling(struct park_token *token);
 /* Says that it does not any more; false if the token has been given meanwhile. */
 NODISCARD bool park_token_end_polling(struct park_token *token);
 
-/* Whether the token has been given. */
+/* Whether the token has been given; whether its worker sleeps on it, as a snapshot. */
 bool park_token_is_given(struct park_token *token);
+bool park_token_is_awaited(struct park_token *token);
 
 #endif

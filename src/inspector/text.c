@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "inspector/text.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -16,4 +17,24 @@ void text_add(struct text *text, const char *format, ...)
     va_end(args);
     SKUA_ASSERT(added >= 0); /* no wide characters, nothing as long as INT_MAX */
     text->length += (size_t)added;
+}
+
+void text_add_quoted(struct text *text, const char *string)
+{
+    text_add(text, "\"");
+    for (const char *c = string; *c != '\0'; c++) {
+        if (*c == '\n') {
+            text_add(text, "\\n");
+        } else {
+            text_add(text, *c == '\\' || *c == '"' ? "\\%c" : "%c", *c);
+        }
+    }
+    text_add(text, "\"");
+}
+
+void text_add_name(struct text *text, const char *name)
+{
+    for (const char *c = name; *c != '\0'; c++) {
+        text_add(text, "%c", iscntrl((unsigned char)*c) != 0 ? '?' : *c);
+    }
 }

@@ -15,4 +15,11 @@ struct text {
 /* Appends. If size is not 0 there is a zero at the end of what fits. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...);
 
+/* Appends a string in quotes; a backslash, a quote and the end of a line have a backslash before
+ * them (the last as \n). */
+void text_add_quoted(struct text *text, const char *string);
+
+/* Appends a name, which must not break a line: control characters become `?`. */
+void text_add_name(struct text *text, const char *name);
+
 #endif

@@ -235,8 +235,7 @@ int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *worker
         return SKUA_E_INVALID;
     }
     struct scheduler *sched = &runtime->sched;
-    const uint32_t started = scheduler_threads(sched);
-    const uint32_t count = started > sched->worker_count ? started : sched->worker_count;
+    const uint32_t count = stats_worker_count(sched);
     for (uint32_t i = 0; i < count && i < capacity; i++) {
         stats_read(&sched->workers[i].stats, &workers[i]);
     }

@@ -31,6 +31,12 @@ void stats_read_total(struct scheduler *sched, skua_stats *out)
     out->live = live;
 }
 
+uint32_t stats_worker_count(struct scheduler *sched)
+{
+    const uint32_t started = scheduler_threads(sched);
+    return started > sched->worker_count ? started : sched->worker_count;
+}
+
 uint64_t stats_live(struct scheduler *sched)
 {
     /* Ends before beginnings: a process that ends in between counts as alive, none counts as

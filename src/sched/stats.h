@@ -36,6 +36,9 @@ struct scheduler;
 void stats_read(struct stats *stats, skua_stats *out);
 void stats_read_total(struct scheduler *sched, skua_stats *out);
 
+/* How many workers have a set: all but the spare ones that have never been started. */
+uint32_t stats_worker_count(struct scheduler *sched);
+
 /* Processes alive: exact once the workers are quiet, never negative. */
 uint64_t stats_live(struct scheduler *sched);
 

@@ -49,12 +49,34 @@ static void text_without_a_buffer_is_counted(void **state)
     assert_int_equal(text.length, 9);
 }
 
+static void text_in_quotes_is_escaped(void **state)
+{
+    (void)state;
+    char buffer[32];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add(&text, "a=");
+    text_add_quoted(&text, "b\\c\"d\ne\t%s");
+    assert_string_equal(buffer, "a=\"b\\\\c\\\"d\\ne\t%s\"");
+    assert_int_equal(text.length, strlen(buffer));
+}
+
+static void text_of_a_name_stays_on_its_line(void **state)
+{
+    (void)state;
+    char buffer[32];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add_name(&text, "\033[2J a\nb\tc\177 \xc3\xa4 %s");
+    assert_string_equal(buffer, "?[2J a?b?c? \xc3\xa4 %s");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_that_fits_is_all_there),
         cmocka_unit_test(text_that_does_not_fit_is_cut_and_counted),
         cmocka_unit_test(text_without_a_buffer_is_counted),
+        cmocka_unit_test(text_in_quotes_is_escaped),
+        cmocka_unit_test(text_of_a_name_stays_on_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
