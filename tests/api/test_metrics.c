@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "runtime/runtime.h"
 #include "sim_support.h"
 
 #define TEXT_MAX    ((size_t)1 << 17)
@@ -362,6 +363,22 @@ static void metrics_of_a_simulation_are_its_statistics(void **state)
     sim_end(&scene);
 }
 
+/* More than any test could wait for, so it is put there. */
+static void metrics_have_times_in_seconds(void **state)
+{
+    (void)state;
+    static char text[TEXT_MAX];
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = 2});
+    struct scheduler *sched = &api.runtime->sched;
+    store_relaxed(&sched->workers[1].stats.searching_ns, UINT64_C(12345678901));
+    store_relaxed(&sched->workers[1].stats.busy_ns, UINT64_C(1000000007));
+    assert_in_range(skua_metrics_format(api.runtime, text, sizeof text), 1, sizeof text - 1);
+    assert_non_null(strstr(text, "\nskua_searching_seconds_total{worker=\"1\"} 12.345678901\n"));
+    assert_non_null(strstr(text, "\nskua_busy_seconds_total{worker=\"1\"} 1.000000007\n"));
+    assert_int_equal(skua_runtime_destroy(api.runtime), 0);
+}
+
 /* ---- while it runs ---- */
 
 /* Keeps the only worker while three processes wait in its queue. */
@@ -523,6 +540,7 @@ int main(void)
         cmocka_unit_test(metrics_of_a_stopped_runtime_are_its_statistics),
         cmocka_unit_test(metrics_of_a_runtime_that_was_not_started_are_zero),
         cmocka_unit_test(metrics_of_a_simulation_are_its_statistics),
+        cmocka_unit_test(metrics_have_times_in_seconds),
         cmocka_unit_test(metrics_show_what_waits_for_a_worker),
         cmocka_unit_test(metrics_tell_spare_workers_from_others),
         cmocka_unit_test(metrics_can_be_read_while_everything_runs),
