@@ -6,9 +6,9 @@
 #include <inttypes.h>
 #include <skua/version.h>
 
-#include "base/monotonic.h"
 #include "inspector/look.h"
 #include "inspector/text.h"
+#include "sched/account.h"
 
 enum unit {
     PLAIN,       /* a count, or bytes */
@@ -128,7 +128,7 @@ int metrics_format(struct scheduler *sched, char *text, size_t size)
     const uint32_t waits = load_relaxed(&sched->poll.waits); /* a snapshot */
     add_build_info(&out);
     add_gauge(&out, "skua_runtime_age_seconds", "Time since the runtime was created.", NANOSECONDS,
-              monotonic_ns() - sched->created_ns);
+              account_now(sched) - sched->created);
     add_gauge(&out, "skua_processes", "Processes alive.", PLAIN, stats_live(sched));
     add_gauge(&out, "skua_process_limit", "Processes that may be alive at once.", PLAIN,
               sched->config.process_limit);

@@ -3,7 +3,6 @@
 
 #include <stdalign.h>
 
-#include "base/monotonic.h"
 #include "base/mutex.h"
 #include "base/random.h"
 #include "sched/account.h"
@@ -110,7 +109,6 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     sched->allocator = (struct allocator){config->alloc, config->alloc_arg};
     sched->registry = registry;
     sched->time = time;
-    sched->created_ns = monotonic_ns();
     sched->poller = poller;
     sched->worker_count = config->worker_count;
     sched->capacity = config->worker_count + config->spare_limit;

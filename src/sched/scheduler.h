@@ -140,7 +140,6 @@ struct scheduler {
     struct allocator allocator;
     struct registry *registry;
     struct time_source *time;
-    uint64_t created_ns; /* when it was, by base/monotonic.h */
     struct poller *poller;
     struct observer *observer; /* null: nobody looks */
     uint64_t created;          /* when it was; see account.h */
