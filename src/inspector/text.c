@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inspector/text.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -34,7 +33,12 @@ void text_add_quoted(struct text *text, const char *string)
 
 void text_add_name(struct text *text, const char *name)
 {
-    for (const char *c = name; *c != '\0'; c++) {
-        text_add(text, "%c", iscntrl((unsigned char)*c) != 0 ? '?' : *c);
+    char shown[TEXT_NAME_MAX + 1];
+    size_t length = 0;
+    for (; length < TEXT_NAME_MAX && name[length] != '\0'; length++) {
+        const unsigned char byte = (unsigned char)name[length];
+        shown[length] = byte < ' ' || byte == 0x7f ? '?' : name[length];
     }
+    shown[length] = '\0';
+    text_add(text, "%s", shown);
 }

@@ -19,7 +19,8 @@ __attribute__((format(printf, 2, 3))) void text_add(struct text *text, const cha
  * them (the last as \n). */
 void text_add_quoted(struct text *text, const char *string);
 
-/* Appends a name, which must not break a line: control characters become `?`. */
+/* Appends the beginning of a name, which must not break a line: control characters become `?`. */
+#define TEXT_NAME_MAX 64
 void text_add_name(struct text *text, const char *name);
 
 #endif

@@ -52,3 +52,18 @@ bool state_free(struct process *process)
     store_release(&process->word, event_list_word(OBJECT_NONE, next)); /* MO-state */
     return reusable;
 }
+
+const char *skua_process_state_name(enum skua_process_state state)
+{
+    switch (state) {
+    case SKUA_PROCESS_READY:
+        return "ready";
+    case SKUA_PROCESS_RUNNING:
+        return "running";
+    case SKUA_PROCESS_BLOCKED:
+        return "blocked";
+    case SKUA_PROCESS_IDLE:
+        return "idle";
+    }
+    return "?";
+}

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of skua/metrics.h. */
+/* The functions of skua/inspect.h and skua/metrics.h. */
+#include <skua/inspect.h>
 #include <skua/metrics.h>
 
 #include "inspector/metrics.h"
+#include "inspector/place.h"
 #include "runtime/runtime.h"
 
 int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
@@ -11,4 +13,9 @@ int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
         return SKUA_E_INVALID;
     }
     return metrics_format(&runtime->sched, text, size);
+}
+
+int skua_inspect_directory(char *text, size_t size)
+{
+    return text != NULL ? place_directory(text, size) : SKUA_E_INVALID;
 }

@@ -138,18 +138,3 @@ int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *
                              capacity < SKUA_PROCESSES_MAX ? (uint32_t)capacity
                                                            : SKUA_PROCESSES_MAX);
 }
-
-const char *skua_process_state_name(enum skua_process_state state)
-{
-    switch (state) {
-    case SKUA_PROCESS_READY:
-        return "ready";
-    case SKUA_PROCESS_RUNNING:
-        return "running";
-    case SKUA_PROCESS_BLOCKED:
-        return "blocked";
-    case SKUA_PROCESS_IDLE:
-        return "idle";
-    }
-    return "?";
-}

@@ -99,6 +99,7 @@ static int init(skua_runtime *runtime, const skua_runtime_config *config, struct
         return error;
     }
     clock_init_monotonic(&runtime->time);
+    mutex_init(&runtime->inspection);
     struct time_source *own = runtime->sim != NULL ? &runtime->sim->time : &runtime->time;
     runtime->sched.runtime = runtime;
     error = init_parts(runtime, &adapted,
@@ -157,7 +158,7 @@ int skua_runtime_start(skua_runtime *runtime)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    return runtime->sim != NULL ? sim_start(runtime->sim) : shutdown_start(&runtime->sched);
+    return runtime->sim != NULL ? sim_start(runtime->sim) : inspection_start(runtime);
 }
 
 /* With no process left nobody wants the results any more. A function that has not returned gets
@@ -193,8 +194,14 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     const int result = runtime->sim != NULL ? sim_stop(runtime->sim, timeout_ns)
                                             : shutdown_stop(&runtime->sched, timeout_ns);
-    const bool stopped = shutdown_is_complete(&runtime->sched) && result != SKUA_E_NOT_STARTED;
-    return stopped ? stop_blocking(runtime, deadline, result) : result;
+    if (!shutdown_is_complete(&runtime->sched) || result == SKUA_E_NOT_STARTED) {
+        return result;
+    }
+    const int outcome = stop_blocking(runtime, deadline, result);
+    if (outcome != SKUA_E_STUCK) {
+        inspection_end(runtime);
+    }
+    return outcome;
 }
 
 void visit_wait(skua_runtime *runtime)
@@ -222,6 +229,8 @@ int skua_runtime_destroy(skua_runtime *runtime)
         return SKUA_E_BUSY;
     }
     visit_wait(runtime);
+    inspection_end(runtime); /* a stop on another thread may just be about to */
+    mutex_deinit(&runtime->inspection);
     const skua_runtime_config *config = &runtime->sched.config;
     const struct allocator allocator = {config->alloc, config->alloc_arg};
     deinit(runtime, &allocator);

@@ -174,7 +174,8 @@ static void sleep_locked(struct scheduler *sched)
            nobody_is_busy(sched)) {
         (void)condition_wait_until(&sched->monitor.changed, &sched->monitor.lock, UINT64_MAX);
     }
-    (void)exchange_seq_cst(&sched->monitor.asleep, 0); /* MO-monitor */
+    (void)exchange_seq_cst(&sched->monitor.asleep, 0);     /* MO-monitor */
+    store_relaxed(&sched->monitor.looked, monotonic_ns()); /* statistic: what was is nobody's */
 }
 
 static void watch_locked(struct scheduler *sched)
@@ -201,6 +202,7 @@ static void *monitor_main(void *arg)
 {
     struct scheduler *sched = arg;
     worker_set_inside(sched);
+    store_relaxed(&sched->monitor.looked, monotonic_ns()); /* statistic */
     mutex_lock(&sched->monitor.lock);
     watch_locked(sched);
     mutex_unlock(&sched->monitor.lock);

@@ -9,6 +9,7 @@
 #include "sched/audit.h"
 #include "sched/backtrace.h"
 #include "sched/chores.h"
+#include "sched/trace.h"
 #include "sched/worker.h"
 
 static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
@@ -153,6 +154,7 @@ fail_events:
 void scheduler_deinit(struct scheduler *sched)
 {
     audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
+    trace_free(sched);
     deinit_locks(sched);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);

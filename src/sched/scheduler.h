@@ -144,6 +144,7 @@ struct scheduler {
     struct observer *observer; /* null: nobody looks */
     uint64_t created;          /* when it was; see account.h */
     atomic_ptr trace;          /* null: nobody traces; see trace.h */
+    struct trace *rings;       /* of traces, once there was one */
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
     uint32_t capacity;     /* with the spare ones */

@@ -9,24 +9,44 @@ static size_t trace_size(const struct scheduler *sched)
     return sizeof(struct trace) + (sched->capacity + 1) * sizeof(struct ring);
 }
 
-struct trace *trace_create(struct scheduler *sched)
+static struct trace *make_rings(struct scheduler *sched)
 {
-    struct trace *trace = alloc_take(&sched->allocator, trace_size(sched), CACHE_LINE);
-    if (trace == NULL) {
+    struct trace *rings = alloc_take(&sched->allocator, trace_size(sched), CACHE_LINE);
+    if (rings == NULL) {
         return NULL;
     }
-    mutex_init(&trace->outside_lock);
+    mutex_init(&rings->outside_lock);
     for (uint32_t i = 0; i <= sched->capacity; i++) {
-        ring_init(&trace->rings[i]);
+        ring_init(&rings->rings[i]);
     }
-    return trace;
+    return rings;
 }
 
-void trace_destroy(struct scheduler *sched, struct trace *trace)
+bool trace_start(struct scheduler *sched)
 {
-    if (trace != NULL) {
-        mutex_deinit(&trace->outside_lock);
-        alloc_give(&sched->allocator, trace, trace_size(sched), CACHE_LINE);
+    if (sched->rings == NULL) {
+        sched->rings = make_rings(sched);
+    }
+    if (sched->rings == NULL) {
+        return false;
+    }
+    for (uint32_t i = 0; i <= sched->capacity; i++) {
+        ring_clear_reader(&sched->rings->rings[i]);
+    }
+    store_release(&sched->trace, sched->rings); /* MO-trace */
+    return true;
+}
+
+void trace_stop(struct scheduler *sched)
+{
+    store_release(&sched->trace, NULL); /* MO-trace */
+}
+
+void trace_free(struct scheduler *sched)
+{
+    if (sched->rings != NULL) {
+        mutex_deinit(&sched->rings->outside_lock);
+        alloc_give(&sched->allocator, sched->rings, trace_size(sched), CACHE_LINE);
     }
 }
 

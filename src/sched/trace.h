@@ -41,9 +41,13 @@ static inline uint64_t trace_word(enum trace_kind kind, uint32_t number)
     return (uint64_t)kind << 32 | number;
 }
 
-/* Makes the rings. Returns null if there is no memory. */
-struct trace *trace_create(struct scheduler *sched);
-void trace_destroy(struct scheduler *sched, struct trace *trace);
+/* Begins a trace; one thread at a time. What the rings held before is discarded. False if there is
+ * no memory for them. */
+NODISCARD bool trace_start(struct scheduler *sched);
+void trace_stop(struct scheduler *sched);
+
+/* Frees the rings, if there are any: nobody runs any more. */
+void trace_free(struct scheduler *sched);
 
 void trace_write(struct scheduler *sched, struct trace *trace, struct worker *worker,
                  const struct ring_record *record);

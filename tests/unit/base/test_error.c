@@ -49,6 +49,7 @@ static const struct {
     {-5030, "SKUA_E_NOT_SIMULATED"},
     {-5031, "SKUA_E_INJECTED"},
     {-5032, "SKUA_E_AT_REST"},
+    {-5033, "SKUA_E_INSPECT"},
 };
 #define KNOWN_COUNT (sizeof known / sizeof known[0])
 

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspector/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "base/thread.h"
+#include "inspector/answers.h"
+#include "inspector/budget.h"
+#include "inspector/place.h"
+
+#define CLIENTS_MAX 8
+#define REQUEST_MAX 200
+/* The longest answer: metrics of 320 workers. Memory that is not written to costs nothing. */
+#define ANSWER_SIZE ((size_t)1 << 20)
+/* How long a client may take to read its answer. */
+#define STALL_NS (UINT64_C(5) * 1000000000)
+/* A client that has asked nothing for this long makes room for another. */
+#define QUIET_NS (UINT64_C(10) * 1000000000)
+
+struct client {
+    int fd;                        /* -1: none */
+    char request[REQUEST_MAX + 1]; /* a line, and what was sent after it */
+    size_t request_length;
+    char *answer; /* ANSWER_SIZE bytes */
+    size_t answer_length;
+    size_t answer_sent;
+    uint64_t active; /* when it last asked, or took a part of its answer */
+};
+
+/* What poll waits for. */
+enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
+
+struct inspector {
+    struct scheduler *sched;
+    int listener;
+    int stop; /* an eventfd */
+    struct sockaddr_un address;
+    pthread_t thread;
+    struct budget budget;
+    struct client clients[CLIENTS_MAX];
+    struct answers answers;
+};
+
+/* ---- clients ---- */
+
+static void close_client(struct inspector *inspector, struct client *client)
+{
+    answers_forget(&inspector->answers, (uint32_t)(client - inspector->clients));
+    alloc_give(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
+    (void)close(client->fd);
+    client->fd = -1;
+}
+
+/* A free place; if there is none, that of the client that has been quiet for longest, if that is
+ * long. Null if all are busy. */
+static struct client *find_place(struct inspector *inspector, uint64_t now)
+{
+    struct client *quietest = &inspector->clients[0];
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd < 0) {
+            return client;
+        }
+        if (client->active < quietest->active) {
+            quietest = client;
+        }
+    }
+    if (now - quietest->active < QUIET_NS) {
+        return NULL;
+    }
+    close_client(inspector, quietest);
+    return quietest;
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* Tells why and closes. Whether the client reads it is its own affair. */
+static void turn_away(int fd, int error)
+{
+    char line[128];
+    struct text out = {line, sizeof line, 0};
+    answers_refuse(&out, error);
+    (void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)close(fd);
+}
+
+static void accept_client(struct inspector *inspector, uint64_t now)
+{
+    const int fd = accept4(inspector->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    if (!is_own_user(fd)) {
+        (void)close(fd);
+        return;
+    }
+    struct client *client = find_place(inspector, now);
+    if (client == NULL) {
+        turn_away(fd, SKUA_E_BUSY);
+        return;
+    }
+    char *answer = alloc_take(&inspector->sched->allocator, ANSWER_SIZE, 1);
+    if (answer == NULL) {
+        turn_away(fd, SKUA_E_NO_MEMORY);
+        return;
+    }
+    *client = (struct client){.fd = fd, .answer = answer, .active = now};
+}
+
+static bool has_answer(const struct client *client)
+{
+    return client->answer_sent < client->answer_length;
+}
+
+/* The end of the first line of what the client has sent, or null. */
+static char *end_of_request(struct client *client)
+{
+    return memchr(client->request, '\n', client->request_length);
+}
+
+static void answer_request(struct inspector *inspector, struct client *client, char *end)
+{
+    const size_t taken = (size_t)(end - client->request) + 1;
+    struct text out = {client->answer, ANSWER_SIZE, 0};
+    const bool is_text = memchr(client->request, '\0', taken) == NULL;
+    *end = '\0';
+    if (is_text) {
+        answers_give(&inspector->answers, (uint32_t)(client - inspector->clients), client->request,
+                     &out);
+    } else {
+        answers_refuse(&out, SKUA_E_INVALID);
+    }
+    if (out.length >= ANSWER_SIZE) {
+        answers_refuse(&out, SKUA_E_NO_MEMORY);
+    }
+    client->answer_length = out.length;
+    client->answer_sent = 0;
+    client->request_length -= taken;
+    memmove(client->request, end + 1, client->request_length);
+}
+
+/* Reads what has arrived. False if the client has gone, or sends no lines. */
+static bool read_request(struct client *client)
+{
+    char *free = client->request + client->request_length;
+    const size_t room = REQUEST_MAX + 1 - client->request_length;
+    if (room == 0) {
+        return false;
+    }
+    const ssize_t count = recv(client->fd, free, room, 0);
+    if (count <= 0) {
+        return count < 0 && (errno == EAGAIN || errno == EINTR);
+    }
+    client->request_length += (size_t)count;
+    return true;
+}
+
+/* Writes what fits. False if the client has gone. */
+static bool send_answer(struct client *client, uint64_t now)
+{
+    const ssize_t count =
+        send(client->fd, client->answer + client->answer_sent,
+             client->answer_length - client->answer_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) {
+        return errno == EAGAIN || errno == EINTR;
+    }
+    client->answer_sent += (size_t)count;
+    client->active = now;
+    return true;
+}
+
+/* One request at most, so that every client gets its turn. False if the client is to be closed. */
+static bool serve_client(struct inspector *inspector, struct client *client, short ready,
+                         uint64_t now)
+{
+    if (has_answer(client)) {
+        if (ready != 0) {
+            return send_answer(client, now);
+        }
+        return now - client->active < STALL_NS;
+    }
+    if (end_of_request(client) == NULL && (ready == 0 || !read_request(client))) {
+        return ready == 0;
+    }
+    char *end = end_of_request(client);
+    if (end == NULL) {
+        return client->request_length <= REQUEST_MAX;
+    }
+    client->active = now;
+    answer_request(inspector, client, end);
+    return send_answer(client, now);
+}
+
+/* ---- the loop ---- */
+
+/* How long poll may wait, in milliseconds; -1: for ever. */
+static int patience(struct inspector *inspector, uint64_t now)
+{
+    int longest = -1;
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd < 0) {
+            continue;
+        }
+        if (!has_answer(client) && end_of_request(client) != NULL) {
+            return 0;
+        }
+        if (has_answer(client)) {
+            const uint64_t stalled = now - client->active;
+            const int left = stalled < STALL_NS ? (int)((STALL_NS - stalled) / 1000000) + 1 : 0;
+            longest = longest < 0 || left < longest ? left : longest;
+        }
+    }
+    return longest;
+}
+
+static void wait_for_clients(struct inspector *inspector, struct pollfd *fds)
+{
+    fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop, .events = POLLIN};
+    fds[POLL_LISTENER] = (struct pollfd){.fd = inspector->listener, .events = POLLIN};
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        const struct client *client = &inspector->clients[i];
+        fds[POLL_CLIENTS + i] =
+            (struct pollfd){.fd = client->fd, .events = has_answer(client) ? POLLOUT : POLLIN};
+    }
+    (void)poll(fds, POLL_COUNT, patience(inspector, monotonic_ns()));
+}
+
+/* Waits until the budget allows more; false if the end has come. */
+static bool wait_for_budget(struct inspector *inspector)
+{
+    const bool traces = inspector->answers.tracer != NO_CLIENT;
+    struct pollfd stop = {.fd = inspector->stop, .events = POLLIN};
+    int wait_ms;
+    do {
+        wait_ms = budget_wait_ms(&inspector->budget, traces);
+        if (poll(&stop, 1, wait_ms) != 0) {
+            return false;
+        }
+    } while (wait_ms > 0);
+    return true;
+}
+
+static void serve(struct inspector *inspector, const struct pollfd *fds)
+{
+    const uint64_t now = monotonic_ns();
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd >= 0 &&
+            !serve_client(inspector, client, fds[POLL_CLIENTS + i].revents, now)) {
+            close_client(inspector, client);
+        }
+    }
+    if (fds[POLL_LISTENER].revents != 0) {
+        accept_client(inspector, now);
+    }
+}
+
+static void *inspector_main(void *arg)
+{
+    struct inspector *inspector = arg;
+    struct pollfd fds[POLL_COUNT];
+    budget_init(&inspector->budget);
+    while (wait_for_budget(inspector)) {
+        wait_for_clients(inspector, fds);
+        serve(inspector, fds);
+    }
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+static int open_descriptors(struct inspector *inspector)
+{
+    inspector->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (inspector->stop < 0) {
+        return SKUA_E_INSPECT;
+    }
+    const uint64_t runtime_number =
+        inspector->sched->table.runtime_bits >> (PID_SLOT_BITS + PID_GENERATION_BITS);
+    inspector->listener = place_listen((uint32_t)runtime_number, &inspector->address);
+    if (inspector->listener < 0) {
+        const int error = errno;
+        (void)close(inspector->stop);
+        errno = error;
+        return SKUA_E_INSPECT;
+    }
+    return 0;
+}
+
+static void close_descriptors(struct inspector *inspector)
+{
+    (void)unlink(inspector->address.sun_path);
+    (void)close(inspector->listener);
+    (void)close(inspector->stop);
+}
+
+static void init(struct inspector *inspector, struct scheduler *sched)
+{
+    inspector->sched = sched;
+    answers_init(&inspector->answers, sched);
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        inspector->clients[i].fd = -1;
+        inspector->clients[i].answer_length = inspector->clients[i].answer_sent = 0;
+    }
+}
+
+static void give_memory(struct inspector *inspector)
+{
+    alloc_give(&inspector->sched->allocator, inspector, sizeof *inspector,
+               alignof(struct inspector));
+}
+
+int inspector_start(struct inspector **inspector, struct scheduler *sched)
+{
+    struct inspector *started =
+        alloc_take(&sched->allocator, sizeof *started, alignof(struct inspector));
+    if (started == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    init(started, sched);
+    int error = open_descriptors(started);
+    if (error == 0) {
+        error = thread_create(&started->thread, "skua-inspect", inspector_main, started);
+        if (error != 0) {
+            close_descriptors(started);
+        }
+    }
+    if (error != 0) {
+        give_memory(started);
+        return error;
+    }
+    *inspector = started;
+    return 0;
+}
+
+void inspector_stop(struct inspector *inspector)
+{
+    const uint64_t one = 1;
+    const ssize_t written = write(inspector->stop, &one, sizeof one);
+    SKUA_ASSERT(written == (ssize_t)sizeof one);
+    (void)pthread_join(inspector->thread, NULL);
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        if (inspector->clients[i].fd >= 0) {
+            close_client(inspector, &inspector->clients[i]);
+        }
+    }
+    close_descriptors(inspector);
+    give_memory(inspector);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspector/tracing.h"
+
+#include <inttypes.h>
+
+#include "base/monotonic.h"
+
+/* Records in one answer. */
+#define RECORDS_MAX 1000
+/* Records that are taken out of one ring at once. */
+#define CHUNK 250
+
+bool tracing_start(struct tracing *tracing, struct scheduler *sched)
+{
+    tracing->since = monotonic_ns(); /* before anybody can note anything */
+    tracing->next = 0;
+    return trace_start(sched);
+}
+
+static const char *kind_name(enum trace_kind kind)
+{
+    switch (kind) {
+    case TRACE_BEGIN:
+        return "begin";
+    case TRACE_END:
+        return "end";
+    case TRACE_SEND:
+        return "send";
+    case TRACE_TAKE:
+        return "take";
+    case TRACE_TIMER:
+        return "timer";
+    case TRACE_COMPLETE:
+        return "complete";
+    case TRACE_SPAWN:
+        return "spawn";
+    case TRACE_EXIT:
+        return "exit";
+    case TRACE_STEAL:
+        return "steal";
+    case TRACE_PARK:
+        return "park";
+    case TRACE_UNPARK:
+        return "unpark";
+    }
+    return "?";
+}
+
+static bool has_type(enum trace_kind kind)
+{
+    return kind == TRACE_BEGIN || kind == TRACE_SPAWN || kind == TRACE_EXIT;
+}
+
+static bool has_event(enum trace_kind kind)
+{
+    return kind == TRACE_SEND || kind == TRACE_TAKE || kind == TRACE_TIMER ||
+           kind == TRACE_COMPLETE;
+}
+
+static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
+{
+    if (has_type(kind)) {
+        const skua_process_type *type = (const skua_process_type *)(uintptr_t)record->words[2];
+        text_add_name(out, type->name);
+    } else {
+        text_add(out, "-");
+    }
+}
+
+/* The last two fields: what `data` and `number` of a record mean depends on its kind. */
+static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
+{
+    const uint32_t number = (uint32_t)record->words[3];
+    if (kind == TRACE_STEAL || has_event(kind)) {
+        text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2], number);
+    } else {
+        text_add(out, "\t%" PRId32 "\t0\n", (int32_t)number);
+    }
+}
+
+static void write_record(struct text *out, const struct ring_record *record)
+{
+    const enum trace_kind kind = (enum trace_kind)(record->words[3] >> 32);
+    text_add(out, "\t%" PRIu64 "\t%s\t%016" PRIx64 "\t", record->words[0], kind_name(kind),
+             record->words[1]);
+    write_type(out, record, kind);
+    write_numbers(out, record, kind);
+}
+
+/* A gap that began before the trace did has to begin with it. */
+static void write_gap(const struct tracing *tracing, struct text *out,
+                      const struct ring_record *record)
+{
+    const uint64_t since = record->words[0] > tracing->since ? record->words[0] : tracing->since;
+    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", since, 0, record->words[2]);
+}
+
+static void write_track(struct text *out, uint32_t track, uint32_t outside)
+{
+    if (track == outside) {
+        text_add(out, "r\toutside");
+    } else {
+        text_add(out, "r\t%" PRIu32, track);
+    }
+}
+
+/* Takes up to `most` records out of a ring; returns how many were written. */
+static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
+                          uint32_t most, struct text *out)
+{
+    struct ring_record records[CHUNK];
+    const uint32_t count =
+        ring_read_any(&sched->rings->rings[track], records, most < CHUNK ? most : CHUNK);
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const bool gap = records[i].words[3] == RING_LOST;
+        if (!gap && records[i].words[0] < tracing->since) {
+            continue; /* of a thread that came late to the trace before */
+        }
+        write_track(out, track, sched->capacity);
+        if (gap) {
+            write_gap(tracing, out, &records[i]);
+        } else {
+            write_record(out, &records[i]);
+        }
+        written++;
+    }
+    return written;
+}
+
+/* Each ring gets its turn, and the next answer goes on where this one ends: a busy worker must not
+ * keep the others' rings full. */
+void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text *out)
+{
+    const uint32_t tracks = sched->capacity + 1;
+    uint32_t records = 0;
+    uint32_t empty = 0; /* rings in a row */
+    while (records < RECORDS_MAX && empty < tracks) {
+        const uint32_t written =
+            read_ring(tracing, sched, tracing->next, RECORDS_MAX - records, out);
+        tracing->next = (tracing->next + 1) % tracks;
+        records += written;
+        empty = written == 0 ? empty + 1 : 0;
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The reading side of a trace (sched/trace.h). */
+#ifndef SKUA_INSPECTOR_TRACING_H
+#define SKUA_INSPECTOR_TRACING_H
+
+#include "inspector/text.h"
+#include "sched/trace.h"
+
+struct tracing {
+    uint64_t since; /* when the current trace began */
+    uint32_t next;  /* the ring to read first the next time */
+};
+
+/* Begins to record; false if there is no memory. */
+NODISCARD bool tracing_start(struct tracing *tracing, struct scheduler *sched);
+
+/* Writes what has been recorded, a part of it, as lines of docs/inspector.md. */
+void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text *out);
+
+#endif
