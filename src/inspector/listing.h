@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes that are largest in some respect, out of however many there are. Finding them means
- * looking at every process, which takes a tenth of a second for a million; so what was found is kept
- * and used again for a hundred times as long as it took: looking costs one percent of one CPU at
- * most. The memory is fixed: for each order a heap of those that are ahead so far. */
+ * looking at every process, which takes a tenth of a second for a million. So what was found is
+ * used again for a hundred times as long as it took: looking costs one percent of one CPU at most.
+ * The memory is fixed: for each order a heap of those that are ahead so far. */
 #ifndef SKUA_INSPECTOR_LISTING_H
 #define SKUA_INSPECTOR_LISTING_H
 

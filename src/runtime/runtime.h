@@ -30,7 +30,7 @@ struct skua_runtime {
 NODISCARD int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
                              struct time_source *time, struct poller *poller);
 
-/* inspection.c: starts the inspector, if it is wanted, then the scheduler. As skua_runtime_start. */
+/* inspection.c: as skua_runtime_start: the inspector, if it is wanted, then the scheduler. */
 NODISCARD int inspection_start(skua_runtime *runtime);
 
 /* Ends the inspector, if there is one. */

@@ -7,10 +7,10 @@
  *  - a process that begins takes the time of the monitor's last look, which is no older than the
  *    longest pause between two (80 ms), or asks the clock while the monitor sleeps.
  *
- * Both are 32-bit numbers in the record's one cache line: `born` in units of 17 ms since the runtime
- * was created, for two years; `run` in units of 0.26 ms, for thirteen days. They stay at their
- * largest value after that. All relaxed: they order nothing. A process may get the time of another
- * that ended in its place a moment ago. */
+ * Both are 32-bit numbers in the record's one cache line: `born` in units of 17 ms since the
+ * runtime was created, for two years; `run` in units of 0.26 ms, for thirteen days. They stay at
+ * their largest value after that. All relaxed: they order nothing. A process may get the time of
+ * another that ended in its place a moment ago. */
 #ifndef SKUA_SCHED_ACCOUNT_H
 #define SKUA_SCHED_ACCOUNT_H
 
@@ -51,8 +51,8 @@ static inline uint64_t account_run(struct process *process)
     return (uint64_t)load_acquire(&process->run) << RUN_SHIFT; /* MO-inspect */
 }
 
-/* For the monitor: a worker was found in the process `pid`, `span` after the last look. What is less
- * than one unit stays in *rest for the next time. */
+/* For the monitor: a worker was found in the process `pid`, `span` after the last look. What is
+ * less than one unit stays in *rest for the next time. */
 void account_add(struct scheduler *sched, struct worker *worker, skua_pid pid, uint64_t span,
                  uint64_t *rest);
 

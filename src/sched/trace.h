@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace of what the workers do, for `skua trace`: one ring of records for each of them, and one,
- * with a lock, for all threads that are none. Whoever does something notes it in the ring of its own
- * thread; the inspector's thread reads them all (inspector/tracing.c). The kinds of records are
- * explained in docs/inspector.md.
+/* The trace of what the workers do, for `skua trace`: one ring of records for each of them, and
+ * one, with a lock, for all threads that are none. Whoever does something notes it in the ring of
+ * its own thread; the inspector's thread reads them all (inspector/tracing.c). The kinds of records
+ * are explained in docs/inspector.md.
  *
  * `sched->trace` is null while nobody traces: then a note is one load and a branch. The rings are
  * made when it is first set, and stay until the scheduler ends, because a thread may have looked at
