@@ -13,7 +13,7 @@ help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
 
 run: build-release ## build, then run the skynet example
-	build/release/examples/02_skynet
+	build/release/skua run build/release/examples/08_skynet.so
 
 test: test-release ## build, then run all tests
 

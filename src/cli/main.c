@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "commands.h"
 
 struct command {
     const char *name;
@@ -13,6 +14,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"run", "run a module: processes in a shared object", run_command},
     {"bench", "measure the runtime on this machine", bench_command},
 };
 

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* The commands of src/cli, each in a file of its name. A command gets its own name as argv[0] and
+ * returns the exit status. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+int run_command(int argc, char **argv);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* `skua run`: what it prints about a program that ends. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+#include "support.h"
+
+/* ---- results ---- */
+
+/* How many bytes the character at `text` has in UTF-8; 0 if it is none, or not printable. */
+static size_t character_size(const unsigned char *text, size_t size)
+{
+    const unsigned char first = text[0];
+    if (first < 0x80) {
+        return (first >= 0x20 && first != 0x7f) || first == '\n' || first == '\t' ? 1 : 0;
+    }
+    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    if (first < 0xc2 || first > 0xf4 || length > size) {
+        return 0;
+    }
+    uint32_t code = first & (0xffu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+        code = code << 6 | (text[i] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* below 0xa0: control codes */
+    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+    return code >= least[length] && code <= 0x10ffff && !surrogate ? length : 0;
+}
+
+/* The length of the text in these bytes without the zeros at their end; 0 if they are no text. */
+static size_t text_length(const unsigned char *bytes, size_t size)
+{
+    while (size > 0 && bytes[size - 1] == 0) {
+        size--;
+    }
+    for (size_t at = 0; at < size;) {
+        const size_t length = character_size(bytes + at, size - at);
+        if (length == 0) {
+            return 0;
+        }
+        at += length;
+    }
+    return size;
+}
+
+/* Most numbers below 2^48 would also be short texts. A text that fills its 8 bytes, but for the
+ * zero, is hardly ever a number. */
+static bool is_number(const skua_payload *result, size_t length)
+{
+    return result->storage == SKUA_PAYLOAD_INLINE && result->inline_size == sizeof(uint64_t) &&
+           length < sizeof(uint64_t) - 1;
+}
+
+static void print_bytes(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        printf("%02x", bytes[i]);
+    }
+    printf("\n");
+}
+
+void report_result(const skua_payload *result)
+{
+    const unsigned char *bytes = skua_payload_data(result);
+    const size_t size = skua_payload_size(result);
+    if (size == 0) { /* a bare pointer has none, too */
+        return;
+    }
+    const size_t length = text_length(bytes, size);
+    if (is_number(result, length)) {
+        printf("%" PRIu64 "\n", skua_payload_to_u64(result));
+    } else if (length > 0) {
+        printf("%.*s%s", (int)length, (const char *)bytes, bytes[length - 1] == '\n' ? "" : "\n");
+    } else {
+        print_bytes(bytes, size);
+    }
+}
+
+/* ---- errors ---- */
+
+int report_error(const skua_module *module, int error)
+{
+    if (error > SKUA_E_USER && strcmp(skua_error_name(error), "SKUA_E_?") != 0) {
+        return failure(RUN, "%s: %s: %s", module->name, skua_error_name(error),
+                       skua_error_text(error));
+    }
+    (void)failure(RUN, "%s: error %d", module->name, error);
+    const int64_t status = (int64_t)SKUA_E_USER - error;
+    return status >= 3 && status <= 125 ? (int)status : STATUS_FAILURE;
+}
+
+/* ---- statistics ---- */
+
+#define COLUMNS 8 /* workers side by side */
+
+static void print_workers(const skua_stats *total, const skua_stats *workers, int first, int end)
+{
+    fprintf(stderr, "%-16s", "");
+    if (first == 0) {
+        fprintf(stderr, " %14s", "total");
+    }
+    for (int i = first; i < end; i++) {
+        fprintf(stderr, " %7s %4d", "worker", i);
+    }
+#define PRINT_ROW(name)                                                                            \
+    fprintf(stderr, "\n%-16s", #name);                                                             \
+    if (first == 0) {                                                                              \
+        fprintf(stderr, " %14" PRIu64, total->name);                                               \
+    }                                                                                              \
+    for (int i = first; i < end; i++) {                                                            \
+        fprintf(stderr, " %12" PRIu64, workers[i].name);                                           \
+    }
+    SKUA_STATS_MAP(PRINT_ROW)
+#undef PRINT_ROW
+    fprintf(stderr, "\n");
+}
+
+void report_stats(skua_runtime *runtime)
+{
+    skua_stats total;
+    skua_stats workers[SKUA_WORKERS_MAX + SKUA_SPARES_MAX];
+    const int count = skua_stats_read(runtime, &total, workers, sizeof workers / sizeof workers[0]);
+    for (int first = 0; first < count; first += COLUMNS) {
+        print_workers(&total, workers, first, first + COLUMNS < count ? first + COLUMNS : count);
+    }
+}
+
+/* ---- survivors ---- */
+
+#define NAMED_MAX 10
+
+void report_survivors(skua_runtime *runtime)
+{
+    skua_stats total;
+    skua_process_info infos[NAMED_MAX];
+    const int count = skua_process_list(runtime, (skua_pid){0}, infos, NAMED_MAX);
+    for (int i = 0; i < count; i++) {
+        fprintf(stderr, "%016" PRIx64 " %s %s, %" PRIu32 " messages waiting\n", infos[i].pid.bits,
+                infos[i].type_name, skua_process_state_name(infos[i].state),
+                infos[i].mailbox_length);
+    }
+    if (count == NAMED_MAX && skua_stats_read(runtime, &total, NULL, 0) >= 0 &&
+        total.live > NAMED_MAX) {
+        fprintf(stderr, "and %" PRIu64 " more\n", total.live - NAMED_MAX);
+    }
+}
