@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of skua/runtime.h and skua/stats.h. */
 #include <sched.h>
+#include <signal.h>
 #include <skua/stats.h>
 #include <stdalign.h>
 
@@ -89,6 +90,23 @@ static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
     return 0;
 }
 
+/* What SKUA_DEBUG asks for goes before the program's configuration. Simulations have no threads
+ * whose doings could be printed. */
+static void apply_debug(skua_runtime *runtime, skua_runtime_config *config)
+{
+    runtime->on_stall = (struct debug_stall){config->on_stall, config->on_stall_arg};
+    if (config->sim != NULL) {
+        return;
+    }
+    runtime->debug = debug_read_environment();
+    if (runtime->debug.stall_ns != 0) {
+        config->stall_limit_ns = runtime->debug.stall_ns;
+        config->stall_signal = config->stall_signal != 0 ? config->stall_signal : SIGURG;
+        config->on_stall = debug_print_stall;
+        config->on_stall_arg = &runtime->on_stall;
+    }
+}
+
 static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
                 struct poller *poller)
 {
@@ -98,6 +116,7 @@ static int init(skua_runtime *runtime, const skua_runtime_config *config, struct
     if (error != 0) {
         return error;
     }
+    apply_debug(runtime, &adapted);
     clock_init_monotonic(&runtime->time);
     mutex_init(&runtime->inspection);
     struct time_source *own = runtime->sim != NULL ? &runtime->sim->time : &runtime->time;
@@ -150,6 +169,8 @@ int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *c
         return SKUA_E_INVALID;
     }
     *config = runtime->sched.config;
+    config->on_stall = runtime->on_stall.on_stall; /* what the program knows of */
+    config->on_stall_arg = runtime->on_stall.arg;
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include "blocking/blocking.h"
 #include "dispatch/registry.h"
+#include "inspector/debug.h"
 #include "inspector/server.h"
 #include "net/net.h"
 #include "sched/scheduler.h"
@@ -23,6 +24,8 @@ struct skua_runtime {
     atomic_u32 waiters;          /* see visit.h */
     pthread_mutex_t inspection;  /* guards the next; taken before sched.control */
     struct inspector *inspector; /* null: nobody can look inside */
+    struct debug_settings debug; /* of SKUA_DEBUG */
+    struct debug_stall on_stall; /* the program's own */
 };
 
 /* api_runtime.c: as skua_runtime_create, with a time source and a poller in place of the system's
