@@ -26,10 +26,11 @@ static int start_inspector(skua_runtime *runtime)
     if (wish == 0 || (wish < 0 && !runtime->sched.config.inspect)) {
         return 0;
     }
+    errno = 0;
     const int error = inspector_start(&runtime->inspector, &runtime->sched);
     if (error != 0 && !runtime->sched.config.inspect) {
-        (void)fprintf(stderr, "skua: SKUA_INSPECT: %s (%s)\n", skua_error_text(error),
-                      strerror(errno));
+        (void)fprintf(stderr, "skua: SKUA_INSPECT: %s%s%s\n", skua_error_text(error),
+                      errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
         return 0;
     }
     return error;

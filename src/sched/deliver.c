@@ -264,8 +264,8 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     /* The call knows whose it is, whatever a made-up completion says. */
     const skua_pid owner = node->as.call.owner;
     call_disarm(&sched->deadlines, node, index);
-    call_complete(node, error, result);
     trace_note(sched, worker, TRACE_COMPLETE, owner, 0, index);
+    call_complete(node, error, result);
     const enum state_duty duty = push_call(sched, worker, owner, index, &process);
     if (duty == STATE_ENQUEUE) {
         submit_ready(sched, worker, process);
