@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "inspector/answers.h"
 #include "inspector/budget.h"
+#include "inspector/debug.h"
 #include "inspector/place.h"
 
 #define CLIENTS_MAX 8
@@ -39,11 +40,16 @@ enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIEN
 
 struct inspector {
     struct scheduler *sched;
-    int listener;
-    int stop; /* an eventfd */
+    int listener; /* -1: none */
+    int stop;     /* an eventfd */
     struct sockaddr_un address;
     pthread_t thread;
     struct budget budget;
+    struct {
+        uint64_t period; /* 0: nothing is printed */
+        uint64_t due;
+        struct schedtrace last;
+    } schedtrace;
     struct client clients[CLIENTS_MAX];
     struct answers answers;
 };
@@ -206,10 +212,33 @@ static bool serve_client(struct inspector *inspector, struct client *client, sho
 
 /* ---- the loop ---- */
 
+/* How long poll may wait for the time to print a line, in milliseconds; -1: for ever. */
+static int time_to_schedtrace(const struct inspector *inspector, uint64_t now)
+{
+    if (inspector->schedtrace.period == 0) {
+        return -1;
+    }
+    const uint64_t due = inspector->schedtrace.due;
+    return due > now ? (int)((due - now) / 1000000) + 1 : 0;
+}
+
+static void print_if_due(struct inspector *inspector)
+{
+    const uint64_t now = monotonic_ns();
+    if (inspector->schedtrace.period == 0 || now < inspector->schedtrace.due) {
+        return;
+    }
+    debug_print_schedtrace(&inspector->schedtrace.last, inspector->sched);
+    inspector->schedtrace.due += inspector->schedtrace.period;
+    if (inspector->schedtrace.due <= now) { /* it is late; what was missed stays so */
+        inspector->schedtrace.due = now + inspector->schedtrace.period;
+    }
+}
+
 /* How long poll may wait, in milliseconds; -1: for ever. */
 static int patience(struct inspector *inspector, uint64_t now)
 {
-    int longest = -1;
+    int longest = time_to_schedtrace(inspector, now);
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         struct client *client = &inspector->clients[i];
         if (client->fd < 0) {
@@ -277,22 +306,30 @@ static void *inspector_main(void *arg)
     while (wait_for_budget(inspector)) {
         wait_for_clients(inspector, fds);
         serve(inspector, fds);
+        print_if_due(inspector);
     }
     return NULL;
 }
 
 /* ---- start and stop ---- */
 
-static int open_descriptors(struct inspector *inspector)
+/* Returns 0 or, with the reason in errno, -1. */
+static int open_listener(struct inspector *inspector)
 {
+    const uint64_t runtime_number =
+        inspector->sched->table.runtime_bits >> (PID_SLOT_BITS + PID_GENERATION_BITS);
+    inspector->listener = place_listen((uint32_t)runtime_number, &inspector->address);
+    return inspector->listener < 0 ? -1 : 0;
+}
+
+static int open_descriptors(struct inspector *inspector, bool listens)
+{
+    inspector->listener = -1;
     inspector->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (inspector->stop < 0) {
         return SKUA_E_INSPECT;
     }
-    const uint64_t runtime_number =
-        inspector->sched->table.runtime_bits >> (PID_SLOT_BITS + PID_GENERATION_BITS);
-    inspector->listener = place_listen((uint32_t)runtime_number, &inspector->address);
-    if (inspector->listener < 0) {
+    if (listens && open_listener(inspector) != 0) {
         const int error = errno;
         (void)close(inspector->stop);
         errno = error;
@@ -303,14 +340,19 @@ static int open_descriptors(struct inspector *inspector)
 
 static void close_descriptors(struct inspector *inspector)
 {
-    (void)unlink(inspector->address.sun_path);
-    (void)close(inspector->listener);
+    if (inspector->listener >= 0) {
+        (void)unlink(inspector->address.sun_path);
+        (void)close(inspector->listener);
+    }
     (void)close(inspector->stop);
 }
 
-static void init(struct inspector *inspector, struct scheduler *sched)
+static void init(struct inspector *inspector, struct scheduler *sched, uint64_t schedtrace_ns)
 {
     inspector->sched = sched;
+    inspector->schedtrace.period = schedtrace_ns;
+    inspector->schedtrace.due = monotonic_deadline(schedtrace_ns);
+    inspector->schedtrace.last = (struct schedtrace){0};
     answers_init(&inspector->answers, sched);
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         inspector->clients[i].fd = -1;
@@ -324,15 +366,16 @@ static void give_memory(struct inspector *inspector)
                alignof(struct inspector));
 }
 
-int inspector_start(struct inspector **inspector, struct scheduler *sched)
+int inspector_start(struct inspector **inspector, struct scheduler *sched,
+                    struct inspector_wishes wishes)
 {
     struct inspector *started =
         alloc_take(&sched->allocator, sizeof *started, alignof(struct inspector));
     if (started == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    init(started, sched);
-    int error = open_descriptors(started);
+    init(started, sched, wishes.schedtrace_ns);
+    int error = open_descriptors(started, wishes.listens);
     if (error == 0) {
         error = thread_create(&started->thread, "skua-inspect", inspector_main, started);
         if (error != 0) {

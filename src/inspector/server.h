@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that answers `skua top` and its like (docs/inspector.md).
+/* The thread that answers `skua top` and its like (docs/inspector.md), and prints what SKUA_DEBUG
+ * asks for every so often (debug.h).
  *
  * Clients are not trusted with more than their user could do anyway, and not expected to be well
  * written. The thread waits for none of them: it reads what is there, writes what fits, and closes
@@ -13,9 +14,15 @@
 
 struct inspector;
 
-/* Opens the socket and starts the thread. Returns 0 and the inspector; SKUA_E_INSPECT, with the
- * reason in errno; SKUA_E_THREAD; SKUA_E_NO_MEMORY. */
-NODISCARD int inspector_start(struct inspector **inspector, struct scheduler *sched);
+struct inspector_wishes {
+    bool listens;           /* on a socket, for clients */
+    uint64_t schedtrace_ns; /* prints a line so often; 0: never */
+};
+
+/* Opens the socket, if there is to be one, and starts the thread. Returns 0 and the inspector;
+ * SKUA_E_INSPECT, with the reason in errno; SKUA_E_THREAD; SKUA_E_NO_MEMORY. */
+NODISCARD int inspector_start(struct inspector **inspector, struct scheduler *sched,
+                              struct inspector_wishes wishes);
 
 /* Ends the thread, takes away the socket and frees the inspector. */
 void inspector_stop(struct inspector *inspector);

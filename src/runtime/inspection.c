@@ -19,21 +19,41 @@ static int wish_of_environment(void)
     return strcmp(wish, "0") != 0;
 }
 
+/* Only the socket's error has a reason of the system's. */
+static void complain(const char *variable, int error)
+{
+    const bool has_reason = error == SKUA_E_INSPECT;
+    (void)fprintf(stderr, "skua: %s: %s%s%s\n", variable, skua_error_text(error),
+                  has_reason ? ": " : "", has_reason ? strerror(errno) : "");
+}
+
 /* A program that has not asked for it, only its environment, does not fail for want of it. */
+static int start_as_wished(skua_runtime *runtime, struct inspector_wishes wishes)
+{
+    if (!wishes.listens && wishes.schedtrace_ns == 0) {
+        return 0;
+    }
+    const int error = inspector_start(&runtime->inspector, &runtime->sched, wishes);
+    if (error == 0 || (wishes.listens && runtime->sched.config.inspect)) {
+        return error;
+    }
+    if (!wishes.listens) {
+        complain("SKUA_DEBUG", error);
+        return 0;
+    }
+    complain("SKUA_INSPECT", error);
+    wishes.listens = false;
+    return start_as_wished(runtime, wishes);
+}
+
 static int start_inspector(skua_runtime *runtime)
 {
     const int wish = wish_of_environment();
-    if (wish == 0 || (wish < 0 && !runtime->sched.config.inspect)) {
-        return 0;
-    }
-    errno = 0;
-    const int error = inspector_start(&runtime->inspector, &runtime->sched);
-    if (error != 0 && !runtime->sched.config.inspect) {
-        (void)fprintf(stderr, "skua: SKUA_INSPECT: %s%s%s\n", skua_error_text(error),
-                      errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "");
-        return 0;
-    }
-    return error;
+    return start_as_wished(runtime,
+                           (struct inspector_wishes){
+                               .listens = wish == 1 || (wish < 0 && runtime->sched.config.inspect),
+                               .schedtrace_ns = runtime->debug.schedtrace_ns,
+                           });
 }
 
 static void end_locked(skua_runtime *runtime)

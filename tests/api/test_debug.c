@@ -362,6 +362,43 @@ static void schedtrace_shows_a_spare_worker_that_rests(void **state)
     api_stop(&api);
 }
 
+static bool has_lines(void *arg)
+{
+    const size_t *count = arg;
+    return count_matches(capture_read(&capture), SCHEDTRACE_LINE) >= *count;
+}
+
+static void assert_times_rise(const char *text)
+{
+    uint64_t last = 0;
+    while ((text = strstr(text, " ms=")) != NULL) {
+        text += strlen(" ms=");
+        const uint64_t time = strtoull(text, NULL, 10);
+        assert_true(time >= last);
+        last = time;
+    }
+}
+
+/* Lines come while the program does nothing and while it does something, from a thread that needs
+ * no socket. */
+static void schedtrace_is_printed_every_so_often(void **state)
+{
+    (void)state;
+    struct api api;
+    set_debug("schedtrace=1");
+    capture_begin(&capture);
+    api_run(&api, 2);
+    wait_until(has_lines, &(size_t){3}, "lines");
+    const skua_pid pid = api_submit(&api, &api_idler, NULL);
+    capture_wait(&capture, " live=1 ");
+    assert_int_equal(skua_process_cancel(api.runtime, pid, SKUA_E_CANCELLED), 0);
+    api_stop(&api);
+    const char *said = capture_end(&capture);
+    assert_in_range(count_matches(said, SCHEDTRACE_LINE), 4, SIZE_MAX);
+    assert_int_equal(count_matches(said, SCHEDTRACE_LINE), count_matches(said, ""));
+    assert_times_rise(said);
+}
+
 int main(void)
 {
 #define DEBUG_TEST(test) cmocka_unit_test_teardown(test, forget_debug)
@@ -374,6 +411,7 @@ int main(void)
         DEBUG_TEST(schedtrace_says_what_has_happened_since_the_line_before),
         DEBUG_TEST(schedtrace_shows_a_worker_that_runs_and_what_waits_for_it),
         DEBUG_TEST(schedtrace_shows_a_spare_worker_that_rests),
+        DEBUG_TEST(schedtrace_is_printed_every_so_often),
     };
     api_stall_limit_ns = API_NEVER_STUCK;
     watchdog_start();
