@@ -98,26 +98,28 @@ static void note_exit(void *arg, skua_exit *exit)
     }
 }
 
+/* Looks up from time to time, of the virtual kind: whether to stop, and whether there is anything
+ * to come. (A wait without a time-out would tell the latter by itself.) */
 static enum ending drive(struct session *session)
 {
-    const uint64_t began = skua_sim_now(session->runtime);
-    while (!session->exited) {
+    const uint64_t slice = 100 * SKUA_MILLISECOND;
+    for (uint64_t left = session->options->timeout_ns;; left -= slice) {
+        session->error =
+            skua_process_wait(session->runtime, session->root, left < slice ? left : slice, NULL);
+        if (session->error != SKUA_E_TIMEOUT) {
+            return ROOT_ENDED;
+        }
+        session->error = 0;
         if (sem_trywait(&session->stop_asked) == 0) {
             return ROOT_LEFT;
         }
-        if (skua_sim_now(session->runtime) - began >= session->options->timeout_ns) {
+        if (left <= slice) {
             return ROOT_TIMED_OUT;
         }
-        const int done = skua_sim_step(session->runtime);
-        if (done < 0) {
-            session->error = done;
-            return ROOT_ENDED;
-        }
-        if (done == 0 && !session->exited) {
+        if (skua_sim_run(session->runtime, skua_sim_now(session->runtime)) == 0) {
             return ROOT_RESTS;
         }
     }
-    return ROOT_ENDED;
 }
 
 static void run_simulated(struct session *session, skua_payload *input)
@@ -237,12 +239,8 @@ static void tell_progress(struct session *session)
     }
     const char *hint = session->told ? "" : " (Ctrl-C ends at once)";
     session->told = true;
-    if (stats.live == 0) {
-        (void)failure(RUN, "stopping, blocking calls have not returned%s", hint);
-    } else {
-        (void)failure(RUN, "stopping, %" PRIu64 " process%s left%s", stats.live,
-                      stats.live == 1 ? "" : "es", hint);
-    }
+    (void)failure(RUN, "stopping, %" PRIu64 " process%s left%s", stats.live,
+                  stats.live == 1 ? "" : "es", hint);
 }
 
 /* The first signal is a request, as the end of the root is; who insists gets their way. */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* A root that fails with the error in its argument: in its step, or in its init. */
+#include <skua/skua.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fail {
+    int error;
+};
+
+static int fail_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                     size_t input_count)
+{
+    struct fail *fail = self;
+    (void)ctx;
+    fail->error = input_count > 0 ? atoi(skua_payload_data(&input[0])) : SKUA_E_USER;
+    return strcmp(method, "init") == 0 ? fail->error : 0;
+}
+
+static int fail_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                     skua_step *out)
+{
+    const struct fail *fail = self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    (void)out;
+    return fail->error;
+}
+
+static const char *const methods[] = {"main", "init", NULL};
+static const skua_process_type fail_type = {
+    .name = "fail",
+    .state_size = sizeof(struct fail),
+    .methods = methods,
+    .init = fail_init,
+    .step = fail_step,
+};
+
+SKUA_MODULE(.name = "fail", .root = &fail_type);
