@@ -1,50 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* The smallest useful program, the one in the README: a process that adds up what it is sent. */
+/* Two processes, one message each way: one asks for a greeting and is done with the answer. */
 #include <skua/skua.h>
-#include <stdio.h>
 
-struct counter {
-    uint64_t total;
-};
-
-/* Called with the events that have arrived; owns `self`; never runs on two threads at once. */
-static int counter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+/* A step is called with what has arrived, and never on two threads at once. */
+static int greet(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
 {
-    struct counter *counter = self;
-    (void)ctx;
+    static char text[] = "Hello, world!";
+    (void)self; /* its state: a greeter needs none */
+    (void)out;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_u64(0, counter->total));
-            return 0;
+            return events[i].error; /* the program ends: so does this process */
         }
-        counter->total += skua_payload_to_u64(&events[i].payload);
+        skua_context_send(ctx, events[i].from, skua_payload_owned(0, text, sizeof text, NULL));
     }
     return 0; /* wait for more */
 }
+static const skua_process_type greeter = {.name = "greeter", .step = greet};
 
-static const skua_process_type counter_type = {
-    .name = "counter",
-    .state_size = sizeof(struct counter),
-    .step = counter_step,
-};
-
-int main(void)
+static int ask(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
 {
-    skua_runtime *runtime;
-    skua_pid pid;
-    skua_exit exit;
-    if (skua_runtime_create(&runtime, NULL) != 0 || skua_runtime_start(runtime) != 0 ||
-        skua_process_submit(runtime, &counter_type, NULL, NULL, 0, &pid) != 0) {
-        return 1;
+    (void)self;
+    if (count > 0) {
+        skua_step_done(out, skua_payload_take(&events[0].payload));
+        return events[0].error;
     }
-    for (uint64_t i = 1; i <= 100; i++) {
-        skua_message_send(runtime, pid, skua_payload_u64(0, i));
-    }
-    skua_process_cancel(runtime, pid, 0);
-    if (skua_process_wait(runtime, pid, SKUA_FOREVER, &exit) == 0) {
-        printf("total %llu\n", (unsigned long long)skua_payload_to_u64(&exit.result));
-    }
-    skua_runtime_stop(runtime, SKUA_FOREVER);
-    return skua_runtime_destroy(runtime);
+    skua_pid pid; /* the first step comes before any message: time to start others */
+    const int error = skua_context_spawn(ctx, &greeter, NULL, NULL, 0, &pid);
+    return error != 0 ? error : skua_context_send(ctx, pid, skua_payload_empty(0));
 }
+static const skua_process_type hello = {.name = "hello", .step = ask};
+
+SKUA_MODULE(.name = "hello", .about = "asks for a greeting", .root = &hello);

@@ -2,13 +2,16 @@
 /* A ticker: a process that works in regular intervals, notices when it was too slow for some of
  * them, and ends at its deadline.
  *
- *   03_ticker [ticks]      default: 10, one every 50 ms */
+ *   skua run 05_ticker.so [-- TICKS]      default: 10, one every 50 ms
+ *
+ * In the simulator (--sim) it is over at once: time jumps from tick to tick. */
 #include <inttypes.h>
 #include <skua/skua.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PERIOD (50 * SKUA_MILLISECOND)
+#define PERIOD    (50 * SKUA_MILLISECOND)
+#define TICKS_MAX 1000000
 
 enum { TAG_TICK, TAG_CURFEW };
 
@@ -24,8 +27,14 @@ static int metronome_init(void *self, skua_context *ctx, const char *method, sku
 {
     struct metronome *metronome = self;
     (void)method;
+    char *end = "";
     metronome->began = skua_context_now(ctx);
-    metronome->wanted = input_count > 0 ? skua_payload_to_u64(&input[0]) : 10;
+    metronome->wanted = input_count > 0 ? strtoull(skua_payload_data(&input[0]), &end, 10) : 10;
+    if (input_count > 1 || *end != '\0' || metronome->wanted == 0 ||
+        metronome->wanted > TICKS_MAX) {
+        fprintf(stderr, "usage: skua run 05_ticker.so [-- TICKS], 1 to %d\n", TICKS_MAX);
+        return SKUA_E_INVALID;
+    }
     return 0;
 }
 
@@ -78,24 +87,4 @@ static const skua_process_type metronome_type = {
     .step = metronome_step,
 };
 
-int main(int argc, char **argv)
-{
-    skua_runtime *runtime;
-    skua_exit exit = {.error = SKUA_E_INVALID};
-    const uint64_t ticks = argc > 1 ? strtoull(argv[1], NULL, 10) : 10;
-    skua_payload input = skua_payload_u64(0, ticks > 0 && ticks < 1000000 ? ticks : 10);
-    int error = skua_runtime_create(&runtime, NULL);
-    if (error == 0) {
-        error = skua_runtime_start(runtime);
-        if (error == 0) {
-            error = skua_process_run(runtime, &metronome_type, NULL, &input, 1, &exit);
-            (void)skua_runtime_stop(runtime, SKUA_SECOND);
-        }
-        (void)skua_runtime_destroy(runtime);
-    }
-    error = error != 0 ? error : exit.error;
-    if (error != 0) {
-        fprintf(stderr, "03_ticker: %s\n", skua_error_text(error));
-    }
-    return error == 0 ? 0 : 1;
-}
+SKUA_MODULE(.name = "ticker", .about = "works in regular intervals", .root = &metronome_type);

@@ -2,7 +2,7 @@
 /* Dining philosophers in the simulator; the forks are processes, too. If each takes the left fork
  * first, some order of messages leaves all of them waiting: a seed finds it, and finds it again. If
  * each takes the fork with the lower number first, none does.
- *   06_philosophers [--seeds N] [--seed S] [--trace]
+ *   07_philosophers [--seeds N] [--seed S] [--trace]
  * N seeds from S on; default: 200 from 1. --trace: all that led to a deadlock, not just the end. */
 #include <skua/skua.h>
 #include <stdio.h>
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
             *(argv[i][6] == 's' ? &seeds : &first) = strtoul(argv[i + 1], NULL, 10);
             i++;
         } else {
-            return puts("usage: 06_philosophers [--seeds N] [--seed FIRST] [--trace]") < 0 ? 1 : 2;
+            return puts("usage: 07_philosophers [--seeds N] [--seed FIRST] [--trace]") < 0 ? 1 : 2;
         }
     }
     for (int ordered = 0; ordered < 2; ordered++) {
