@@ -1,122 +1,141 @@
 /* SPDX-License-Identifier: MIT */
-/* A writer and a reader with a pipe between them, both non-blocking: each does what it can, then
- * waits until the pipe is ready for more. Neither holds up a worker. */
+/* An echo between two pipes, in a program with a main of its own. One process fills the first pipe,
+ * the echo copies from it into the second: each does what it can without blocking, then waits until
+ * a pipe is ready for more, and holds up no worker. The main program reads what comes out. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <skua/skua.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #define BYTES (4u << 20) /* much more than a pipe holds */
 #define CHUNK 4096
 
-struct end {
-    int fd;
-    uint64_t done;
+/* What the byte at an offset has to be. */
+static unsigned char pattern(uint64_t offset)
+{
+    return (unsigned char)(offset % 251);
+}
+
+struct stage {
+    skua_runtime *runtime;
+    int input, output;
+    uint64_t made;          /* bytes that the source has put into its buffer so far */
+    size_t filled, emptied; /* of the buffer */
+    unsigned char buffer[CHUNK];
 };
 
-static int end_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                    size_t input_count)
+static int stage_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                      size_t input_count)
 {
-    (void)ctx;
+    struct stage *stage = self;
     (void)method;
-    if (input_count != 1) {
-        return SKUA_E_INVALID;
-    }
-    ((struct end *)self)->fd = (int)skua_payload_to_u64(&input[0]);
+    (void)input_count;
+    stage->runtime = skua_context_runtime(ctx);
+    stage->input = (int)skua_payload_to_u64(&input[0]);
+    stage->output = (int)skua_payload_to_u64(&input[1]);
     return 0;
 }
 
-/* The error of a wait that has ended, or 0. */
-static int wait_error(const skua_event *events, size_t count)
+static void stage_close(void *self)
 {
-    return count > 0 && events[0].type == SKUA_EVENT_COMPLETION ? events[0].error : 0;
+    struct stage *stage = self;
+    skua_descriptor_close(stage->runtime, stage->output); /* then the next reads the end of file */
+    skua_descriptor_close(stage->runtime, stage->input);
 }
 
-static int writer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+/* Makes the next bytes, or reads them. Returns how many, as read does: 0 at the end. */
+static ssize_t fill(struct stage *stage)
 {
-    static const char chunk[CHUNK];
-    struct end *writer = self;
-    if (wait_error(events, count) != 0) {
-        return events[0].error;
+    if (stage->input >= 0) {
+        return read(stage->input, stage->buffer, CHUNK);
     }
-    while (writer->done < BYTES) {
-        const ssize_t written = write(writer->fd, chunk, sizeof chunk);
-        if (written < 0) {
-            return errno == EAGAIN ? skua_step_wait_writable(out, 1, writer->fd) : SKUA_E_USER;
+    ssize_t size = 0;
+    while (size < CHUNK && stage->made < BYTES) {
+        stage->buffer[size++] = pattern(stage->made++);
+    }
+    return size;
+}
+
+static int stage_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    struct stage *stage = self;
+    if (count > 0 && events[0].error != 0) {
+        return events[0].error; /* cancelled, or SKUA_E_TIMEOUT: silent for too long */
+    }
+    for (;;) {
+        if (stage->emptied == stage->filled) {
+            const ssize_t size = fill(stage);
+            if (size < 0 && errno == EAGAIN) {
+                const int error = skua_step_wait_readable(out, 0, stage->input);
+                const uint64_t deadline = skua_context_deadline(ctx, 10 * SKUA_SECOND);
+                return error != 0 ? error : skua_step_deadline(out, deadline);
+            }
+            if (size <= 0) {
+                skua_step_done(out, skua_payload_empty(0));
+                return size == 0 ? 0 : SKUA_E_USER;
+            }
+            stage->filled = (size_t)size;
+            stage->emptied = 0;
         }
-        writer->done += (uint64_t)written;
+        const ssize_t size =
+            write(stage->output, stage->buffer + stage->emptied, stage->filled - stage->emptied);
+        if (size < 0) {
+            return errno == EAGAIN ? skua_step_wait_writable(out, 0, stage->output) : SKUA_E_USER;
+        }
+        stage->emptied += (size_t)size;
     }
-    skua_step_done(out, skua_payload_u64(0, writer->done));
-    return skua_descriptor_close(skua_context_runtime(ctx), writer->fd);
 }
 
-static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static const skua_process_type source_type = {"source", sizeof(struct stage), .init = stage_init,
+                                              .step = stage_step, .close = stage_close};
+static const skua_process_type echo_type = {"echo", sizeof(struct stage), .init = stage_init,
+                                            .step = stage_step, .close = stage_close};
+
+/* Starts a process between two descriptors, which it closes when it ends. */
+static int start(skua_runtime *runtime, const skua_process_type *type, int input, int output)
 {
-    struct end *reader = self;
-    char chunk[CHUNK];
-    if (wait_error(events, count) != 0) {
-        return events[0].error; /* SKUA_E_TIMEOUT: the writer has been silent for too long */
-    }
-    ssize_t length;
-    while ((length = read(reader->fd, chunk, sizeof chunk)) > 0) {
-        reader->done += (uint64_t)length;
-    }
-    if (length < 0 && errno == EAGAIN) {
-        const int error = skua_step_wait_readable(out, 1, reader->fd);
-        return error != 0 ? error
-                          : skua_step_deadline(out, skua_context_deadline(ctx, 10 * SKUA_SECOND));
-    }
-    skua_step_done(out, skua_payload_u64(0, reader->done)); /* the end of the file */
-    (void)skua_descriptor_close(skua_context_runtime(ctx), reader->fd);
-    return length < 0 ? SKUA_E_USER : 0;
+    skua_payload fds[] = {skua_payload_u64(0, (uint64_t)input),
+                          skua_payload_u64(0, (uint64_t)output)};
+    return skua_process_submit(runtime, type, NULL, fds, 2, NULL);
 }
 
-static const skua_process_type writer_type = {
-    .name = "writer", .state_size = sizeof(struct end), .init = end_init, .step = writer_step};
-static const skua_process_type reader_type = {
-    .name = "reader", .state_size = sizeof(struct end), .init = end_init, .step = reader_step};
-
-static int run(skua_runtime *runtime, uint64_t *received)
+/* Plain C: reads to the end, and counts the bytes that are as they should be. */
+static uint64_t check(int input)
 {
-    int fds[2];
-    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0) {
-        return SKUA_E_USER;
+    unsigned char buffer[CHUNK];
+    uint64_t total = 0, right = 0;
+    for (ssize_t size; (size = read(input, buffer, sizeof buffer)) > 0;) {
+        for (ssize_t i = 0; i < size; i++) {
+            right += buffer[i] == pattern(total++);
+        }
     }
-    skua_payload read_end = skua_payload_u64(0, (uint64_t)fds[0]);
-    skua_payload write_end = skua_payload_u64(0, (uint64_t)fds[1]);
-    skua_exit exit;
-    int error = skua_process_submit(runtime, &writer_type, NULL, &write_end, 1, NULL);
-    if (error == 0) {
-        error = skua_process_run(runtime, &reader_type, NULL, &read_end, 1, &exit);
-    }
-    if (error == 0) {
-        error = exit.error;
-        *received = skua_payload_to_u64(&exit.result);
-    }
-    return error;
+    return right;
 }
 
 int main(void)
 {
-    skua_runtime *runtime;
-    uint64_t received = 0;
+    int first[2], second[2]; /* all ends but the last, which is for main, never block */
+    skua_runtime *runtime = NULL;
+    uint64_t right = 0;
+    if (pipe2(first, O_NONBLOCK | O_CLOEXEC) != 0 || pipe2(second, O_CLOEXEC) != 0 ||
+        fcntl(second[1], F_SETFL, O_NONBLOCK) != 0) {
+        perror("06_pipe");
+        return 1;
+    }
     int error = skua_runtime_create(&runtime, NULL);
+    error = error != 0 ? error : skua_runtime_start(runtime);
+    error = error != 0 ? error : start(runtime, &echo_type, first[0], second[1]);
+    error = error != 0 ? error : start(runtime, &source_type, -1, first[1]);
     if (error == 0) {
-        error = skua_runtime_start(runtime);
-        if (error == 0) {
-            error = run(runtime, &received);
-            (void)skua_runtime_stop(runtime, SKUA_SECOND);
-        }
-        (void)skua_runtime_destroy(runtime);
+        right = check(second[0]);
+        printf("%" PRIu64 " of %u bytes came back\n", right, BYTES);
+    } else {
+        fprintf(stderr, "06_pipe: %s\n", skua_error_text(error));
     }
-    printf("%" PRIu64 " of %u bytes went through the pipe\n", received, BYTES);
-    if (error != 0) {
-        fprintf(stderr, "04_pipe: %s\n", skua_error_text(error));
-    }
-    return error == 0 && received == BYTES ? 0 : 1;
+    (void)skua_runtime_stop(runtime, SKUA_SECOND);
+    (void)skua_runtime_destroy(runtime);
+    return right == BYTES ? 0 : 1;
 }
