@@ -399,6 +399,25 @@ static void schedtrace_is_printed_every_so_often(void **state)
     assert_times_rise(said);
 }
 
+/* That one wish of the environment cannot be fulfilled is no reason to drop the other. */
+static void schedtrace_is_printed_without_the_socket_that_cannot_be_opened(void **state)
+{
+    (void)state;
+    struct api api;
+    set_debug("schedtrace=1");
+    assert_int_equal(setenv("SKUA_INSPECT", "1", 1), 0);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/dev/null", 1), 0);
+    capture_begin(&capture);
+    api_run(&api, 1);
+    wait_until(has_lines, &(size_t){1}, "lines");
+    api_stop(&api);
+    const char *said = capture_end(&capture);
+    assert_int_equal(unsetenv("SKUA_INSPECT"), 0);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+    assert_int_equal(count_matches(said, "^skua: SKUA_INSPECT: .*Not a directory"), 1);
+    assert_int_equal(count_matches(said, ""), 1 + count_matches(said, SCHEDTRACE_LINE));
+}
+
 int main(void)
 {
 #define DEBUG_TEST(test) cmocka_unit_test_teardown(test, forget_debug)
@@ -412,6 +431,7 @@ int main(void)
         DEBUG_TEST(schedtrace_shows_a_worker_that_runs_and_what_waits_for_it),
         DEBUG_TEST(schedtrace_shows_a_spare_worker_that_rests),
         DEBUG_TEST(schedtrace_is_printed_every_so_often),
+        DEBUG_TEST(schedtrace_is_printed_without_the_socket_that_cannot_be_opened),
     };
     api_stall_limit_ns = API_NEVER_STUCK;
     watchdog_start();
