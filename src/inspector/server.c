@@ -276,7 +276,7 @@ static bool wait_for_budget(struct inspector *inspector)
     int wait_ms;
     do {
         wait_ms = budget_wait_ms(&inspector->budget, traces);
-        if (poll(&stop, 1, wait_ms) != 0) {
+        if (poll(&stop, 1, wait_ms) > 0) { /* less than 0: a signal, which is no reason to end */
             return false;
         }
     } while (wait_ms > 0);
