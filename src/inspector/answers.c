@@ -225,13 +225,14 @@ static int answer_process(struct answers *answers, const struct request *request
     }
     struct scheduler *sched = answers->sched;
     const skua_pid pid = {bits};
-    struct process *process;
     skua_process_info info;
-    int error = process_table_find(&sched->table, pid, &process);
+    int error = inspect_process(sched, pid, &info);
     if (error != 0) {
         return error;
     }
-    /* Between: of the process, if it is still alive after them. */
+    /* Between two looks at the process: they belong to it. Before the first it may not have begun.
+     */
+    struct process *process = process_at(&sched->table, pid_slot(pid));
     const skua_process_type *type = load_acquire(&process->type);         /* MO-inspect */
     const uint32_t mailbox_limit = load_acquire(&process->mailbox_limit); /* MO-inspect */
     error = inspect_process(sched, pid, &info);
@@ -246,23 +247,41 @@ static int answer_process(struct answers *answers, const struct request *request
     return 0;
 }
 
+/* The metrics, in a block of `size` bytes; null if there is no memory. Counters get more digits
+ * meanwhile, so what was measured may be too small for what is written then. */
+static char *take_metrics(struct scheduler *sched, size_t *size)
+{
+    size_t needed = (size_t)metrics_format(sched, NULL, 0) + 1;
+    for (;;) {
+        *size = needed;
+        char *text = alloc_take(&sched->allocator, *size, 1);
+        if (text == NULL) {
+            return NULL;
+        }
+        needed = (size_t)metrics_format(sched, text, *size) + 1;
+        if (needed <= *size) {
+            return text;
+        }
+        alloc_give(&sched->allocator, text, *size, 1);
+    }
+}
+
 static int answer_metrics(struct answers *answers, const struct request *request, struct text *out)
 {
     if (!has_words(request, 1)) {
         return SKUA_E_INVALID;
     }
-    /* Each line gets its kind before it: so it is written behind the place where it has to go. */
-    const size_t length = (size_t)metrics_format(answers->sched, NULL, 0);
-    char *copy = alloc_take(&answers->sched->allocator, length + 1, 1);
+    /* Each line gets its kind before it: so it cannot be written where it has to go. */
+    size_t size;
+    char *copy = take_metrics(answers->sched, &size);
     if (copy == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    (void)metrics_format(answers->sched, copy, length + 1);
     char *rest = copy;
     for (char *line = strsep(&rest, "\n"); rest != NULL; line = strsep(&rest, "\n")) {
         text_add(out, "text\t%s\n", line);
     }
-    alloc_give(&answers->sched->allocator, copy, length + 1, 1);
+    alloc_give(&answers->sched->allocator, copy, size, 1);
     return 0;
 }
 
