@@ -87,12 +87,10 @@ static void write_record(struct text *out, const struct ring_record *record)
     write_numbers(out, record, kind);
 }
 
-/* A gap that began before the trace did has to begin with it. */
-static void write_gap(const struct tracing *tracing, struct text *out,
-                      const struct ring_record *record)
+static void write_gap(struct text *out, const struct ring_record *record)
 {
-    const uint64_t since = record->words[0] > tracing->since ? record->words[0] : tracing->since;
-    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", since, 0, record->words[2]);
+    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", record->words[0], 0,
+             record->words[2]);
 }
 
 static void write_track(struct text *out, uint32_t track, uint32_t outside)
@@ -113,13 +111,14 @@ static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched
         ring_read_any(&sched->rings->rings[track], records, most < CHUNK ? most : CHUNK);
     uint32_t written = 0;
     for (uint32_t i = 0; i < count; i++) {
-        const bool gap = records[i].words[3] == RING_LOST;
-        if (!gap && records[i].words[0] < tracing->since) {
-            continue; /* of a thread that came late to the trace before */
+        /* Of the trace before: by a thread that came late, or a gap that was open at its end. The
+         * ring was empty when this one began, so the first record closes such a gap. */
+        if (records[i].words[0] < tracing->since) {
+            continue;
         }
         write_track(out, track, sched->capacity);
-        if (gap) {
-            write_gap(tracing, out, &records[i]);
+        if (records[i].words[3] == RING_LOST) {
+            write_gap(out, &records[i]);
         } else {
             write_record(out, &records[i]);
         }
