@@ -11,7 +11,7 @@
 #define BURST_NS      INT64_C(1000000000)
 #define WAIT_MAX_MS   1000
 
-static uint64_t thread_ns(void)
+uint64_t budget_thread_ns(void)
 {
     struct timespec used;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
@@ -20,7 +20,8 @@ static uint64_t thread_ns(void)
 
 void budget_init(struct budget *budget)
 {
-    *budget = (struct budget){.left_ns = BURST_NS, .now = monotonic_ns(), .used = thread_ns()};
+    *budget =
+        (struct budget){.left_ns = BURST_NS, .now = monotonic_ns(), .used = budget_thread_ns()};
 }
 
 int budget_count(struct budget *budget, uint64_t now, uint64_t used, bool traces)
@@ -42,5 +43,5 @@ int budget_count(struct budget *budget, uint64_t now, uint64_t used, bool traces
 
 int budget_wait_ms(struct budget *budget, bool traces)
 {
-    return budget_count(budget, monotonic_ns(), thread_ns(), traces);
+    return budget_count(budget, monotonic_ns(), budget_thread_ns(), traces);
 }

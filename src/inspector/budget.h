@@ -14,6 +14,9 @@ struct budget {
     uint64_t used;   /* the thread's CPU time then */
 };
 
+/* The CPU time that the calling thread has used. */
+uint64_t budget_thread_ns(void);
+
 /* Called by the thread itself, as is the other. */
 void budget_init(struct budget *budget);
 

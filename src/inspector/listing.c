@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/monotonic.h"
+#include "inspector/budget.h"
 #include "sched/inspect.h"
 
 /* A listing is used again for this many times as long as it took to make. */
@@ -105,12 +106,13 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
     if (listing->made != 0 && now - listing->made < KEPT_FACTOR * listing->cost) {
         return;
     }
+    const uint64_t used = budget_thread_ns();
     look_at_all(listing, sched);
     for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
         sort(listing->entries[order], listing->counts[order]);
     }
     listing->made = now;
-    listing->cost = monotonic_ns() - now;
+    listing->cost = budget_thread_ns() - used;
 }
 
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,

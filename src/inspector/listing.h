@@ -22,7 +22,7 @@ struct listing {
     struct listing_entry entries[LISTING_ORDERS][LISTING_MAX];
     uint32_t counts[LISTING_ORDERS];
     uint64_t made; /* when; 0: never */
-    uint64_t cost; /* how long it took */
+    uint64_t cost; /* how much CPU time it took: the program may have been stopped meanwhile */
 };
 
 /* Which of the numbers of a process an order is about. */
