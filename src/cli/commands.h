@@ -4,6 +4,7 @@
 #ifndef CLI_COMMANDS_H
 #define CLI_COMMANDS_H
 
+int new_command(int argc, char **argv);
 int run_command(int argc, char **argv);
 
 #endif

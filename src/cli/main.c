@@ -15,6 +15,7 @@ struct command {
 
 static const struct command commands[] = {
     {"run", "run a module: processes in a shared object", run_command},
+    {"new", "write a module to begin with", new_command},
     {"bench", "measure the runtime on this machine", bench_command},
 };
 
