@@ -115,7 +115,7 @@ static void choose_cflags(struct module *module, const char *executable)
     if (!find_headers(executable, folder)) {
         (void)snprintf(cflags, size, "$(shell pkg-config --cflags skua)");
     } else if (strcmp(executable + strlen(folder), "/bin/skua") == 0) {
-        /* Installed: by pkg-config, if that knows Skua, so that the Makefile fits elsewhere, too. */
+        /* Installed: pkg-config, if it knows Skua, so that the Makefile fits elsewhere, too. */
         (void)snprintf(cflags, size,
                        "$(or $(shell pkg-config --cflags skua 2>/dev/null),-I'%s/include')",
                        folder);
