@@ -95,8 +95,8 @@ SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_
  * workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
  * SIGPROF; threads that a handler starts inherit that.
  * Threads: any.      Blocks: briefly.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD, SKUA_E_POLLER or
- *          SKUA_E_INSPECT (nothing started, may be tried again). */
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD, SKUA_E_POLLER,
+ *          SKUA_E_INSPECT or SKUA_E_NO_MEMORY (nothing started, may be tried again). */
 SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
 /* Stops the runtime. New processes are refused from now on; every process gets one cancel event

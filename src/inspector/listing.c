@@ -90,9 +90,13 @@ static void look_at_all(struct listing *listing, struct scheduler *sched)
 
 static int larger_first(const void *a, const void *b)
 {
-    const uint64_t left = ((const struct listing_entry *)a)->value;
-    const uint64_t right = ((const struct listing_entry *)b)->value;
-    return (left < right) - (left > right);
+    const struct listing_entry *left = a;
+    const struct listing_entry *right = b;
+    if (left->value != right->value) {
+        return left->value > right->value ? -1 : 1;
+    }
+    /* Equal ones stay where they are from one look to the next. */
+    return (left->pid.bits > right->pid.bits) - (left->pid.bits < right->pid.bits);
 }
 
 static void sort(struct listing_entry *entries, uint32_t count)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether somebody can look inside of a runtime, from its start to its stop. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mutex.h"
+#include "inspector/place.h"
 #include "runtime/runtime.h"
 #include "sched/shutdown.h"
 
@@ -19,12 +21,17 @@ static int wish_of_environment(void)
     return strcmp(wish, "0") != 0;
 }
 
-/* Only the socket's error has a reason of the system's. */
 static void complain(const char *variable, int error)
 {
-    const bool has_reason = error == SKUA_E_INSPECT;
-    (void)fprintf(stderr, "skua: %s: %s%s%s\n", variable, skua_error_text(error),
-                  has_reason ? ": " : "", has_reason ? strerror(errno) : "");
+    const int reason = errno;
+    char folder[PATH_MAX];
+    if (error == SKUA_E_INSPECT) {
+        (void)place_directory(folder, sizeof folder);
+        (void)fprintf(stderr, "skua: %s: %s: %s: %s\n", variable, skua_error_text(error), folder,
+                      strerror(reason));
+    } else {
+        (void)fprintf(stderr, "skua: %s: %s\n", variable, skua_error_text(error));
+    }
 }
 
 /* A program that has not asked for it, only its environment, does not fail for want of it. */
