@@ -20,7 +20,8 @@ SKUA_BEGIN_DECLS
 /* Pools at most, the default one included. */
 #define SKUA_BLOCKING_POOLS_MAX 16
 
-/* Zero means the default, in every field but the name and, if set, `direct`. */
+/* A pool and its limits. Zero means the default, in every field but the name and, if set,
+ * `direct`. */
 typedef struct skua_blocking_pool {
     const char *name;      /* kept until the runtime is destroyed */
     uint32_t thread_limit; /* default 16 */

@@ -56,7 +56,8 @@ static inline uint64_t skua_tick_time(const skua_event *tick)
 }
 
 /* The instant `timeout_ns` after skua_context_now. SKUA_FOREVER stays what it is (and so does -1,
- * which is the same number); any other negative number gives an instant that has passed. */
+ * which is the same number); any other negative number gives an instant that has passed.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns);
 
 SKUA_END_DECLS

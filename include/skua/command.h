@@ -14,14 +14,15 @@ SKUA_BEGIN_DECLS
 
 /* The right to complete one yield, once. A plain value: keep it as long as you like. */
 typedef struct skua_completion {
-    skua_pid process;
-    uint64_t call;
+    skua_pid process; /* who gets the completion */
+    uint64_t call;    /* which of its yields; the number means nothing outside of Skua */
 } skua_completion;
 
+/* What a handler is called with. */
 typedef struct skua_command {
-    uint32_t id;
-    skua_runtime *runtime;
-    skua_completion completion;
+    uint32_t id;                /* as it was registered and yielded */
+    skua_runtime *runtime;      /* where that was */
+    skua_completion completion; /* for skua_command_complete */
     skua_payload input; /* take it out to keep it; what is left is dropped after the handler */
     uint64_t deadline;  /* when the yield times out, or SKUA_FOREVER; only for information */
 } skua_command;
@@ -39,10 +40,11 @@ typedef struct skua_command {
  * May call every skua_ function that does not wait. */
 typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);
 
+/* A handler, as it is registered. What is not set is zero. */
 typedef struct skua_handler {
-    const char *name;
-    skua_handler_fn *run;
-    void *arg;
+    const char *name;     /* for traces of the simulator; may be null */
+    skua_handler_fn *run; /* what carries out the command */
+    void *arg;            /* handed to it at every call */
     /* For the simulator (skua/sim.h): called there in place of `run`, with the same arg. */
     skua_handler_fn *simulate;
     /* Or: `run` itself may be called there, because it depends on nothing but its arguments and the

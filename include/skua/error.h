@@ -7,7 +7,7 @@
 
 #include <skua/export.h>
 
-/* X(name, value, text) */
+/* All errors, for programs that want a table of their own: X(name, value, text). */
 #define SKUA_ERROR_MAP(X)                                                                          \
     X(INVALID, -5001, "an argument is null, zero or out of range")                                 \
     X(NO_MEMORY, -5002, "out of memory")                                                           \
@@ -43,15 +43,17 @@
     X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")              \
     X(INSPECT, -5033, "the socket for looking inside could not be opened")
 
+/* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
 enum { SKUA_ERROR_MAP(SKUA_ERROR_ENUM) };
 #undef SKUA_ERROR_ENUM
 
+/* Errors of your own begin here and go down. */
 #define SKUA_E_USER (-10000)
 
 SKUA_BEGIN_DECLS
 
-/* The name of an error ("SKUA_E_TIMEOUT"), or "SKUA_E_?" for a number that is none of Skua's.
+/* The name of an error, as "SKUA_E_TIMEOUT"; "SKUA_E_?" for a number that is none of Skua's.
  * Gives:   a static string.      Threads: any.      Blocks: never. */
 SKUA_API const char *skua_error_name(int error);
 

@@ -22,14 +22,15 @@
 
 /* The handler of a command that a module brings. */
 typedef struct skua_module_handler {
-    uint32_t id;
-    skua_handler handler;
+    uint32_t id;          /* of the command, as for skua_command_register */
+    skua_handler handler; /* likewise */
 } skua_module_handler;
 
-/* Everything that it points to stays valid and unchanged while the module is loaded. */
+/* What a module is and brings. Everything that it points to stays valid and unchanged while the
+ * module is loaded. */
 typedef struct skua_module {
-    uint32_t version; /* SKUA_MODULE_VERSION; SKUA_MODULE fills it in */
-    const char *name;
+    uint32_t version;              /* SKUA_MODULE_VERSION; SKUA_MODULE fills it in */
+    const char *name;              /* for messages of the command */
     const char *about;             /* what it does, in one line; may be null */
     const skua_process_type *root; /* the process that is the program; its input are the arguments
                                       of the command line, each a payload of its bytes with the

@@ -22,7 +22,7 @@ SKUA_BEGIN_DECLS
  * Returns: 0; SKUA_E_INVALID; SKUA_E_DESCRIPTOR (negative); SKUA_E_NO_MEMORY. */
 SKUA_API SKUA_NODISCARD int skua_step_wait_readable(skua_step *out, uint64_t tag, int fd);
 
-/* The same for a write or a connect: completion, threads and errors as above. */
+/* As skua_step_wait_readable, for a write or a connect. */
 SKUA_API SKUA_NODISCARD int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd);
 
 /* Closes a descriptor that processes may wait for: each gets SKUA_E_CLOSED at once. The system

@@ -12,28 +12,34 @@
 
 #include <skua/types.h>
 
+/* So many bytes fit inside a payload. */
 #define SKUA_PAYLOAD_INLINE_SIZE 24
 
 /* Frees what a payload owns. Called once, on whichever thread the payload ends. */
 typedef void skua_drop_fn(void *data, size_t size);
 
+/* Where the data of a payload is. */
 enum skua_payload_storage {
-    SKUA_PAYLOAD_EMPTY = 0,
-    SKUA_PAYLOAD_INLINE,  /* the bytes are inside */
-    SKUA_PAYLOAD_OWNED,   /* `size` bytes at `data` */
-    SKUA_PAYLOAD_POINTER, /* a bare pointer: it means something only inside this program */
+    SKUA_PAYLOAD_EMPTY = 0, /* nowhere: there is none */
+    SKUA_PAYLOAD_INLINE,    /* the bytes are inside */
+    SKUA_PAYLOAD_OWNED,     /* `size` bytes at `data` */
+    SKUA_PAYLOAD_POINTER,   /* a bare pointer: it means something only inside this program */
 };
 
+/* A type number, and data or none. */
 typedef struct skua_payload {
-    uint32_t type;
-    uint16_t storage; /* enum skua_payload_storage */
-    uint16_t inline_size;
+    uint32_t type;        /* a number of your own; Skua only passes it on */
+    uint16_t storage;     /* enum skua_payload_storage */
+    uint16_t inline_size; /* how many of the bytes below are in use */
     union {
+        /* SKUA_PAYLOAD_INLINE: the data. */
         unsigned char bytes[SKUA_PAYLOAD_INLINE_SIZE];
+        /* The same as numbers, as skua_payload_u64 writes them. */
         uint64_t words[SKUA_PAYLOAD_INLINE_SIZE / sizeof(uint64_t)];
+        /* SKUA_PAYLOAD_OWNED and SKUA_PAYLOAD_POINTER. */
         struct {
-            void *data;
-            size_t size;
+            void *data;         /* the bytes, or the object */
+            size_t size;        /* of the bytes; 0 for an object */
             skua_drop_fn *drop; /* null: nothing to free */
         } owned;
     } as;

@@ -16,6 +16,7 @@ SKUA_BEGIN_DECLS
 
 /* ---- events ---- */
 
+/* What an event is; it says which fields of skua_event have a meaning. */
 enum skua_event_type {
     SKUA_EVENT_MESSAGE = 1,    /* sent by `from`, with `payload` */
     SKUA_EVENT_COMPLETION = 2, /* the yield with `tag` ended: `error`, or 0 and `payload` */
@@ -23,12 +24,13 @@ enum skua_event_type {
     SKUA_EVENT_TICK = 4,       /* the ticker with `tag` has ticked, see skua/clock.h */
 };
 
+/* What a step is called with. */
 typedef struct skua_event {
-    uint32_t type; /* enum skua_event_type */
-    int32_t error;
-    uint64_t tag;
-    skua_pid from; /* messages: the sending process, or zero if sent from outside */
-    skua_payload payload;
+    uint32_t type;        /* enum skua_event_type */
+    int32_t error;        /* completions: 0 or why it failed; cancels: the reason */
+    uint64_t tag;         /* completions and ticks: that of the yield */
+    skua_pid from;        /* messages: the sending process, or zero if sent from outside */
+    skua_payload payload; /* messages and completions: take it out to keep it */
 } skua_event;
 
 /* ---- process types ---- */
@@ -52,14 +54,15 @@ typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size
  * whatever way the process ends; the memory itself belongs to the runtime. */
 typedef void skua_close_fn(void *self);
 
-/* A type must stay valid and unchanged until the last runtime that used it is destroyed. */
+/* What the processes of one kind have in common. A type must stay valid and unchanged until the
+ * last runtime that used it is destroyed. */
 typedef struct skua_process_type {
-    const char *name;
+    const char *name;  /* for traces and skua_process_info; never null */
     size_t state_size; /* bytes of state; up to 64 cost no allocation */
     /* Entry points, ended by a null. Null: the one method "main". */
     const char *const *methods;
-    skua_init_fn *init; /* null: the zeroed state is ready */
-    skua_step_fn *step;
+    skua_init_fn *init;     /* null: the zeroed state is ready */
+    skua_step_fn *step;     /* never null */
     skua_close_fn *close;   /* null: nothing to release */
     uint32_t mailbox_limit; /* messages waiting at once, to SKUA_MAILBOX_MAX; 0: the runtime's */
 } skua_process_type;
@@ -72,24 +75,28 @@ typedef struct skua_process_type {
 
 /* ---- what a step may write ---- */
 
-/* The process wants to run again soon, with or without new events. */
+/* The process wants to run again soon, with or without new events.
+ * Threads: worker (inside step).      Blocks: never. */
 SKUA_API void skua_step_continue(skua_step *out);
 
-/* The process waits for any event (this is the default). */
+/* The process waits for any event (this is the default).
+ * Threads: worker (inside step).      Blocks: never. */
 SKUA_API void skua_step_idle(skua_step *out);
 
 /* The process waits for its yields (this is the default of a step that has yielded or cancelled
  * something). Any event runs it; the difference to idle is what skua_process_info shows, and there
- * is none if no yield is open. */
+ * is none if no yield is open.
+ * Threads: worker (inside step).      Blocks: never. */
 SKUA_API void skua_step_wait(skua_step *out);
 
 /* As skua_step_done. The functions with `_from` take what is in a payload and leave it empty. The
- * others call them: a payload that was just built is then copied once, not twice. */
+ * others call them: a payload that was just built is then copied once, not twice.
+ * Takes:   what is in *result. */
 SKUA_API void skua_step_done_from(skua_step *out, skua_payload *result);
 
 /* The process has finished with `result`. Yields of this step are still carried out; nobody hears
  * of their completion.
- * Takes:   result. */
+ * Takes:   result.      Threads: worker (inside step).      Blocks: never. */
 static inline void skua_step_done(skua_step *out, skua_payload result)
 {
     skua_step_done_from(out, &result);
@@ -130,17 +137,21 @@ SKUA_API SKUA_NODISCARD int skua_step_cancel(skua_step *out, uint64_t tag);
 
 /* ---- what a process may do in init and step: direct calls, on its own thread ---- */
 
-/* The process that runs. */
+/* The process that runs.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API skua_pid skua_context_self(const skua_context *ctx);
 
-/* The runtime it runs in. */
+/* The runtime it runs in.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API skua_runtime *skua_context_runtime(const skua_context *ctx);
 
-/* Monotonic time in nanoseconds, the same throughout one step. */
+/* Monotonic time in nanoseconds, the same throughout one step.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API uint64_t skua_context_now(skua_context *ctx);
 
-/* A random number that depends only on the runtime's seed, the process, the number of the step
- * and the number of the call within it. */
+/* A random number. It depends only on the runtime's seed, the process, the number of the step and
+ * the number of the call within it.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API uint64_t skua_context_random(skua_context *ctx);
 
 /* As skua_context_send, with the payload where it is: see skua_step_done_from. */
@@ -155,18 +166,22 @@ static inline int skua_context_send(skua_context *ctx, skua_pid to, skua_payload
     return skua_context_send_from(ctx, to, &payload);
 }
 
-/* Starts a process, as skua_process_submit does. It may run on another
- * worker before this step ends.
- * Threads: worker (inside init or step). */
+/* Starts a process, as skua_process_submit does. It may run on another worker before this step
+ * ends.
+ * Takes:   the payloads of input, always (the array itself is borrowed).
+ * Threads: worker (inside init or step).      Blocks: never (but runs the user's init).
+ * Returns: as skua_process_submit. */
 SKUA_API int skua_context_spawn(skua_context *ctx, const skua_process_type *type,
                                 const char *method, skua_payload *input, size_t input_count,
                                 skua_pid *pid);
 
 /* Memory from the runtime's allocator, aligned for any type; not tied to the process.
- * Gives:   memory to release with skua_context_free, or null if there is none. */
+ * Gives:   memory to release with skua_context_free, or null if there is none or `size` is 0.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API void *skua_context_alloc(skua_context *ctx, size_t size);
 
-/* Releases memory of skua_context_alloc. `size` is what was asked for; null is ignored. */
+/* Releases memory of skua_context_alloc. `size` is what was asked for; null is ignored.
+ * Threads: worker (inside init or step).      Blocks: never. */
 SKUA_API void skua_context_free(skua_context *ctx, void *pointer, size_t size);
 
 /* ---- from anywhere ---- */
@@ -198,10 +213,10 @@ SKUA_API int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason
 
 /* How a process ended. */
 typedef struct skua_exit {
-    skua_pid pid;
-    const skua_process_type *type;
-    int error; /* 0: done; SKUA_E_TERMINATED; or what its step returned */
-    skua_payload result;
+    skua_pid pid;                  /* who */
+    const skua_process_type *type; /* of what type */
+    int error;                     /* 0: done; SKUA_E_TERMINATED; or what its step returned */
+    skua_payload result;           /* of skua_step_done; empty on an error */
 } skua_exit;
 
 /* Waits until a process has ended and its close has returned. A process that ended before the call
@@ -216,7 +231,7 @@ typedef struct skua_exit {
 SKUA_API SKUA_NODISCARD int skua_process_wait(skua_runtime *runtime, skua_pid pid,
                                               uint64_t timeout_ns, skua_exit *exit);
 
-/* Starts a process and waits, for as long as it takes, until it has ended.
+/* Starts a process and waits until it has ended, however long that takes.
  * Takes:   the payloads of input, always.      Gives: *exit (may be null), as skua_process_wait.
  * Threads: any but a worker's.      Blocks: yes.
  * Returns: 0 (the process ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit; in a
@@ -225,6 +240,7 @@ SKUA_API SKUA_NODISCARD int skua_process_run(skua_runtime *runtime, const skua_p
                                              const char *method, skua_payload *input,
                                              size_t input_count, skua_exit *exit);
 
+/* What a process is doing. */
 enum skua_process_state {
     SKUA_PROCESS_READY = 1,   /* queued to run */
     SKUA_PROCESS_RUNNING = 2, /* a worker runs its step */
@@ -232,13 +248,14 @@ enum skua_process_state {
     SKUA_PROCESS_IDLE = 4,    /* waits for any event */
 };
 
+/* A process, as it was at one moment. */
 typedef struct skua_process_info {
-    skua_pid pid;
-    enum skua_process_state state;
-    uint64_t steps;
-    uint32_t mailbox_length; /* messages not yet handed to a step; for a moment also those
-                                being refused */
-    const char *type_name;
+    skua_pid pid;                  /* who */
+    enum skua_process_state state; /* what it was doing */
+    uint64_t steps;                /* how many steps it has begun */
+    uint32_t mailbox_length;       /* messages not yet handed to a step; for a moment also those
+                                      being refused */
+    const char *type_name;         /* skua_process_type.name */
     /* How long its steps have run: by samples, every 2.5 ms while a worker is busy, so that steps
      * pay nothing for it. It adds up for what runs long or often; a process that has run for a
      * moment has most likely 0. Zero in simulations. */
@@ -263,7 +280,8 @@ SKUA_API SKUA_NODISCARD int skua_process_info_read(skua_runtime *runtime, skua_p
 SKUA_API int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *infos,
                                size_t capacity);
 
-/* "ready", "running", "blocked", "idle", or "?". */
+/* The name of a state: "ready", "running", "blocked", "idle", or "?".
+ * Gives:   a static string.      Threads: any.      Blocks: never. */
 SKUA_API const char *skua_process_state_name(enum skua_process_state state);
 
 SKUA_END_DECLS

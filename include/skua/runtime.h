@@ -9,14 +9,14 @@
 
 SKUA_BEGIN_DECLS
 
+/* The largest values of worker_count, process_limit and spare_limit in a configuration. */
 #define SKUA_WORKERS_MAX   256
 #define SKUA_PROCESSES_MAX (((uint32_t)1 << 26) - 1)
-
-#define SKUA_SPARES_MAX 64
+#define SKUA_SPARES_MAX    64
 
 /* A step that runs too long, as skua_runtime_config.on_stall is told of it. */
 typedef struct skua_stall {
-    skua_pid pid;
+    skua_pid pid;          /* whose step it is */
     const char *type_name; /* "?" if the process has ended and only on_exit still runs */
     uint64_t elapsed_ns;   /* how long the step has been seen running; it began a little earlier */
     uint32_t worker;       /* its number, as in skua_stats_read */
@@ -25,7 +25,7 @@ typedef struct skua_stall {
                              valid during the call */
 } skua_stall;
 
-/* Zero means the default, in every field. */
+/* What a runtime is created with. Zero means the default, in every field. */
 typedef struct skua_runtime_config {
     /* Worker threads; default: the CPUs this program may use, by its affinity mask and by the
      * quota of its control group. At most SKUA_WORKERS_MAX. */

@@ -55,6 +55,7 @@ typedef struct skua_sim_faults {
     void *may_kill_arg;
 } skua_sim_faults;
 
+/* What a record of the trace is about. */
 enum skua_sim_record_type {
     SKUA_SIM_CLOCK = 1,  /* time has jumped to what happens next */
     SKUA_SIM_STEP = 2,   /* step number `step` of `pid` begins, with `count` events */
@@ -65,35 +66,37 @@ enum skua_sim_record_type {
     SKUA_SIM_FAULT = 7,  /* `what` is an enum skua_sim_fault */
 };
 
+/* Which of the faults in skua_sim_faults has happened. */
 enum skua_sim_fault {
-    SKUA_SIM_MESSAGE_DELAY = 1,
-    SKUA_SIM_HANDLER_ERROR = 2,
-    SKUA_SIM_SLOW_COMPLETION = 3,
-    SKUA_SIM_NO_MEMORY = 4,
-    SKUA_SIM_SPURIOUS_WAKE = 5,
-    SKUA_SIM_PROCESS_KILL = 6,
+    SKUA_SIM_MESSAGE_DELAY = 1,   /* message_delay */
+    SKUA_SIM_HANDLER_ERROR = 2,   /* handler_error */
+    SKUA_SIM_SLOW_COMPLETION = 3, /* slow_completion */
+    SKUA_SIM_NO_MEMORY = 4,       /* no_memory */
+    SKUA_SIM_SPURIOUS_WAKE = 5,   /* spurious_wake */
+    SKUA_SIM_PROCESS_KILL = 6,    /* process_kill */
 };
 
 /* One line of the trace. Fields that its type does not use are zero. */
 typedef struct skua_sim_record {
-    uint32_t type; /* enum skua_sim_record_type */
-    uint32_t what;
-    uint64_t now_ns;
-    skua_pid pid;
+    uint32_t type;         /* enum skua_sim_record_type */
+    uint32_t what;         /* as its type says */
+    uint64_t now_ns;       /* what the virtual clock showed */
+    skua_pid pid;          /* the process it is about */
     const char *type_name; /* of the process; of the handler, for its yields and faults; or null */
-    uint64_t step;
-    uint64_t count;
-    uint64_t tag;
-    skua_pid from;
-    int32_t error;
+    uint64_t step;         /* the number of its step, from 1 */
+    uint64_t count;        /* of a step's events; of the bytes that an event or yield carries */
+    uint64_t tag;          /* of the event, yield or cancel */
+    skua_pid from;         /* who sent the message */
+    int32_t error;         /* of the event, or of the process that has ended */
 } skua_sim_record;
 
-/* Zero means the default, in every field. The seed is that of the runtime's configuration. */
+/* What a simulation is made with. Zero means the default, in every field. The seed is that
+ * of the runtime's configuration. */
 typedef struct skua_sim_config {
     /* How much time a turn of a process takes; default 1 microsecond. It is what ends a process
      * that continues until some time has come. */
     uint64_t step_ns;
-    skua_sim_faults faults;
+    skua_sim_faults faults; /* none by default */
     /* Called for every record, as things happen.
      * Threads: the one that drives the simulation.      Must not call skua_ functions other than
      * skua_sim_record_format. */
@@ -112,11 +115,12 @@ typedef struct skua_sim_config {
 SKUA_API int skua_sim_run(skua_runtime *runtime, uint64_t until_ns);
 
 /* Does the next thing: one turn of a process, or a jump of the clock to whatever comes next.
- * Threads, blocks, errors: as skua_sim_run.
- * Returns: 1 (done); 0 (there was nothing to do); an error. */
+ * Threads: as skua_sim_run.      Blocks: for as long as the step takes.
+ * Returns: 1 (done); 0 (there was nothing to do); an error, as skua_sim_run. */
 SKUA_API int skua_sim_step(skua_runtime *runtime);
 
-/* What the virtual clock shows; 0 if the runtime is not simulated. */
+/* What the virtual clock shows; 0 if the runtime is not simulated.
+ * Threads: any.      Blocks: never. */
 SKUA_API uint64_t skua_sim_now(skua_runtime *runtime);
 
 /* A hash of all steps so far: PIDs, numbers, events with their payloads' bytes, yields, ends. Equal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Skua: processes for C. This header includes all the others. */
+/* Processes for C: this header includes all the others. */
 #ifndef SKUA_SKUA_H
 #define SKUA_SKUA_H
 

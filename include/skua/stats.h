@@ -8,8 +8,9 @@
 
 SKUA_BEGIN_DECLS
 
-/* X(name): counters that only grow. Each worker has a set of its own; work done on threads that
- * are not workers (submits, sends, late completions) is counted in the total alone. */
+/* The counters, for programs that want a table of their own: X(name). They only grow.
+ * Each worker has a set of its own; work done on threads that are not workers (submits, sends, late
+ * completions) is counted in the total alone. */
 #define SKUA_STATS_MAP(X)                                                                          \
     X(spawned)          /* processes made visible */                                               \
     X(finished)         /* processes ended and closed */                                           \
@@ -34,6 +35,7 @@ SKUA_BEGIN_DECLS
     X(spares)           /* times a spare worker stepped in for a stuck or blocked one */           \
     X(trimmed_bytes)    /* memory given back after a burst */
 
+/* The counters of one worker, or of all together. */
 #define SKUA_STATS_FIELD(name) uint64_t name;
 typedef struct skua_stats {
     SKUA_STATS_MAP(SKUA_STATS_FIELD)

@@ -23,14 +23,16 @@ typedef struct skua_step skua_step;
  * simulated runtimes, and among more than 4094 others, created by one program that check may miss).
  * Zero is never a process. */
 typedef struct skua_pid {
-    uint64_t bits;
+    uint64_t bits; /* may be kept, sent and compared; what they mean is Skua's affair */
 } skua_pid;
 
+/* Whether two PIDs name the same process. */
 static inline bool skua_pid_equal(skua_pid a, skua_pid b)
 {
     return a.bits == b.bits;
 }
 
+/* Whether a PID is zero: no process has that one. */
 static inline bool skua_pid_is_none(skua_pid pid)
 {
     return pid.bits == 0;

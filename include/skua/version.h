@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Versions: that of these headers, and that of the library a program runs with. */
 #ifndef SKUA_VERSION_H
 #define SKUA_VERSION_H
 
