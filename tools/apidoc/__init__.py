@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What tools/reference is made of."""
