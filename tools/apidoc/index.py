@@ -15,21 +15,21 @@ class Index:
         self.headers = headers
         self.items = {}  # by name
         self.entries = {}  # by the name of an item
-        self.home = {}  # the header of an item or enumerator, by name
+        self.names = set()  # of items and enumerators
         self.errors = {}  # the enumerators that come from the table of errors, by name
         for header in headers:
             for entry in header.entries:
                 for item in entry.items:
-                    self.add(header, entry, item)
+                    self.add(entry, item)
 
-    def add(self, header, entry, item):
+    def add(self, entry, item):
         if item.name:
             self.items[item.name] = item
             self.entries[item.name] = entry
-            self.home[item.name] = header
+            self.names.add(item.name)
         if item.kind == "enum":
             for member in item.members:
-                self.home[member.name] = header
+                self.names.add(member.name)
                 if ERROR.fullmatch(member.name):
                     self.errors[member.name] = member
 
@@ -63,7 +63,7 @@ class Index:
         """Pairs of an error and a note, those of the functions it refers to included."""
         found, seen = {}, set()
         self.collect_errors(name, found, seen)
-        return list(found.items())
+        return [(error, note) for error, note in found.items() if error in self.errors]
 
     def collect_errors(self, name, found, seen):
         if name in seen:

@@ -9,7 +9,7 @@ from apidoc.index import NAME
 from apidoc.layout import item_lines
 
 CODE_WIDTH = 71  # 78 columns on the screen, less the margin of the text
-WORDS = re.compile(r"`([^`]+)`|\*([a-z]+)\*|(\b(?:skua|SKUA)_\w*[A-Za-z0-9]\b)(\(3\))?")
+WORDS = re.compile(r"`([^`]+)`|\*([a-z]+)\*|(\b(?:skua|SKUA)_\w*[A-Za-z0-9]\b)")
 KEY_SECTIONS = (("OWNERSHIP", ("Takes", "Gives", "Borrows")), ("ATTRIBUTES", ("Threads", "Blocks")))
 
 
@@ -46,7 +46,7 @@ class Writer:
         return done + plain(text[position:])
 
     def mark(self, match):
-        quoted, stressed, name, _ = match.groups()
+        quoted, stressed, name = match.groups()
         if quoted or stressed:
             return f"\\fI\\%{code(quoted or stressed)}\\fP"
         item = self.index.items.get(name)
@@ -117,8 +117,7 @@ class Writer:
         if not outcomes:
             return
         errors = self.index.errors_of(name)
-        words = "; ".join(outcome.text for outcome in outcomes if not outcome.errors)
-        words = upper_first(words)
+        words = upper_first("; ".join(each.text for each in outcomes if not each.errors))
         self.add(".SH RETURN VALUE")
         self.add_text(f"{words}; or one of the errors below." if errors and "an error" not in words
                       else f"{words}.")

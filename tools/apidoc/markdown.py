@@ -60,7 +60,7 @@ class Writer:
         name = match.group()
         if header:
             return f"[`{name}`](#header-{header})" if header in self.known else f"`{name}`"
-        if name in own or name not in self.index.home:
+        if name in own or name not in self.index.names:
             return f"`{name}`"
         return f"[`{name}`](#{self.target(name)})"
 
