@@ -7,4 +7,12 @@
 int new_command(int argc, char **argv);
 int run_command(int argc, char **argv);
 
+/* ps.c, top.c, stat.c, info.c, trace.c, metrics.c: a look inside a running program. */
+int ps_command(int argc, char **argv);
+int top_command(int argc, char **argv);
+int stat_command(int argc, char **argv);
+int info_command(int argc, char **argv);
+int trace_command(int argc, char **argv);
+int metrics_command(int argc, char **argv);
+
 #endif

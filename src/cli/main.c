@@ -16,6 +16,12 @@ struct command {
 static const struct command commands[] = {
     {"run", "run a module: processes in a shared object", run_command},
     {"new", "write a module to begin with", new_command},
+    {"ps", "list the processes of a running program", ps_command},
+    {"top", "watch a running program: workers and processes", top_command},
+    {"stat", "print what a running program does, a line per second", stat_command},
+    {"info", "print all about one process", info_command},
+    {"trace", "record a running program, for Perfetto", trace_command},
+    {"metrics", "print the statistics of a running program, for Prometheus", metrics_command},
     {"bench", "measure the runtime on this machine", bench_command},
 };
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* What the command lines of ps, top, stat, info, trace and metrics share. */
+#include <skua/types.h>
+#include <string.h>
+
+#include "inspect.h"
+#include "support.h"
+
+bool is_option(const char *text, const char *brief, const char *full)
+{
+    return strcmp(text, brief) == 0 || strcmp(text, full) == 0;
+}
+
+int unknown_argument(const char *command, const char *argument)
+{
+    return usage_error(command, "what is '%s'? `skua %s --help` lists the options", argument,
+                       command);
+}
+
+bool option_interval(const char *command, char **argv, int *i, uint64_t *interval_ns)
+{
+    const char *option = argv[*i];
+    if (!option_duration(command, argv, i, interval_ns)) {
+        return false;
+    }
+    if (*interval_ns < 10 * SKUA_MILLISECOND || *interval_ns > 3600 * SKUA_SECOND) {
+        usage_error(command, "%s needs a duration from 10ms to 1h", option);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/* `skua trace`: records a running program for a while, and writes a file that Perfetto opens. */
+#include "trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <skua/types.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "format.h"
+#include "inspect.h"
+#include "support.h"
+
+enum {
+    READ_MAX = 1000, /* records in one answer: fewer mean that there are no more for now */
+    RECORDS_DEFAULT = 1000000,
+    RECORDS_MAX = 50000000,
+};
+
+/* How long to wait when there was nothing to read, or enough. */
+#define PAUSE (5 * SKUA_MILLISECOND)
+
+struct options {
+    const char *program;
+    const char *path;
+    uint64_t duration_ns;
+    uint64_t records;
+};
+
+struct recording {
+    struct client client;
+    struct options options;
+    struct trace trace;
+    uint64_t start_ns;
+    uint64_t next_progress_ns;
+    int stop_fd; /* Ctrl-C ends the recording, not the command */
+    bool program_ended;
+};
+
+static int help(void)
+{
+    fputs(
+        "usage: skua trace [-d DURATION] [-o FILE] [-n RECORDS] [-p PROGRAM]\n\n"
+        "Records what a running program does, and writes it as JSON for https://ui.perfetto.dev:\n"
+        "a track for each worker, its steps, parks and steals, and arrows from each send, timer "
+        "or\n"
+        "completion to the step that took it. Ctrl-C ends the recording early.\n\n"
+        "  -d DURATION            how long; 5s if not given\n"
+        "  -o FILE                where to; trace.json if not given, - for stdout\n"
+        "  -n RECORDS             at most about so many records, 1000000 if not given; of a busy\n"
+        "                         program, pieces from all of the time\n" HELP_PROGRAM "\n"
+        "  skua trace\n"
+        "  skua trace -d 200ms -o burst.json\n",
+        stdout);
+    return 0;
+}
+
+/* ---- recording ---- */
+
+static uint64_t elapsed_ns(const struct recording *recording)
+{
+    return client_now() - recording->start_ns;
+}
+
+/* So many records as have their turn by now: those of a busy program would otherwise all come from
+ * the first moment. */
+static bool may_read(const struct recording *recording)
+{
+    const double part = (double)elapsed_ns(recording) / (double)recording->options.duration_ns;
+    return (double)recording->trace.count <= (double)recording->options.records * part;
+}
+
+static void print_progress(struct recording *recording)
+{
+    const uint64_t now_ns = client_now();
+    if (now_ns < recording->next_progress_ns || !isatty(STDERR_FILENO)) {
+        return;
+    }
+    recording->next_progress_ns = now_ns + 100 * SKUA_MILLISECOND;
+    fprintf(stderr, "\rskua trace: %s of %s, %zu records, %" PRIu64 " lost \033[K",
+            format_time(elapsed_ns(recording)).text,
+            format_time(recording->options.duration_ns).text, recording->trace.count,
+            recording->trace.lost);
+}
+
+/* Reads what there is, up to READ_MAX records. `*count`: how many. */
+static enum client_result read_records(struct recording *recording, size_t *count)
+{
+    struct line line;
+    enum client_result result;
+    *count = 0;
+    client_ask(&recording->client, "trace read");
+    while ((result = client_read(&recording->client, &line)) == CLIENT_LINE) {
+        *count += line_is(&line, "r");
+        switch (trace_add(&recording->trace, &line)) {
+        case TRACE_ADDED:
+        case TRACE_IGNORED:
+            break;
+        case TRACE_NO_RECORD:
+            return CLIENT_BROKEN;
+        case TRACE_NO_MEMORY:
+            failure("trace", "out of memory; fewer records (-n) need less");
+            return CLIENT_STOPPED;
+        }
+        if (*count > READ_MAX) {
+            return CLIENT_BROKEN;
+        }
+    }
+    return result;
+}
+
+/* Returns false if the user has had enough. */
+static bool pause_recording(const struct recording *recording)
+{
+    struct pollfd fd = {.fd = recording->stop_fd, .events = POLLIN};
+    return poll(&fd, 1, PAUSE / SKUA_MILLISECOND) <= 0;
+}
+
+static enum client_result record(struct recording *recording)
+{
+    size_t count = 0;
+    enum client_result result = CLIENT_END;
+    while (result == CLIENT_END && elapsed_ns(recording) < recording->options.duration_ns) {
+        const bool may = may_read(recording);
+        print_progress(recording);
+        if (may) {
+            result = read_records(recording, &count);
+        }
+        if ((!may || count < READ_MAX) && !pause_recording(recording)) {
+            break;
+        }
+    }
+    /* What was recorded in the meantime, as far as there is room for it. */
+    while (result == CLIENT_END && recording->trace.count < recording->options.records &&
+           count == READ_MAX) {
+        result = read_records(recording, &count);
+    }
+    return result;
+}
+
+/* Returns 0, or the exit status. */
+static int run(struct recording *recording)
+{
+    client_ask(&recording->client, "trace start");
+    enum client_result result = client_skip(&recording->client);
+    recording->start_ns = client_now();
+    if (result == CLIENT_END) {
+        result = record(recording);
+        if (recording->next_progress_ns > 0) {
+            fputs("\r\033[K", stderr);
+        }
+    }
+    if (result == CLIENT_END) {
+        client_ask(&recording->client, "trace stop");
+        result = client_skip(&recording->client);
+    }
+    if (result == CLIENT_GONE && recording->trace.count > 0) {
+        recording->program_ended = true; /* what there is of it may be what somebody looks for */
+        return 0;
+    }
+    return result == CLIENT_END ? 0 : client_failure(&recording->client, result);
+}
+
+/* ---- the file ---- */
+
+/* Opens the file before anything is recorded: if that fails, it fails at once. What is in it stays
+ * until there is something better. `*is_new`: it did not exist. */
+static FILE *open_file(const char *path, bool *is_new)
+{
+    *is_new = false;
+    if (strcmp(path, "-") == 0) {
+        return stdout;
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    *is_new = fd >= 0;
+    if (fd < 0 && errno == EEXIST) {
+        fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    }
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL) {
+        failure("trace", "cannot write %s: %s", path, strerror(errno));
+    }
+    return file;
+}
+
+static void print_summary(const struct recording *recording, long size)
+{
+    const struct trace *trace = &recording->trace;
+    fprintf(stderr, "skua trace: %zu records of %s, %" PRIu64 " lost", trace->count,
+            format_time(elapsed_ns(recording)).text, trace->lost);
+    if (size >= 0) {
+        fprintf(stderr, "; %s, %sB: open it at https://ui.perfetto.dev", recording->options.path,
+                format_count((double)size).text);
+    }
+    fprintf(stderr, "%s\n", recording->program_ended ? " (the program has ended)" : "");
+}
+
+static int write_file(struct recording *recording, FILE *file)
+{
+    const char *path = recording->options.path;
+    struct stat status;
+    const bool is_regular = fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode);
+    if (file != stdout && is_regular && ftruncate(fileno(file), 0) != 0) {
+        return failure("trace", "cannot write %s: %s", path, strerror(errno));
+    }
+    if (!trace_write(&recording->trace, recording->client.process, recording->client.name, file)) {
+        return failure("trace", "out of memory; fewer records (-n) need less");
+    }
+    if (fflush(file) != 0 || ferror(file) != 0) {
+        return failure("trace", "cannot write %s: %s", path, strerror(errno));
+    }
+    print_summary(recording, file != stdout ? ftell(file) : -1);
+    return 0;
+}
+
+static int trace_to(struct recording *recording, FILE *file)
+{
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGINT);
+    sigprocmask(SIG_BLOCK, &stop, NULL);
+    recording->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+    int status = run(recording);
+    sigprocmask(SIG_UNBLOCK, &stop, NULL);
+    return status != 0 ? status : write_file(recording, file);
+}
+
+/* ---- the command ---- */
+
+static bool read_option(char **argv, int *i, struct options *options)
+{
+    const char *option = argv[*i];
+    if (is_option(option, "-d", "--duration")) {
+        return option_interval("trace", argv, i, &options->duration_ns);
+    }
+    if (is_option(option, "-o", "--output")) {
+        return option_text("trace", argv, i, &options->path);
+    }
+    if (is_option(option, "-n", "--records")) {
+        return option_number("trace", argv, i, 1, RECORDS_MAX, &options->records);
+    }
+    if (is_option(option, "-p", "--program")) {
+        return option_text("trace", argv, i, &options->program);
+    }
+    unknown_argument("trace", option);
+    return false;
+}
+
+int trace_command(int argc, char **argv)
+{
+    static struct recording recording = {.options = {.path = "trace.json",
+                                                     .duration_ns = 5 * SKUA_SECOND,
+                                                     .records = RECORDS_DEFAULT}};
+    for (int i = 1; i < argc; i++) {
+        if (is_option(argv[i], "-h", "--help")) {
+            return help();
+        }
+        if (!read_option(argv, &i, &recording.options)) {
+            return STATUS_USAGE;
+        }
+    }
+    int status = client_open(&recording.client, "trace", recording.options.program);
+    if (status != 0) {
+        return status;
+    }
+    bool is_new;
+    FILE *file = open_file(recording.options.path, &is_new);
+    status = file == NULL ? STATUS_FAILURE : trace_to(&recording, file);
+    if (status != 0 && is_new) {
+        unlink(recording.options.path);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    trace_free(&recording.trace);
+    client_close(&recording.client);
+    return status;
+}
