@@ -135,7 +135,8 @@ static void put_line(struct screen *screen, bool is_title, const char *format, v
         fprintf(screen->out, "%s\n", text);
         return;
     }
-    cut(text, screen->columns);
+    /* Behind a full line some terminals erase its last character. */
+    cut(text, screen->columns - 1);
     /* No new line behind the last one: that would scroll. */
     fprintf(screen->out, "%s%s%s" REST_LINE "%s", is_title ? REVERSE : "", text,
             is_title ? NORMAL : "", screen->lines_left > 0 ? "\r\n" : "");

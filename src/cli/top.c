@@ -189,11 +189,11 @@ static void draw_processes(struct top *top, struct screen *screen)
 static void draw_help(struct screen *screen)
 {
     static const char *const lines[] = {
-        "q      ends this",
         "r s m a   sorts by run time, steps, mailbox, age",
-        "space n   the next page of processes (of 256)",
-        "p      the page before",
-        "h      this help, and back",
+        "space n   the next page of processes (256 are known)",
+        "p         the page before",
+        "h         this help, and back",
+        "q         ends this",
         "",
         "BUSY is the part of the time in which a worker ran processes, RUN% that in which a "
         "process",
