@@ -209,10 +209,17 @@ static void print_page(struct table *table, const struct process_page *page)
     }
 }
 
+/* One more than what is left to print: it tells whether there is anything behind that. */
 static size_t page_limit(const struct table *table)
 {
     const uint64_t left = table->rows_max - table->rows;
-    return left > PAGE_ROWS_MAX || is_filtered(table->options) ? PAGE_ROWS_MAX : (size_t)left;
+    return left >= PAGE_ROWS_MAX || is_filtered(table->options) ? PAGE_ROWS_MAX : (size_t)left + 1;
+}
+
+/* Whether another page is worth a look. The next row that a filter lets through may be far. */
+static bool goes_on(const struct table *table)
+{
+    return !table->is_cut && (table->rows < table->rows_max || !is_filtered(table->options));
 }
 
 static enum client_result print_table(struct table *table)
@@ -234,7 +241,7 @@ static enum client_result print_table(struct table *table)
         }
         table->live = page.live;
         after = page.more;
-    } while (after != 0 && table->rows < table->rows_max);
+    } while (after != 0 && goes_on(table));
     table->is_cut |= after != 0 || (table->options->sort != SORT_PID && table->rows < table->live);
     return CLIENT_END;
 }

@@ -150,13 +150,20 @@ double worker_rate(const struct sample *before, const struct sample *after,
     return per_second(before, after, was, worker->counter[counter]);
 }
 
+double worker_busy(const struct sample *before, const struct sample *after,
+                   const struct worker_sample *worker)
+{
+    const double busy = worker_rate(before, after, worker, COUNTER_busy_ns) / 1e9;
+    return busy < 1 ? busy : 1; /* what was sampled just after `before` counts in full */
+}
+
 double sample_busy(const struct sample *before, const struct sample *after)
 {
     double busy = 0;
     size_t workers = 0;
     for (size_t i = 0; i < after->worker_count; i++) {
         if (!after->workers[i].is_spare) {
-            busy += worker_rate(before, after, &after->workers[i], COUNTER_busy_ns) / 1e9;
+            busy += worker_busy(before, after, &after->workers[i]);
             workers++;
         }
     }

@@ -31,6 +31,7 @@ static void print_header(void)
     printf("%7s %8s %9s %7s %7s %8s %7s %7s %8s %6s %7s %6s\n", "live", "spawns/s", "finish/s",
            "msgs/s", "steps/s", "stolen/s", "parks/s", "wakes/s", "timers/s", "busy", "queued",
            "stalls");
+    fflush(stdout);
 }
 
 static struct formatted rate(const struct sample *before, const struct sample *after,
@@ -63,11 +64,11 @@ static int watch(struct client *client, uint64_t interval_ns, uint64_t count,
         next_ns += interval_ns;
         struct sample *before = &samples[lines % 2];
         struct sample *after = &samples[(lines + 1) % 2];
+        if (lines % LINES_PER_HEADER == 0) {
+            print_header();
+        }
         result = client_wait(client, next_ns) ? sample_read(client, after) : CLIENT_GONE;
         if (result == CLIENT_END) {
-            if (lines % LINES_PER_HEADER == 0) {
-                print_header();
-            }
             print_line(before, after);
         }
     }

@@ -109,8 +109,7 @@ static void draw_worker(const struct top *top, struct screen *screen,
         snprintf(runs, sizeof runs, "%s %016" PRIx64, worker->type, worker->pid);
     }
     screen_line(screen, "%-9s %-9s %6" PRIu64 " %6s %9s %8s %7" PRIu64 "  %s", name, worker->doing,
-                worker->queue,
-                format_percent(worker_rate(before, now, worker, COUNTER_busy_ns) / 1e9).text,
+                worker->queue, format_percent(worker_busy(before, now, worker)).text,
                 format_count(worker_rate(before, now, worker, COUNTER_stolen)).text,
                 format_count(worker_rate(before, now, worker, COUNTER_parks)).text,
                 worker->counter[COUNTER_stalls], runs);

@@ -27,6 +27,9 @@ enum {
 /* How long to wait when there was nothing to read, or enough. */
 #define PAUSE (5 * SKUA_MILLISECOND)
 
+/* How long to read, at the end, what the program has recorded by then. */
+#define TAIL (200 * SKUA_MILLISECOND)
+
 struct options {
     const char *program;
     const char *path;
@@ -39,8 +42,8 @@ struct recording {
     struct options options;
     struct trace trace;
     uint64_t start_ns;
-    uint64_t next_progress_ns;
-    int stop_fd; /* Ctrl-C ends the recording, not the command */
+    uint64_t next_progress_ns; /* 0: no progress is shown */
+    int stop_fd;               /* Ctrl-C ends the recording, not the command */
     bool program_ended;
 };
 
@@ -80,7 +83,7 @@ static bool may_read(const struct recording *recording)
 static void print_progress(struct recording *recording)
 {
     const uint64_t now_ns = client_now();
-    if (now_ns < recording->next_progress_ns || !isatty(STDERR_FILENO)) {
+    if (recording->next_progress_ns == 0 || now_ns < recording->next_progress_ns) {
         return;
     }
     recording->next_progress_ns = now_ns + 100 * SKUA_MILLISECOND;
@@ -137,9 +140,9 @@ static enum client_result record(struct recording *recording)
             break;
         }
     }
-    /* What was recorded in the meantime, as far as there is room for it. */
-    while (result == CLIENT_END && recording->trace.count < recording->options.records &&
-           count == READ_MAX) {
+    const uint64_t end_ns = client_now() + TAIL;
+    while (result == CLIENT_END && count == READ_MAX && client_now() < end_ns &&
+           recording->trace.count < recording->options.records) {
         result = read_records(recording, &count);
     }
     return result;
@@ -151,6 +154,7 @@ static int run(struct recording *recording)
     client_ask(&recording->client, "trace start");
     enum client_result result = client_skip(&recording->client);
     recording->start_ns = client_now();
+    recording->next_progress_ns = isatty(STDERR_FILENO) ? recording->start_ns : 0;
     if (result == CLIENT_END) {
         result = record(recording);
         if (recording->next_progress_ns > 0) {
@@ -190,11 +194,14 @@ static FILE *open_file(const char *path, bool *is_new)
     return file;
 }
 
+/* The records have been sorted by time. */
 static void print_summary(const struct recording *recording, long size)
 {
     const struct trace *trace = &recording->trace;
+    const uint64_t length_ns =
+        trace->count > 0 ? trace->records[trace->count - 1].time_ns - trace->records[0].time_ns : 0;
     fprintf(stderr, "skua trace: %zu records of %s, %" PRIu64 " lost", trace->count,
-            format_time(elapsed_ns(recording)).text, trace->lost);
+            format_time(length_ns).text, trace->lost);
     if (size >= 0) {
         fprintf(stderr, "; %s, %sB: open it at https://ui.perfetto.dev", recording->options.path,
                 format_count((double)size).text);

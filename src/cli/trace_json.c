@@ -2,9 +2,9 @@
 /* From records to a file for ui.perfetto.dev and chrome://tracing: the trace event format, as JSON.
  *
  * Each worker is a track ("thread"). A step is a slice from B to E, a park and a gap in the
- * recording are, too; no two of a track overlap. An arrow leads from a send, a timer or a completion
- * to the step that took the event: `s` where it begins, `f` where it ends, each within a slice;
- * where there is none, a slice without length is made. All else are instants.
+ * recording are, too; no two of a track overlap. An arrow leads from a send, a timer or a
+ * completion to the step that took the event: `s` where it begins, `f` where it ends, each within a
+ * slice; where there is none, a slice without length is made. All else are instants.
  *
  * The format does not check itself: a viewer that finds an arrow without an end or a slice without
  * one draws something wrong, without a word. So all is matched here before anything is written:

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Something to look at from outside: a root that keeps its children, or itself, busy until it is
+ * cancelled, and says "ready" when all is under way. Its method says with what. */
+#include <inttypes.h>
+#include <skua/skua.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PERIOD SKUA_MILLISECOND
+
+/* Whether the process is asked to finish; then it does. */
+static bool is_cancelled(const skua_event *events, size_t count, skua_step *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CANCEL) {
+            skua_step_done(out, skua_payload_u64(0, 0));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Waits for ever. */
+static int sitter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)is_cancelled(events, count, out);
+    return 0;
+}
+
+/* Sends back what it gets. */
+static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                     skua_step *out)
+{
+    (void)self;
+    if (is_cancelled(events, count, out)) {
+        return 0;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)skua_context_send(ctx, events[i].from, skua_payload_u64(0, 1));
+    }
+    return 0;
+}
+
+/* Sleeps again and again. */
+static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    return is_cancelled(events, count, out) ? 0 : skua_step_sleep(out, 0, PERIOD);
+}
+
+/* Sends itself a message in every step, so that there is always another. */
+static int spinner_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                        skua_step *out)
+{
+    (void)self;
+    return is_cancelled(events, count, out)
+               ? 0
+               : skua_context_send(ctx, skua_context_self(ctx), skua_payload_u64(0, 1));
+}
+
+/* Works for some microseconds, and ends. */
+static int child_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    for (volatile int i = 0; i < 20000; i++) {
+    }
+    skua_step_done(out, skua_payload_u64(0, 0));
+    return 0;
+}
+
+static const skua_process_type sitter_type = {.name = "sitter", .step = sitter_step};
+static const skua_process_type pong_type = {.name = "pong", .step = pong_step};
+static const skua_process_type sleeper_type = {.name = "sleeper", .step = sleeper_step};
+static const skua_process_type spinner_type = {.name = "spinner", .step = spinner_step};
+static const skua_process_type child_type = {.name = "child", .step = child_step};
+
+struct work {
+    const char *method;
+    const skua_process_type *type; /* of the children */
+    uint64_t children;
+    bool ticks; /* does something every millisecond */
+};
+
+static const struct work works[] = {
+    {"sit", &sitter_type, 1, false},     /* they do nothing */
+    {"play", &pong_type, 1, true},       /* a message to and fro */
+    {"sleep", &sleeper_type, 50, false}, /* timers */
+    {"share", &child_type, 0, true},     /* many short lives, made by one worker */
+    {"flood", &spinner_type, 50, false}, /* as many messages as can be */
+};
+
+#define WORKS (sizeof works / sizeof works[0])
+
+struct busy {
+    const struct work *work;
+    uint64_t children;
+    skua_pid child; /* the last one */
+    bool started;
+};
+
+static int busy_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                     size_t input_count)
+{
+    struct busy *busy = self;
+    (void)ctx;
+    for (size_t i = 0; i < WORKS; i++) {
+        if (strcmp(method, works[i].method) == 0) {
+            busy->work = &works[i];
+        }
+    }
+    busy->children = busy->work->children;
+    if (input_count > 0) {
+        busy->children = strtoull(skua_payload_data(&input[0]), NULL, 10);
+    }
+    return 0;
+}
+
+static int spawn(struct busy *busy, skua_context *ctx, uint64_t count)
+{
+    int error = 0;
+    for (uint64_t i = 0; i < count && error == 0; i++) {
+        error = skua_context_spawn(ctx, busy->work->type, NULL, NULL, 0, &busy->child);
+    }
+    return error;
+}
+
+static int start(struct busy *busy, skua_context *ctx, skua_step *out)
+{
+    const int error = spawn(busy, ctx, busy->children);
+    busy->started = true;
+    printf("ready %016" PRIx64 "\n", busy->child.bits);
+    fflush(stdout);
+    return error != 0 || !busy->work->ticks ? error : skua_step_ticker(out, 0, PERIOD);
+}
+
+static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                     skua_step *out)
+{
+    struct busy *busy = self;
+    if (is_cancelled(events, count, out)) {
+        return 0;
+    }
+    if (!busy->started) {
+        return start(busy, ctx, out);
+    }
+    if (events[0].type != SKUA_EVENT_TICK) {
+        return 0;
+    }
+    return busy->work->type == &child_type
+               ? spawn(busy, ctx, 64)
+               : skua_context_send(ctx, busy->child, skua_payload_u64(0, 1));
+}
+
+static const char *const methods[] = {"sit", "play", "sleep", "share", "flood", NULL};
+static const skua_process_type busy_type = {
+    .name = "busy",
+    .state_size = sizeof(struct busy),
+    .methods = methods,
+    .init = busy_init,
+    .step = busy_step,
+};
+
+SKUA_MODULE(.name = "busy", .root = &busy_type);
