@@ -30,6 +30,7 @@ struct search {
     struct address wanted; /* all zero: any */
     size_t count;
     struct address found[LISTED_MAX]; /* the first of them */
+    int error;                        /* why the last one has no connection; 0: it has */
 };
 
 /* <process id>, or <process id>.<number of the runtime>, or nothing of the kind. */
@@ -92,11 +93,15 @@ static enum client_result greet(struct client *client)
 static void note(struct search *search, const struct address *address)
 {
     struct client client;
+    int error = 0;
     if (connect_to(search, address, &client)) {
         client_close(&client);
     } else if (errno == ECONNREFUSED || errno == ENOENT) {
         return;
+    } else {
+        error = errno;
     }
+    search->error = error;
     if (search->count < LISTED_MAX) {
         search->found[search->count] = *address;
     }
@@ -162,10 +167,13 @@ static int ask_for_choice(const struct search *search)
 
 static int open_found(struct search *search, struct client *client)
 {
-    if (!connect_to(search, &search->found[0], client)) {
+    if (search->error == 0 && !connect_to(search, &search->found[0], client)) {
+        search->error = errno;
+    }
+    if (search->error != 0) {
         return failure(search->command, "no connection to program %" PRIu64 ": %s",
                        search->found[0].process,
-                       errno == EAGAIN ? "it does not answer" : strerror(errno));
+                       search->error == EAGAIN ? "it does not answer" : strerror(search->error));
     }
     const enum client_result result = greet(client);
     if (result != CLIENT_END) {
