@@ -383,25 +383,15 @@ static int create(struct session *session)
                       : failure(RUN, "cannot make a runtime: %s", skua_error_text(error));
 }
 
-/* Returns 0 with the start's result in *error, or the status after a complaint. */
-static int try_start(struct session *session, int *error)
-{
-    const int status = create(session);
-    *error = status == 0 ? skua_runtime_start(session->runtime) : 0;
-    return status;
-}
-
 static int start(struct session *session)
 {
-    int error;
-    int status = try_start(session, &error);
+    const int status = create(session);
+    int error = status == 0 ? skua_runtime_start(session->runtime) : 0;
     if (error == SKUA_E_INSPECT) { /* no reason to keep anybody from running a program */
         (void)failure(RUN, "warning: %s; `skua top` will not see this program",
                       skua_error_text(error));
-        (void)skua_runtime_destroy(session->runtime);
-        session->runtime = NULL;
         (void)setenv("SKUA_INSPECT", "0", 1);
-        status = try_start(session, &error);
+        error = skua_runtime_start(session->runtime);
     }
     return error != 0 ? failure(RUN, "cannot start: %s", skua_error_text(error)) : status;
 }
