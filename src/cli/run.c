@@ -121,6 +121,13 @@ static bool wants_help(int argc, char **argv)
     return false;
 }
 
+/* A result that nobody can read is none. */
+static int check_output(int status)
+{
+    const bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    return status == 0 && !written ? failure(RUN, "cannot write to the standard output") : status;
+}
+
 int run_command(int argc, char **argv)
 {
     struct run_options options = {.timeout_ns = SKUA_FOREVER};
@@ -142,7 +149,8 @@ int run_command(int argc, char **argv)
     }
     if (status == 0 && options.list) {
         module_list(module);
-        return 0;
+    } else if (status == 0) {
+        status = session_run(module, &options);
     }
-    return status == 0 ? session_run(module, &options) : status;
+    return check_output(status);
 }

@@ -404,7 +404,7 @@ static int run_in_runtime(struct session *session)
         if (session->options->stats) {
             report_stats(session->runtime);
         }
-        (void)skua_runtime_stop(session->runtime, SKUA_FOREVER);
+        (void)skua_runtime_stop(session->runtime, SKUA_FOREVER); /* if that got nowhere */
     }
     (void)skua_runtime_destroy(session->runtime);
     return status;
