@@ -205,6 +205,7 @@ static void *monitor_main(void *arg)
     store_relaxed(&sched->monitor.looked, monotonic_ns()); /* statistic */
     mutex_lock(&sched->monitor.lock);
     watch_locked(sched);
+    store_relaxed(&sched->monitor.looked, 0); /* statistic: nobody does any more */
     mutex_unlock(&sched->monitor.lock);
     return NULL;
 }
