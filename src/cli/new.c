@@ -227,8 +227,8 @@ static void tell_what_next(const struct module *module)
 {
     printf("%s/%s.c is a module. Now:\n\n"
            "  cd %s\n"
-           "  make run     # builds it, and runs it for five seconds\n"
-           "  make test    # runs it in the simulator, at once\n\n"
+           "  make run     # builds it, and runs it until Ctrl-C\n"
+           "  make test    # runs it in the simulator for a while, at once\n\n"
            "While it runs, `%s top` in another terminal shows it.\n",
            module->directory, module->name, module->directory, module->skua);
 }
