@@ -67,29 +67,27 @@ static int node_step(void *self, skua_context *ctx, skua_event *events, size_t c
                      skua_step *out)
 {
     struct node *node = self;
-    if (!node->started) {
-        node->started = true;
-        if (node->range.size > 1) {
-            return start_children(node, ctx);
-        }
-        node->sum = node->range.first;
-    }
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
             return events[i].error;
         }
         if (events[i].payload.type == FAILED) {
-            return skua_context_send(ctx, node->range.parent,
-                                     skua_payload_take(&events[i].payload));
+            skua_step_done(out, skua_payload_empty(0));
+            return skua_context_send_from(ctx, node->range.parent, &events[i].payload);
         }
         node->sum += skua_payload_to_u64(&events[i].payload);
         node->waiting--;
     }
+    if (!node->started && node->range.size > 1) {
+        node->started = true;
+        return start_children(node, ctx);
+    }
     if (node->waiting > 0) {
         return 0;
     }
+    const uint64_t sum = node->started ? node->sum : node->range.first; /* a leaf has no children */
     skua_step_done(out, skua_payload_empty(0));
-    return skua_context_send(ctx, node->range.parent, skua_payload_u64(SUM, node->sum));
+    return skua_context_send(ctx, node->range.parent, skua_payload_u64(SUM, sum));
 }
 
 /* The root: starts the tree, waits for its sum, and checks it. */
@@ -113,16 +111,16 @@ static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t
                        skua_step *out)
 {
     struct skynet *skynet = self;
+    if (count > 0) { /* whatever comes first is the end */
+        const uint64_t number = skua_payload_to_u64(&events[0].payload);
+        if (events[0].type == SKUA_EVENT_CANCEL) {
+            return events[0].error;
+        }
+        return events[0].payload.type == SUM ? finish(skynet, ctx, out, number) : -(int)number;
+    }
     if (skynet->began == 0) {
         skynet->began = skua_context_now(ctx);
         return start_node(ctx, (struct range){skua_context_self(ctx), 0, skynet->leaves});
-    }
-    for (size_t i = 0; i < count; i++) {
-        const uint64_t number = skua_payload_to_u64(&events[i].payload);
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
-        return events[i].payload.type == SUM ? finish(skynet, ctx, out, number) : -(int)number;
     }
     return 0;
 }
