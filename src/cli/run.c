@@ -19,7 +19,7 @@ static const char help[] =
     "  --seed N       where random numbers start (1); decides everything with --sim\n"
     "  --sim          on one thread, in virtual time, the same for the same seed\n"
     "  --timeout D    asks the processes to finish after 500us, 100ms, 5s, 2m or 1h, of virtual\n"
-    "                 time with --sim\n"
+    "                 time with --sim; ends them, and names them, if they have not 5s later\n"
     "  --stats        prints the scheduler's counters at the end, to stderr\n"
     "  --list         prints what the module consists of, and runs nothing\n"
     "  ARGUMENT...    for the root process\n"

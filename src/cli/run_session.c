@@ -9,6 +9,7 @@
  * The signals are blocked before any other thread exists, so that all inherit that. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -23,6 +24,9 @@
 
 #include "run.h"
 #include "support.h"
+
+/* What processes get to finish after --timeout. */
+#define TIMEOUT_GRACE_NS (5 * SKUA_SECOND)
 
 /* Why `run_root` has returned. */
 enum ending {
@@ -255,12 +259,18 @@ static void take_signal(struct session *session, int signal)
 
 static void wait_for_stop(struct session *session)
 {
+    /* Who limits the time wants an end. */
+    const uint64_t end = session->timed_out ? time_after(TIMEOUT_GRACE_NS) : SKUA_FOREVER;
     for (;;) {
         int signal = 0;
         switch (wait_for_news(session, session->stopped, time_after(SKUA_SECOND), &signal)) {
         case NEWS_EVENT:
             return;
         case NEWS_TIME:
+            if (now_ns() >= end) {
+                report_survivors(session->runtime);
+                _exit(STATUS_FAILURE);
+            }
             tell_progress(session);
             break;
         case NEWS_SIGNAL:
@@ -303,6 +313,7 @@ static void wait_for_root(struct session *session)
     switch (wait_for_news(session, session->root_ended, time_after(timeout), &signal)) {
     case NEWS_EVENT:
         join_runner(session);
+        session->timed_out = session->ending == ROOT_TIMED_OUT;
         print_result(session);
         break;
     case NEWS_SIGNAL:
@@ -324,7 +335,7 @@ static int tell_why(const struct session *session)
     if (session->interrupt != 0) {
         return 128 + session->interrupt;
     }
-    if (session->timed_out || session->ending == ROOT_TIMED_OUT) {
+    if (session->timed_out) {
         return failure(RUN, "%s: the time allowed by --timeout has passed", name);
     }
     if (session->ending == ROOT_RESTS) {
@@ -385,11 +396,15 @@ static int create(struct session *session)
 
 static int start(struct session *session)
 {
+    /* The name by which `skua top` shows the program: there may be several of this command. */
+    program_invocation_short_name = (char *)(uintptr_t)session->module->name;
     const int status = create(session);
     int error = status == 0 ? skua_runtime_start(session->runtime) : 0;
     if (error == SKUA_E_INSPECT) { /* no reason to keep anybody from running a program */
-        (void)failure(RUN, "warning: %s; `skua top` will not see this program",
-                      skua_error_text(error));
+        char folder[PATH_MAX] = "";
+        (void)skua_inspect_directory(folder, sizeof folder);
+        (void)failure(RUN, "warning: no socket in %s; `skua top` will not see this program",
+                      folder);
         (void)setenv("SKUA_INSPECT", "0", 1);
         error = skua_runtime_start(session->runtime);
     }
