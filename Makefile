@@ -7,7 +7,7 @@ SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
 .PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling limits \
-	profile install clean
+	profile install deb clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -17,9 +17,9 @@ run: build-release ## build, then run the skynet example
 
 test: test-release ## build, then run all tests
 
-check: ## all of it: tests in all builds, mutants, random programs, fuzzing, format, layers
+check: ## all of it: tests in all builds, mutants, random programs, fuzzing, format, layers, packages
 	tools/bootstrap check && tools/check_format && tools/check_layers
-	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release
+	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release deb
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
 fuzz_program = build/fuzz/tests/fuzz/fuzz_api
@@ -59,6 +59,12 @@ profile: build-release ## where the instructions of a message or process go; opt
 
 install: build-release ## install to PREFIX (/usr/local), below DESTDIR
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+deb: ## Debian packages in build/deb, tried in a root directory of their own
+	tools/bootstrap
+	tools/bootstrap packages debhelper dpkg-dev
+	tools/deb
+	tools/check_deb
 
 clean: ## remove all that was built
 	rm -rf build
