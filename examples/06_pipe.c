@@ -2,6 +2,7 @@
 /* An echo between two pipes, in a program with a main of its own. One process fills the first pipe,
  * the echo copies from it into the second: each does what it can without blocking, then waits until
  * a pipe is ready for more, and holds up no worker. The main program reads what comes out. */
+#define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
