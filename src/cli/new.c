@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -126,9 +127,11 @@ static void choose_cflags(struct module *module, const char *executable)
 
 static int look_around(struct module *module)
 {
+    /* As it was called: /proc/self/exe would know, too, but not every root directory has a /proc. */
+    const char *called = (const char *)getauxval(AT_EXECFN);
     char executable[PATH_MAX];
-    if (realpath("/proc/self/exe", executable) == NULL) {
-        return failure(NEW, "/proc/self/exe: %s", strerror(errno));
+    if (realpath(called, executable) == NULL) {
+        return failure(NEW, "this command is not to be found: %s", strerror(errno));
     }
     const bool found = is_in_path(executable);
     const char *quote = !found && strchr(executable, ' ') != NULL ? "'" : "";
