@@ -127,7 +127,7 @@ static void choose_cflags(struct module *module, const char *executable)
 
 static int look_around(struct module *module)
 {
-    /* As it was called: /proc/self/exe would know, too, but not every root directory has a /proc. */
+    /* As it was called. Not by /proc/self/exe: not every root directory has a /proc. */
     const char *called = (const char *)getauxval(AT_EXECFN);
     char executable[PATH_MAX];
     if (realpath(called, executable) == NULL) {

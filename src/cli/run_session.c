@@ -396,8 +396,6 @@ static int create(struct session *session)
 
 static int start(struct session *session)
 {
-    /* The name by which `skua top` shows the program: there may be several of this command. */
-    program_invocation_short_name = (char *)(uintptr_t)session->module->name;
     const int status = create(session);
     int error = status == 0 ? skua_runtime_start(session->runtime) : 0;
     if (error == SKUA_E_INSPECT) { /* no reason to keep anybody from running a program */
