@@ -233,8 +233,12 @@ static int trace_to(struct recording *recording, FILE *file)
     sigemptyset(&stop);
     sigaddset(&stop, SIGINT);
     sigprocmask(SIG_BLOCK, &stop, NULL);
-    recording->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC);
+    recording->stop_fd = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
     int status = run(recording);
+    /* The one that ended the recording must not end the command; the next one may. */
+    struct signalfd_siginfo stopped;
+    while (read(recording->stop_fd, &stopped, sizeof stopped) == (ssize_t)sizeof stopped) {
+    }
     sigprocmask(SIG_UNBLOCK, &stop, NULL);
     return status != 0 ? status : write_file(recording, file);
 }
