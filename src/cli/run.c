@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `skua run`: loads a module and runs its root process. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -145,6 +146,8 @@ int run_command(int argc, char **argv)
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     status = module_load(options.file, &module);
     if (status == 0) {
+        /* What `skua top` shows: by the name of the command all modules would be the same. */
+        program_invocation_short_name = (char *)module->name;
         status = check_method(module, options.method);
     }
     if (status == 0 && options.list) {
