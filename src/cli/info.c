@@ -13,7 +13,8 @@ static int help(void)
 {
     fputs("usage: skua info PID [-p PROGRAM]\n\n"
           "Prints what a running program knows of one of its processes, a line for each detail.\n"
-          "PID is what `skua ps` shows, with or without its leading zeros.\n\n" HELP_PROGRAM "\n"
+          "PID is what `skua ps` shows, with or without its leading zeros.\n\n" HELP_PROGRAM
+          "\nExamples:\n"
           "  skua info 0001000000000001\n",
           stdout);
     return 0;
@@ -79,7 +80,7 @@ int info_command(int argc, char **argv)
     struct client client;
     int status = client_open(&client, command, program);
     if (status == 0) {
-        status = show(&client, pid);
+        status = finish_output(command, show(&client, pid));
         client_close(&client);
     }
     return status;

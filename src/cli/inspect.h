@@ -22,6 +22,9 @@ bool option_interval(const char *command, char **argv, int *i, uint64_t *interva
 /* Complains about an argument that no option takes. Returns STATUS_USAGE. */
 int unknown_argument(const char *command, const char *argument);
 
+/* Returns the status, or STATUS_FAILURE after a complaint if what was printed got lost. */
+int finish_output(const char *command, int status);
+
 /* ---- processes.c: lists of processes ---- */
 
 struct process_row {

@@ -14,7 +14,7 @@ static int help(void)
 {
     fputs("usage: skua metrics [-p PROGRAM]\n\n"
           "Prints the statistics of a running program in Prometheus' text format.\n\n" HELP_PROGRAM
-          "\n"
+          "\nExamples:\n"
           "  skua metrics\n"
           "  skua metrics -p 4711 >/var/lib/node_exporter/skua.prom\n",
           stdout);
@@ -53,8 +53,9 @@ static int show(struct client *client)
         status = failure(client->command, "out of memory");
     } else if (result != CLIENT_END) {
         status = client_failure(client, result);
-    } else if (fwrite(text, 1, size, stdout) != size || fflush(stdout) != 0) {
-        status = failure(client->command, "cannot write the metrics");
+    } else {
+        fwrite(text, 1, size, stdout);
+        status = finish_output(client->command, 0);
     }
     free(text);
     return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the command lines of ps, top, stat, info, trace and metrics share. */
 #include <skua/types.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "inspect.h"
@@ -13,8 +14,17 @@ bool is_option(const char *text, const char *brief, const char *full)
 
 int unknown_argument(const char *command, const char *argument)
 {
-    return usage_error(command, "what is '%s'? `skua %s --help` lists the options", argument,
-                       command);
+    return argument[0] == '-'
+               ? usage_error(command, "there is no option '%s'; --help lists them", argument)
+               : usage_error(command, "'%s' is one argument too many", argument);
+}
+
+int finish_output(const char *command, int status)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
+        return status;
+    }
+    return status != 0 ? status : failure(command, "cannot write to the standard output");
 }
 
 bool option_interval(const char *command, char **argv, int *i, uint64_t *interval_ns)

@@ -40,7 +40,8 @@ struct table {
     uint64_t last;       /* the PID of the last one */
     size_t type_columns; /* grows with the longest name seen */
     uint64_t live;       /* as the last page said */
-    bool is_cut;         /* there are, or may be, more */
+    int write_error;
+    bool is_cut; /* there are, or may be, more */
 };
 
 static int help(void)
@@ -56,7 +57,8 @@ static int help(void)
         "  --all                  all of them, on a terminal through $PAGER or less\n"
         "  --after PID            those that come after this one in the order of --sort pid\n"
         "  --type NAME            only processes of this type; -n counts those that are shown\n"
-        "  --state STATE          only processes in this state, likewise\n" HELP_PROGRAM "\n"
+        "  --state STATE          only processes in this state, likewise\n" HELP_PROGRAM
+        "\nExamples:\n"
         "  skua ps --sort run -n 10\n"
         "  skua ps --all --type session --state ready\n",
         stdout);
@@ -113,7 +115,7 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (strcmp(option, "--sort") == 0) {
         return option_sort(argv, i, &options->sort);
     }
-    if (is_option(option, "-n", "--rows")) {
+    if (strcmp(option, "-n") == 0) {
         return option_number("ps", argv, i, 1, UINT32_MAX, &options->rows);
     }
     if (strcmp(option, "--all") == 0) {
@@ -237,7 +239,8 @@ static enum client_result print_table(struct table *table)
         }
         print_page(table, &page);
         if (fflush(table->out) != 0) {
-            return CLIENT_END; /* whoever read the table has had enough */
+            table->write_error = errno;
+            return CLIENT_END;
         }
         table->live = page.live;
         after = page.more;
@@ -323,6 +326,12 @@ static int show(struct client *client, const struct options *options)
     }
     if (result != CLIENT_END) {
         return client_failure(client, result);
+    }
+    if (table.write_error == EPIPE) {
+        return 0; /* whoever read the table has had enough */
+    }
+    if (table.write_error != 0) {
+        return failure("ps", "cannot write: %s", strerror(table.write_error));
     }
     print_rest(&table);
     return 0;

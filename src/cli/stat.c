@@ -2,6 +2,7 @@
 /* `skua stat`: what a running program does, a line per interval. */
 #include <skua/types.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "commands.h"
 #include "format.h"
@@ -19,7 +20,7 @@ static int help(void)
         "sleep and woken, timers that fired, all per second; how busy the workers were, how many\n"
         "processes are queued, and how many steps were found to run too long.\n\n"
         "  -i INTERVAL            time between two lines, from 10ms; 1s if not given\n"
-        "  -n COUNT               ends after so many lines\n" HELP_PROGRAM "\n"
+        "  -n COUNT               ends after so many lines\n" HELP_PROGRAM "\nExamples:\n"
         "  skua stat\n"
         "  skua stat -i 100ms -n 50\n",
         stdout);
@@ -60,7 +61,7 @@ static int watch(struct client *client, uint64_t interval_ns, uint64_t count,
 {
     enum client_result result = sample_read(client, &samples[0]);
     uint64_t next_ns = client_now();
-    for (uint64_t lines = 0; result == CLIENT_END && lines < count; lines++) {
+    for (uint64_t lines = 0; result == CLIENT_END && lines < count && !ferror(stdout); lines++) {
         next_ns += interval_ns;
         struct sample *before = &samples[lines % 2];
         struct sample *after = &samples[(lines + 1) % 2];
@@ -90,9 +91,9 @@ int stat_command(int argc, char **argv)
         if (is_option(argv[i], "-h", "--help")) {
             return help();
         }
-        if (is_option(argv[i], "-i", "--interval")) {
+        if (strcmp(argv[i], "-i") == 0) {
             good = option_interval(command, argv, &i, &interval_ns);
-        } else if (is_option(argv[i], "-n", "--count")) {
+        } else if (strcmp(argv[i], "-n") == 0) {
             good = option_number(command, argv, &i, 1, UINT32_MAX, &count);
         } else if (is_option(argv[i], "-p", "--program")) {
             good = option_text(command, argv, &i, &program);
@@ -107,7 +108,7 @@ int stat_command(int argc, char **argv)
     struct sample samples[2] = {{0}};
     int status = client_open(&client, command, program);
     if (status == 0) {
-        status = watch(&client, interval_ns, count, samples);
+        status = finish_output(command, watch(&client, interval_ns, count, samples));
         client_close(&client);
     }
     sample_free(&samples[0]);

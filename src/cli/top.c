@@ -55,7 +55,8 @@ static int help(void)
         "  --sort KEY             run (if not given), steps, mailbox or age: the largest first\n"
         "  -n ROWS                how many processes at most, up to 256\n"
         "  --once                 prints one look, over one interval, as text, and ends; so does\n"
-        "                         top if its output is not a terminal\n" HELP_PROGRAM "\n"
+        "                         top if its output is not a terminal\n" HELP_PROGRAM
+        "\nExamples:\n"
         "  skua top\n"
         "  skua top --once -i 5s --sort mailbox\n",
         stdout);
@@ -424,13 +425,13 @@ static bool option_sort(char **argv, int *i, enum process_sort *sort)
 static bool read_option(char **argv, int *i, struct options *options)
 {
     const char *option = argv[*i];
-    if (is_option(option, "-i", "--interval")) {
+    if (strcmp(option, "-i") == 0) {
         return option_interval("top", argv, i, &options->interval_ns);
     }
     if (strcmp(option, "--sort") == 0) {
         return option_sort(argv, i, &options->sort);
     }
-    if (is_option(option, "-n", "--rows")) {
+    if (strcmp(option, "-n") == 0) {
         return option_number("top", argv, i, 1, PAGE_ROWS_MAX, &options->rows);
     }
     if (strcmp(option, "--once") == 0) {
@@ -456,7 +457,7 @@ int top_command(int argc, char **argv)
     }
     int status = client_open(&top.client, "top", top.options.program);
     if (status == 0) {
-        status = run(&top);
+        status = finish_output("top", run(&top));
         client_close(&top.client);
     }
     sample_free(&top.looks[0].sample);

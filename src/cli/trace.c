@@ -58,7 +58,8 @@ static int help(void)
         "  -d DURATION            how long; 5s if not given\n"
         "  -o FILE                where to; trace.json if not given, - for stdout\n"
         "  -n RECORDS             at most about so many records, 1000000 if not given; of a busy\n"
-        "                         program, pieces from all of the time\n" HELP_PROGRAM "\n"
+        "                         program, pieces from all of the time\n" HELP_PROGRAM
+        "\nExamples:\n"
         "  skua trace\n"
         "  skua trace -d 200ms -o burst.json\n",
         stdout);
@@ -248,13 +249,13 @@ static int trace_to(struct recording *recording, FILE *file)
 static bool read_option(char **argv, int *i, struct options *options)
 {
     const char *option = argv[*i];
-    if (is_option(option, "-d", "--duration")) {
+    if (strcmp(option, "-d") == 0) {
         return option_interval("trace", argv, i, &options->duration_ns);
     }
-    if (is_option(option, "-o", "--output")) {
+    if (strcmp(option, "-o") == 0) {
         return option_text("trace", argv, i, &options->path);
     }
-    if (is_option(option, "-n", "--records")) {
+    if (strcmp(option, "-n") == 0) {
         return option_number("trace", argv, i, 1, RECORDS_MAX, &options->records);
     }
     if (is_option(option, "-p", "--program")) {
