@@ -195,8 +195,9 @@ static void draw_help(struct screen *screen)
         "h         this help, and back",
         "q         ends this",
         "",
-        "BUSY is the part of the time in which a worker ran processes, RUN% that in which a",
-        "process ran, both by samples. STALLS are steps that ran too long, since the start.",
+        "BUSY: the part of the time in which a worker ran processes, by samples",
+        "RUN%: the part of the time in which a process ran, likewise",
+        "STALLS: steps that ran too long, since the start",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         screen_line(screen, "%s", lines[i]);
