@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* A folder of the test's own in place of the user's runtime directory. */
+#ifndef SKUA_TESTS_SCRATCH_H
+#define SKUA_TESTS_SCRATCH_H
+
+#include <stddef.h>
+
+#define SCRATCH_PATH_SIZE 400
+
+/* Makes an empty folder and has XDG_RUNTIME_DIR name it: for cmocka's setup. */
+int scratch_setup(void **state);
+
+/* Removes it with all that is in it: for cmocka's teardown. */
+int scratch_teardown(void **state);
+
+/* The folder. */
+const char *scratch_folder(void);
+
+/* The path of something in it. */
+void scratch_path(char *path, const char *name);
+
+/* How many entries a folder has; 0 if there is none. */
+size_t scratch_count(const char *folder);
+
+#endif
