@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* Clients of the inspector that mean harm, or are badly written. Whatever they do, another client is
+ * answered afterwards, the processes of the program go on all the time, and nothing is left behind
+ * when it stops. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "effort.h"
+#include "inspect_client.h"
+#include "runtime_support.h"
+#include "scratch.h"
+
+#define WORKERS     2
+#define CLIENTS_MAX 8
+#define HANG_MS     120000
+
+/* ---- a program that works ---- */
+
+/* Two processes that send a message to and fro. */
+struct traffic {
+    skua_pid pids[2];
+    atomic_uint_fast64_t messages;
+};
+
+struct scene {
+    struct api api;
+    struct traffic traffic;
+    uint32_t files;
+};
+
+static struct scene scene;
+
+static int answer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                       skua_step *out)
+{
+    struct traffic *traffic = api_world(self);
+    if (api_finish_if_cancelled(events, count, out)) {
+        return 0;
+    }
+    const bool is_first = skua_context_self(ctx).bits == traffic->pids[0].bits;
+    for (size_t i = 0; i < count; i++) {
+        (void)atomic_fetch_add(&traffic->messages, 1);
+        (void)skua_context_send(ctx, traffic->pids[is_first], skua_payload_empty(0));
+    }
+    return 0;
+}
+
+static const skua_process_type answerer = {
+    .name = "answerer", .state_size = sizeof(void *), .init = api_init_world, .step = answer_step};
+
+static int setup(void **state)
+{
+    if (scratch_setup(state) != 0) {
+        return -1;
+    }
+    scene.files = os_file_count();
+    api_create(&scene.api, (skua_runtime_config){.worker_count = WORKERS, .inspect = true});
+    api_start(&scene.api);
+    atomic_store(&scene.traffic.messages, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        scene.traffic.pids[i] = api_submit(&scene.api, &answerer, &scene.traffic);
+    }
+    return skua_message_send(scene.api.runtime, scene.traffic.pids[0], skua_payload_empty(0));
+}
+
+/* Nothing of all those clients stays: no memory, no descriptor. */
+static int teardown(void **state)
+{
+    api_stop(&scene.api);
+    assert_int_equal(os_file_count(), scene.files);
+    return scratch_teardown(state);
+}
+
+static bool has_messages(void *arg)
+{
+    return atomic_load(&scene.traffic.messages) >= *(uint_fast64_t *)arg;
+}
+
+static void assert_unharmed(void)
+{
+    uint_fast64_t wanted = atomic_load(&scene.traffic.messages) + 1000;
+    wait_until(has_messages, &wanted, "messages between processes");
+    inspect_say_hello(scene.api.runtime);
+}
+
+/* ---- clients ---- */
+
+static int open_connection(void)
+{
+    const int fd = inspect_connect(scene.api.runtime);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void close_connection(int fd)
+{
+    assert_int_equal(close(fd), 0);
+}
+
+/* Sends all, or until the other side has had enough. */
+static bool send_all(int fd, const char *bytes, size_t count)
+{
+    for (size_t sent = 0; sent < count;) {
+        const ssize_t part = send(fd, bytes + sent, count - sent, MSG_NOSIGNAL);
+        if (part < 0) {
+            assert_true(errno == EPIPE || errno == ECONNRESET);
+            return false;
+        }
+        sent += (size_t)part;
+    }
+    return true;
+}
+
+/* Fills the way to the other side with requests, and reads nothing. */
+static void send_until_full(int fd, const char *request)
+{
+    ssize_t sent;
+    do {
+        sent = send(fd, request, strlen(request), MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent > 0);
+    assert_int_equal(errno, EAGAIN);
+}
+
+/* Reads whatever comes until the other side closes. */
+static void drain(int fd)
+{
+    char bytes[4096];
+    ssize_t count;
+    do {
+        count = recv(fd, bytes, sizeof bytes, 0);
+    } while (count > 0);
+    assert_true(count == 0 || errno == ECONNRESET);
+}
+
+/* ---- what they send ---- */
+
+static void rubbish_harms_nobody(void **state)
+{
+    (void)state;
+    uint64_t seed = seed_choose();
+    for (uint32_t round = 0; round < EFFORT(200); round++) {
+        char bytes[1000];
+        const int fd = open_connection();
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            bytes[i] = (char)seed_next(&seed);
+            if (seed_next(&seed) % 50 == 0) {
+                bytes[i] = '\n';
+            }
+        }
+        (void)send_all(fd, bytes, 1 + seed_next(&seed) % sizeof bytes);
+        close_connection(fd);
+    }
+    assert_unharmed();
+}
+
+/* Pieces of requests in any order, so that more of them get further than the first word. */
+static void rubbish_that_looks_like_requests_harms_nobody(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "hello",     "stats",
+        "processes", "process",
+        "trace",     "start",
+        "stop",      "read",
+        "pid",       "run",
+        "0",         "1",
+        "256",       "257",
+        "-1",        "age",
+        "\n",        "\n",
+        "\n",        " ",
+        " ",         " ",
+        "\t",        "\r",
+        "\x80",      "ffffffffffffffff",
+    };
+    uint64_t seed = seed_choose();
+    for (uint32_t round = 0; round < EFFORT(500); round++) {
+        struct inspect_client client;
+        size_t length = 0;
+        char bytes[400];
+        for (;;) {
+            const char *word = words[seed_next(&seed) % COUNT_OF(words)];
+            if (length + strlen(word) + 7 > sizeof bytes) {
+                break;
+            }
+            memcpy(bytes + length, word, strlen(word));
+            length += strlen(word);
+        }
+        inspect_open(&client, scene.api.runtime);
+        (void)send_all(client.fd, bytes, length);
+        (void)shutdown(client.fd, SHUT_WR);
+        drain(client.fd);
+        inspect_close(&client);
+    }
+    assert_unharmed();
+}
+
+static void zeros_harm_nobody(void **state)
+{
+    (void)state;
+    static const char zeros[300];
+    struct inspect_client client;
+    inspect_open(&client, scene.api.runtime);
+    inspect_send(&client, "hel\0lo\n", 7);
+    assert_true(inspect_read(&client));
+    assert_string_equal(client.error, "SKUA_E_INVALID");
+    inspect_send(&client, "hello\0\n", 7);
+    assert_true(inspect_read(&client));
+    assert_string_equal(client.error, "SKUA_E_INVALID");
+    inspect_ask(&client, "hello");
+    (void)send_all(client.fd, zeros, sizeof zeros);
+    assert_true(inspect_is_closed(&client));
+    inspect_close(&client);
+    assert_unharmed();
+}
+
+static void endless_line_is_cut_off(void **state)
+{
+    (void)state;
+    static char line[10000];
+    const int fd = open_connection();
+    memset(line, 'x', sizeof line);
+    while (send_all(fd, line, sizeof line)) {
+    }
+    drain(fd);
+    close_connection(fd);
+    assert_unharmed();
+}
+
+static void half_a_request_holds_up_nobody(void **state)
+{
+    (void)state;
+    struct inspect_client client;
+    inspect_open(&client, scene.api.runtime);
+    inspect_send(&client, "hel", 3);
+    assert_unharmed();
+    inspect_ask(&client, "lo");
+    assert_string_equal(client.lines[0].fields[0], "program");
+    inspect_close(&client);
+}
+
+/* ---- how many they are ---- */
+
+static void connections_that_come_and_go_harm_nobody(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < EFFORT(3000); i++) {
+        const int fd = open_connection();
+        if (i % 3 == 1) {
+            (void)send_all(fd, "stats\n", 6);
+        } else if (i % 3 == 2) {
+            (void)shutdown(fd, SHUT_RDWR);
+        }
+        close_connection(fd);
+    }
+    assert_unharmed();
+}
+
+static void ninth_client_is_turned_away(void **state)
+{
+    (void)state;
+    struct inspect_client clients[CLIENTS_MAX];
+    struct inspect_client ninth;
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        inspect_open(&clients[i], scene.api.runtime);
+        inspect_ask(&clients[i], "hello");
+    }
+    for (uint32_t i = 0; i < 20; i++) {
+        inspect_open(&ninth, scene.api.runtime);
+        assert_true(inspect_read(&ninth));
+        assert_string_equal(ninth.error, "SKUA_E_BUSY");
+        assert_true(inspect_is_closed(&ninth));
+        inspect_close(&ninth);
+    }
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        inspect_ask(&clients[i], "hello");
+    }
+    inspect_close(&clients[5]);
+    assert_unharmed(); /* which needs a place */
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        if (i != 5) {
+            inspect_ask(&clients[i], "hello");
+            inspect_close(&clients[i]);
+        }
+    }
+}
+
+/* Nobody can keep the others out by being there: who says nothing makes room, one at a time. */
+static void silent_clients_make_room(void **state)
+{
+    (void)state;
+    int fds[CLIENTS_MAX];
+    size_t closed = 0;
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        fds[i] = open_connection();
+    }
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        assert_true(send_all(fds[i], "hel", i % 4)); /* nothing, or a piece of a request */
+    }
+    assert_unharmed();
+    for (size_t i = 0; i < CLIENTS_MAX; i++) {
+        struct pollfd look = {.fd = fds[i], .events = POLLIN};
+        closed += poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
+        close_connection(fds[i]);
+    }
+    assert_int_equal(closed, 1);
+}
+
+/* ---- what they do not read ---- */
+
+static void client_that_never_reads_is_closed(void **state)
+{
+    (void)state;
+    const int fd = open_connection();
+    struct pollfd look = {.fd = fd};
+    send_until_full(fd, "metrics\n");
+    assert_unharmed();
+    assert_int_equal(poll(&look, 1, HANG_MS), 1);
+    assert_true((look.revents & POLLHUP) != 0);
+    close_connection(fd);
+    assert_unharmed();
+}
+
+/* It may take its time between two reads. */
+static void client_that_reads_slowly_gets_all(void **state)
+{
+    (void)state;
+    const int fd = open_connection();
+    char byte;
+    char last[4] = "";
+    assert_true(send_all(fd, "metrics\n", 8));
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    while (recv(fd, &byte, 1, 0) == 1) {
+        memmove(last, last + 1, 3);
+        last[3] = byte;
+    }
+    assert_memory_equal(last, "end\n", 4);
+    close_connection(fd);
+    assert_unharmed();
+}
+
+static void client_that_leaves_in_the_middle_harms_nobody(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {"metrics\n", "processes run 0 256\n", "trace start\n",
+                                           "trace read\n"};
+    for (uint32_t i = 0; i < EFFORT(300); i++) {
+        const int fd = open_connection();
+        char bytes[100];
+        for (uint32_t k = 0; k < 50; k++) {
+            const char *request = requests[(i + k) % COUNT_OF(requests)];
+            (void)send_all(fd, request, strlen(request));
+        }
+        if (i % 2 == 0) {
+            (void)recv(fd, bytes, sizeof bytes, 0);
+        }
+        close_connection(fd);
+    }
+    assert_unharmed();
+}
+
+/* ---- how much they ask ---- */
+
+struct flooder {
+    skua_runtime *runtime;
+    const char *request;
+    uint32_t answers; /* wanted */
+    bool failed;
+};
+
+/* Keeps several requests on the way, and reads what comes. Asserts nothing: it is a thread. */
+static void flood(void *arg)
+{
+    struct flooder *flooder = arg;
+    const int fd = inspect_connect(flooder->runtime);
+    char bytes[65536];
+    bool at_begin = true;
+    flooder->failed = fd < 0;
+    for (uint32_t answered = 0, asked = 0; answered < flooder->answers && !flooder->failed;) {
+        for (; asked < answered + 20; asked++) {
+            (void)send(fd, flooder->request, strlen(flooder->request), MSG_NOSIGNAL);
+        }
+        const ssize_t count = recv(fd, bytes, sizeof bytes, 0);
+        flooder->failed = count <= 0;
+        for (ssize_t i = 0; i < count; i++) { /* `end` is the only line that begins with e */
+            answered += at_begin && bytes[i] == 'e';
+            at_begin = bytes[i] == '\n';
+        }
+    }
+    (void)close(fd);
+}
+
+static void floods_are_answered_and_harm_nobody(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {
+        "hello\n",   "stats\n", "processes pid 0 256\n", "processes run 0 256\n",
+        "metrics\n", "hello\n"};
+    struct flooder flooders[COUNT_OF(requests)];
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        flooders[i] = (struct flooder){scene.api.runtime, requests[i], EFFORT(500), false};
+    }
+    api_in_threads(COUNT_OF(flooders), flood, flooders, sizeof flooders[0]);
+    for (size_t i = 0; i < COUNT_OF(flooders); i++) {
+        assert_false(flooders[i].failed);
+    }
+    assert_unharmed();
+}
+
+/* All places but one are taken by clients that always have requests on the way. */
+static void floods_of_many_clients_harm_nobody(void **state)
+{
+    (void)state;
+    int fds[CLIENTS_MAX - 1];
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = open_connection();
+        send_until_full(fds[i], "metrics\n");
+    }
+    for (uint32_t round = 0; round < EFFORT(200); round++) {
+        for (size_t i = 0; i < COUNT_OF(fds); i++) {
+            char bytes[65536];
+            assert_true(recv(fds[i], bytes, sizeof bytes, 0) > 0);
+        }
+    }
+    assert_unharmed();
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        close_connection(fds[i]);
+    }
+    assert_unharmed();
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    watchdog_start();
+    const struct CMUnitTest tests[] = {
+        TEST(rubbish_harms_nobody),
+        TEST(rubbish_that_looks_like_requests_harms_nobody),
+        TEST(zeros_harm_nobody),
+        TEST(endless_line_is_cut_off),
+        TEST(half_a_request_holds_up_nobody),
+        TEST(connections_that_come_and_go_harm_nobody),
+        TEST(ninth_client_is_turned_away),
+        TEST(silent_clients_make_room),
+        TEST(client_that_never_reads_is_closed),
+        TEST(client_that_reads_slowly_gets_all),
+        TEST(client_that_leaves_in_the_middle_harms_nobody),
+        TEST(floods_are_answered_and_harm_nobody),
+        TEST(floods_of_many_clients_harm_nobody),
+    };
+    return cmocka_run_group_tests_name("inspect_clients", tests, NULL, NULL);
+}
