@@ -110,6 +110,15 @@ struct screen screen_terminal(FILE *out)
     return screen;
 }
 
+/* Columns at the end of a table may be empty. */
+static void trim(char *text)
+{
+    size_t length = strlen(text);
+    while (length > 0 && text[length - 1] == ' ') {
+        text[--length] = '\0';
+    }
+}
+
 /* Cuts off what is beyond the last column. */
 static void cut(char *text, size_t columns)
 {
@@ -130,6 +139,7 @@ static void put_line(struct screen *screen, bool is_title, const char *format, v
     }
     screen->lines_left--;
     vsnprintf(text, sizeof text, format, arguments);
+    trim(text);
     make_printable(text); /* the last character may have been cut in half */
     if (!screen->is_terminal) {
         fprintf(screen->out, "%s\n", text);

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import termios
 import threading
+import time
 
 SKUA, MODULES = map(os.path.abspath, sys.argv[1:3])
 FOLDER = tempfile.mkdtemp(prefix="skua-test-")
@@ -56,6 +57,13 @@ def refuse(status, *arguments, words=()):
     expect(re.search(r"[^\n -~]", done.stderr) is None, "not printable:", repr(done.stderr))
     expect(all(word in done.stderr for word in words), arguments, "says", done.stderr)
     return done
+
+
+def wait_until(is_so, *what):
+    """Asks again and again until something is so."""
+    end = time.monotonic() + TIME_LIMIT
+    while not is_so():
+        expect(time.monotonic() < end, "it is never so that", *what)
 
 
 class Program:
