@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the system refuses: threads, and the files that waiting for descriptors needs. The linker
- * puts the functions below between the library and the C library (--wrap, see CMakeLists.txt), so
- * that any one call can be made to fail, whatever the limits of the machine are.
+/* What the system refuses: threads, and the files that the inspector and waiting for descriptors
+ * need. The linker puts the functions below between the library and the C library (--wrap, see
+ * CMakeLists.txt), so that any one call can be made to fail, whatever the limits of the machine are.
  *
  * Limits that are real are tested in test_alloc_failure.c (threads) and test_net.c (files). */
 #include <errno.h>
@@ -11,17 +11,35 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "capture.h"
+#include "inspect_client.h"
 #include "runtime_support.h"
+#include "scratch.h"
 
 /* ---- between the library and the system ---- */
 
-enum function { PTHREAD_CREATE, EPOLL_CREATE, EVENTFD, EPOLL_CTL, FUNCTIONS };
+/* The first ones are needed by every start, the others by the inspector only. */
+enum function {
+    PTHREAD_CREATE,
+    EPOLL_CREATE,
+    EVENTFD,
+    EPOLL_CTL,
+    SOCKET,
+    BIND,
+    LISTEN,
+    ACCEPT,
+    FUNCTIONS
+};
+#define FUNCTIONS_OF_START (EPOLL_CTL + 1)
 
 /* Which calls of a function are refused: those numbered from `first` to `last`, beginning with 1 at
  * the last refuse_calls. */
@@ -76,6 +94,15 @@ int __wrap_eventfd(unsigned value, int flags);
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 
+int __real_socket(int domain, int type, int protocol);
+int __wrap_socket(int domain, int type, int protocol);
+int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size);
+int __real_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog);
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *arg)
 {
@@ -103,6 +130,26 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 {
     return is_refused(EPOLL_CTL) ? fail_with(ENOSPC)
                                  : __real_epoll_ctl(epoll, operation, fd, event);
+}
+
+int __wrap_socket(int domain, int type, int protocol)
+{
+    return is_refused(SOCKET) ? fail_with(ENFILE) : __real_socket(domain, type, protocol);
+}
+
+int __wrap_bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+    return is_refused(BIND) ? fail_with(EROFS) : __real_bind(fd, address, size);
+}
+
+int __wrap_listen(int fd, int backlog)
+{
+    return is_refused(LISTEN) ? fail_with(ENOBUFS) : __real_listen(fd, backlog);
+}
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    return is_refused(ACCEPT) ? fail_with(EMFILE) : __real_accept4(fd, address, size, flags);
 }
 
 /* ---- start ---- */
@@ -215,9 +262,9 @@ static void refusal_of_any_file_of_start_can_be_tried_again(void **state)
 static void refusal_of_start_leaves_a_runtime_that_can_be_destroyed(void **state)
 {
     (void)state;
-    static const int expected[FUNCTIONS] = {SKUA_E_THREAD, SKUA_E_POLLER, SKUA_E_POLLER,
-                                            SKUA_E_POLLER};
-    for (enum function function = 0; function < FUNCTIONS; function++) {
+    static const int expected[FUNCTIONS_OF_START] = {SKUA_E_THREAD, SKUA_E_POLLER, SKUA_E_POLLER,
+                                                     SKUA_E_POLLER};
+    for (enum function function = 0; function < FUNCTIONS_OF_START; function++) {
         struct api api;
         create(&api);
         refuse_all(function);
@@ -252,6 +299,102 @@ static void refusal_of_start_freezes_nothing(void **state)
     assert_int_equal(skua_blocking_register(api.runtime, &pool), 0);
     api_start(&api);
     assert_int_equal(skua_command_register(api.runtime, 2, &handler), SKUA_E_FROZEN);
+    api_stop(&api);
+}
+
+/* ---- the inspector ---- */
+
+static void create_inspected(struct api *api)
+{
+    api_create(api, (skua_runtime_config){
+                        .worker_count = WORKERS, .stall_signal = SIGNAL, .inspect = true});
+}
+
+/* The n-th call of a function is refused: start fails and leaves no socket; then it works. */
+static void check_inspected_start(enum function function, unsigned n, int expected)
+{
+    struct api api;
+    create_inspected(&api);
+    const struct surroundings before = look_around(&api);
+    refuse_calls(function, n, n);
+    assert_int_equal(skua_runtime_start(api.runtime), expected);
+    refuse_none(function);
+    assert_as_if_never_started(&api, &before);
+    assert_false(inspect_is_there(api.runtime));
+    api_start(&api);
+    assert_usable(&api);
+    inspect_say_hello(api.runtime);
+    api_stop(&api);
+    assert_int_equal(os_wait_alone(), before.threads);
+    assert_int_equal(os_file_count(), before.files);
+}
+
+static void refusal_of_the_inspectors_files_can_be_tried_again(void **state)
+{
+    (void)state;
+    check_inspected_start(EVENTFD, 1, SKUA_E_INSPECT);
+    check_inspected_start(SOCKET, 1, SKUA_E_INSPECT);
+    check_inspected_start(BIND, 1, SKUA_E_INSPECT);
+    check_inspected_start(LISTEN, 1, SKUA_E_INSPECT);
+}
+
+/* The socket was there already. */
+static void refusal_of_what_comes_behind_the_inspector_ends_it(void **state)
+{
+    (void)state;
+    check_inspected_start(EVENTFD, 2, SKUA_E_POLLER);
+    check_inspected_start(EPOLL_CREATE, 1, SKUA_E_POLLER);
+    for (unsigned n = 1; n <= WORKERS + 2; n++) { /* its own, the workers', the monitor's */
+        check_inspected_start(PTHREAD_CREATE, n, SKUA_E_THREAD);
+    }
+}
+
+/* Only the environment has asked for it. */
+static void refusal_of_the_inspector_is_a_warning_by_environment(void **state)
+{
+    (void)state;
+    static const struct {
+        enum function function;
+        const char *said;
+    } cases[] = {
+        {SOCKET, "skua: SKUA_INSPECT: the socket for looking inside could not be opened: "
+                 "Too many open files in system\n"},
+        {PTHREAD_CREATE, "skua: SKUA_INSPECT: "},
+    };
+    static struct capture capture;
+    assert_int_equal(setenv("SKUA_INSPECT", "1", 1), 0);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct api api;
+        create(&api);
+        capture_begin(&capture);
+        refuse_calls(cases[i].function, 1, 1);
+        const int error = skua_runtime_start(api.runtime);
+        refuse_none(cases[i].function);
+        const char *said = capture_end(&capture);
+        assert_int_equal(error, 0);
+        assert_memory_equal(said, cases[i].said, strlen(cases[i].said));
+        assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+        assert_false(inspect_is_there(api.runtime));
+        assert_usable(&api);
+        api_stop(&api);
+    }
+    assert_int_equal(unsetenv("SKUA_INSPECT"), 0);
+}
+
+/* No descriptors are left for a while. A client that waits gets its turn afterwards. */
+static void refusal_of_a_connection_makes_the_client_wait(void **state)
+{
+    (void)state;
+    struct api api;
+    struct inspect_client client;
+    create_inspected(&api);
+    api_start(&api);
+    refuse_calls(ACCEPT, 1, 100);
+    inspect_open(&client, api.runtime);
+    inspect_ask(&client, "hello");
+    assert_int_equal(calls_of(ACCEPT), 101);
+    refuse_none(ACCEPT);
+    inspect_close(&client);
     api_stop(&api);
 }
 
@@ -507,6 +650,8 @@ static void refusal_of_a_registration_is_the_error_of_the_wait(void **state)
     assert_int_equal(close(fd), 0);
 }
 
+#define INSPECTED_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -514,6 +659,10 @@ int main(void)
         cmocka_unit_test(refusal_of_any_file_of_start_can_be_tried_again),
         cmocka_unit_test(refusal_of_start_leaves_a_runtime_that_can_be_destroyed),
         cmocka_unit_test(refusal_of_start_freezes_nothing),
+        INSPECTED_TEST(refusal_of_the_inspectors_files_can_be_tried_again),
+        INSPECTED_TEST(refusal_of_what_comes_behind_the_inspector_ends_it),
+        INSPECTED_TEST(refusal_of_the_inspector_is_a_warning_by_environment),
+        INSPECTED_TEST(refusal_of_a_connection_makes_the_client_wait),
         cmocka_unit_test(refusal_of_a_pools_only_thread_is_the_error_of_the_call),
         cmocka_unit_test(refusal_of_a_pools_next_thread_makes_calls_wait),
         cmocka_unit_test(refusal_of_a_spare_for_a_blocking_step_is_made_up_for),
