@@ -6,8 +6,8 @@ SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
 .NOTPARALLEL:
-.PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling limits \
-	profile install deb clean
+.PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling \
+	inspect-cost limits profile install deb clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -50,6 +50,9 @@ bench-peers: build-release ## run the same in Go, Erlang, Tokio, CAF, ... too; c
 
 bench-scaling: build-release ## the cost by workers and by size, in tables; options with ARGS=
 	tools/bench_scaling $(ARGS)
+
+inspect-cost: build-release ## what it costs to be looked at, and to look; options with ARGS=
+	tools/inspect_cost $(ARGS)
 
 limits: build-release ## what this machine can do at best: the operations a runtime is made of
 	build/release/bench/limits $(ARGS)

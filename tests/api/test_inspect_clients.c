@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Clients of the inspector that mean harm, or are badly written. Whatever they do, another client is
- * answered afterwards, the processes of the program go on all the time, and nothing is left behind
- * when it stops. */
+/* Clients of the inspector that mean harm, or are badly written. Whatever they do, another client
+ * is answered afterwards, the processes of the program go on all the time, and nothing is left
+ * behind when it stops. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

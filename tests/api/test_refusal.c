@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the system refuses: threads, and the files that the inspector and waiting for descriptors
  * need. The linker puts the functions below between the library and the C library (--wrap, see
- * CMakeLists.txt), so that any one call can be made to fail, whatever the limits of the machine are.
+ * CMakeLists.txt), so that any one call can be made to fail, whatever the limits of the machine
+ * are.
  *
  * Limits that are real are tested in test_alloc_failure.c (threads) and test_net.c (files). */
 #include <errno.h>
@@ -355,11 +356,10 @@ static void refusal_of_the_inspector_is_a_warning_by_environment(void **state)
     (void)state;
     static const struct {
         enum function function;
-        const char *said;
+        const char *reason;
     } cases[] = {
-        {SOCKET, "skua: SKUA_INSPECT: the socket for looking inside could not be opened: "
-                 "Too many open files in system\n"},
-        {PTHREAD_CREATE, "skua: SKUA_INSPECT: "},
+        {SOCKET, "/skua: Too many open files in system\n"},
+        {PTHREAD_CREATE, "the system refused to create a thread\n"},
     };
     static struct capture capture;
     assert_int_equal(setenv("SKUA_INSPECT", "1", 1), 0);
@@ -372,8 +372,10 @@ static void refusal_of_the_inspector_is_a_warning_by_environment(void **state)
         refuse_none(cases[i].function);
         const char *said = capture_end(&capture);
         assert_int_equal(error, 0);
-        assert_memory_equal(said, cases[i].said, strlen(cases[i].said));
-        assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+        assert_ptr_equal(strstr(said, "skua: SKUA_INSPECT: "), said);
+        assert_ptr_equal(strstr(said, cases[i].reason),
+                         said + strlen(said) - strlen(cases[i].reason));
+        assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
         assert_false(inspect_is_there(api.runtime));
         assert_usable(&api);
         api_stop(&api);
