@@ -457,6 +457,11 @@ static void expect_limits(const struct api *api, uint32_t number, const char *na
         api_wait_end(api, crowd.callers[i].pid);
         assert_job(&crowd.jobs[i], accepted);
     }
+    /* A thread whose call has ended is free a moment later; until then a pool without a queue would
+     * refuse the next call. */
+    while (blocking_pool_counts(pool_at(api, number)).idle < threads) {
+        (void)sched_yield();
+    }
 }
 
 static void blocking_pool_accepts_exactly_as_many_calls_as_its_limits_say(void **state)
