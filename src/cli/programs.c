@@ -27,6 +27,7 @@ enum { LISTED_MAX = 32 };
 struct search {
     const char *command;
     char folder[PATH_MAX];
+    bool may_clean;        /* the folder is this user's */
     struct address wanted; /* all zero: any */
     size_t count;
     struct address found[LISTED_MAX]; /* the first of them */
@@ -56,6 +57,14 @@ static bool is_wanted(const struct search *search, const struct address *address
                                     (wanted->runtime == 0 || wanted->runtime == address->runtime));
 }
 
+/* What a program leaves that has crashed. One that is just starting refuses connections, too. */
+static bool is_left_behind(const char *path, const struct address *address)
+{
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) &&
+           kill((pid_t)address->process, 0) != 0 && errno == ESRCH;
+}
+
 static bool connect_to(const struct search *search, const struct address *address,
                        struct client *client)
 {
@@ -66,8 +75,7 @@ static bool connect_to(const struct search *search, const struct address *addres
         return true;
     }
     const int error = errno;
-    /* What a program leaves behind that has crashed. One that is just starting refuses, too. */
-    if (error == ECONNREFUSED && kill((pid_t)address->process, 0) != 0 && errno == ESRCH) {
+    if (search->may_clean && error == ECONNREFUSED && is_left_behind(path, address)) {
         unlink(path);
     }
     errno = error;
@@ -108,11 +116,16 @@ static void note(struct search *search, const struct address *address)
     search->count++;
 }
 
-/* Sockets in somebody else's folder could be anybody's. */
-static bool is_ours(const char *folder)
+/* Sockets in somebody else's folder could be anybody's, and so could what a link leads to. Root may
+ * look at the programs of others, and removes nothing there. */
+static bool may_look(struct search *search)
 {
     struct stat status;
-    return stat(folder, &status) == 0 && (status.st_uid == geteuid() || geteuid() == 0);
+    if (lstat(search->folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return false;
+    }
+    search->may_clean = status.st_uid == geteuid();
+    return search->may_clean || geteuid() == 0;
 }
 
 static int look(struct search *search)
@@ -127,9 +140,9 @@ static int look(struct search *search)
                                : failure(search->command, "cannot open %s: %s", search->folder,
                                          strerror(errno));
     }
-    if (!is_ours(search->folder)) {
+    if (!may_look(search)) {
         closedir(folder);
-        return failure(search->command, "%s belongs to another user", search->folder);
+        return failure(search->command, "%s is a link, or belongs to another user", search->folder);
     }
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {

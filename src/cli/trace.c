@@ -45,6 +45,7 @@ struct recording {
     uint64_t next_progress_ns; /* 0: no progress is shown */
     int stop_fd;               /* Ctrl-C ends the recording, not the command */
     bool program_ended;
+    bool is_full; /* there is no memory for more records */
 };
 
 static int help(void)
@@ -94,13 +95,14 @@ static void print_progress(struct recording *recording)
             recording->trace.lost);
 }
 
-/* Reads what there is, up to READ_MAX records. `*count`: how many. */
-static enum client_result read_records(struct recording *recording, size_t *count)
+/* Reads the records of an answer, up to READ_MAX. `*count`: how many. */
+static enum client_result read_records(struct recording *recording, const char *request,
+                                       size_t *count)
 {
     struct line line;
     enum client_result result;
     *count = 0;
-    client_ask(&recording->client, "trace read");
+    client_ask(&recording->client, "%s", request);
     while ((result = client_read(&recording->client, &line)) == CLIENT_LINE) {
         *count += line_is(&line, "r");
         switch (trace_add(&recording->trace, &line)) {
@@ -110,7 +112,7 @@ static enum client_result read_records(struct recording *recording, size_t *coun
         case TRACE_NO_RECORD:
             return CLIENT_BROKEN;
         case TRACE_NO_MEMORY:
-            failure("trace", "out of memory; fewer records (-n) need less");
+            recording->is_full = true;
             return CLIENT_STOPPED;
         }
         if (*count > READ_MAX) {
@@ -120,11 +122,11 @@ static enum client_result read_records(struct recording *recording, size_t *coun
     return result;
 }
 
-/* Returns false if the user has had enough. */
-static bool pause_recording(const struct recording *recording)
+/* Waits for at most so long; returns false if the user has had enough. */
+static bool pause_recording(const struct recording *recording, int most_ms)
 {
     struct pollfd fd = {.fd = recording->stop_fd, .events = POLLIN};
-    return poll(&fd, 1, PAUSE / SKUA_MILLISECOND) <= 0;
+    return poll(&fd, 1, most_ms) <= 0;
 }
 
 static enum client_result record(struct recording *recording)
@@ -135,18 +137,31 @@ static enum client_result record(struct recording *recording)
         const bool may = may_read(recording);
         print_progress(recording);
         if (may) {
-            result = read_records(recording, &count);
+            result = read_records(recording, "trace read", &count);
         }
-        if ((!may || count < READ_MAX) && !pause_recording(recording)) {
+        const bool has_more = may && count == READ_MAX;
+        if (!pause_recording(recording, has_more ? 0 : PAUSE / SKUA_MILLISECOND)) {
             break;
         }
     }
     const uint64_t end_ns = client_now() + TAIL;
     while (result == CLIENT_END && count == READ_MAX && client_now() < end_ns &&
            recording->trace.count < recording->options.records) {
-        result = read_records(recording, &count);
+        result = read_records(recording, "trace read", &count);
     }
     return result;
+}
+
+/* Ends the trace; the answer tells what is missing at its end. A user who does not want to wait for
+ * a program that hangs gets what has been read. */
+static enum client_result end_recording(struct recording *recording, enum client_result result)
+{
+    size_t count;
+    recording->client.stop_fd = -1;
+    if (result == CLIENT_END) {
+        result = read_records(recording, "trace stop", &count);
+    }
+    return result == CLIENT_STOPPED && !recording->is_full ? CLIENT_END : result;
 }
 
 /* Returns 0, or the exit status. */
@@ -157,14 +172,14 @@ static int run(struct recording *recording)
     recording->start_ns = client_now();
     recording->next_progress_ns = isatty(STDERR_FILENO) ? recording->start_ns : 0;
     if (result == CLIENT_END) {
-        result = record(recording);
+        recording->client.stop_fd = recording->stop_fd;
+        result = end_recording(recording, record(recording));
         if (recording->next_progress_ns > 0) {
             fputs("\r\033[K", stderr);
         }
     }
-    if (result == CLIENT_END) {
-        client_ask(&recording->client, "trace stop");
-        result = client_skip(&recording->client);
+    if (recording->is_full) {
+        return failure("trace", "out of memory; fewer records (-n) need less");
     }
     if (result == CLIENT_GONE && recording->trace.count > 0) {
         recording->program_ended = true; /* what there is of it may be what somebody looks for */
@@ -186,7 +201,11 @@ static FILE *open_file(const char *path, bool *is_new)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     *is_new = fd >= 0;
     if (fd < 0 && errno == EEXIST) {
+        /* Without waiting for somebody to read a pipe; writing to it may wait. */
         fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        if (fd >= 0) {
+            (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+        }
     }
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL) {

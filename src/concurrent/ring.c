@@ -6,33 +6,36 @@ void ring_init(struct ring *ring)
     store_relaxed(&ring->head, 0); /* not shared yet, nor is the tail */
     store_relaxed(&ring->tail, 0);
     ring->limit = RING_CAPACITY;
-    ring->lost = 0;
-    ring->lost_since = 0;
+    store_relaxed(&ring->lost, 0);
+    store_relaxed(&ring->lost_since, 0);
 }
 
 static void lose(struct ring *ring, const struct ring_record *record)
 {
-    if (ring->lost == 0) {
-        ring->lost_since = record->words[0];
+    const uint64_t lost = load_relaxed(&ring->lost); /* owner-only writer, as in the following */
+    if (lost == 0) {
+        store_relaxed(&ring->lost_since, record->words[0]); /* statistic */
     }
-    ring->lost++;
+    store_relaxed(&ring->lost, lost + 1); /* statistic */
 }
 
 /* Opens the ring again. Returns the new head, which is not published yet. */
 static uint64_t write_gap(struct ring *ring, uint64_t head)
 {
     *ring_place(ring, head) = (struct ring_record){
-        .words = {[0] = ring->lost_since, [2] = ring->lost, [3] = RING_LOST},
+        .words = {[0] = load_relaxed(&ring->lost_since), /* owner-only writer */
+                  [2] = load_relaxed(&ring->lost),       /* owner-only writer */
+                  [3] = RING_LOST},
     };
-    ring->lost = 0;
+    store_relaxed(&ring->lost, 0); /* statistic */
     return head + 1;
 }
 
 bool ring_write_at_limit(struct ring *ring, const struct ring_record *record)
 {
-    uint64_t head = load_relaxed(&ring->head);       /* owner-only writer */
-    const uint64_t tail = load_acquire(&ring->tail); /* MO-ring: pairs with ring_read_any */
-    const bool closed = ring->lost > 0;
+    uint64_t head = load_relaxed(&ring->head);         /* owner-only writer */
+    const uint64_t tail = load_acquire(&ring->tail);   /* MO-ring: pairs with ring_read_any */
+    const bool closed = load_relaxed(&ring->lost) > 0; /* owner-only writer */
     const uint64_t room = RING_CAPACITY - (head - tail);
     if (room < (closed ? RING_CAPACITY / 2 : 1)) {
         lose(ring, record);
@@ -58,6 +61,12 @@ uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most
     }
     store_release(&ring->tail, tail + count); /* MO-ring: pairs with ring_write_at_limit */
     return count;
+}
+
+uint64_t ring_open_gap(struct ring *ring, uint64_t *since)
+{
+    *since = load_relaxed(&ring->lost_since); /* a snapshot */
+    return load_relaxed(&ring->lost);         /* a snapshot */
 }
 
 void ring_clear_reader(struct ring *ring)

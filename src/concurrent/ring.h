@@ -52,9 +52,9 @@ struct ring_record {
 
 struct ring {
     CACHE_ALIGNED atomic_u64 head; /* records ever written, with those of gaps */
-    uint64_t limit;                /* where head has to stop; the writer's, as the next two are */
-    uint64_t lost;                 /* since the ring was closed; 0: it is open */
-    uint64_t lost_since;           /* words[0] of the first of them */
+    uint64_t limit;                /* where head has to stop; the writer's own */
+    atomic_u64 lost;               /* since the ring was closed; 0: it is open; only the writer's */
+    atomic_u64 lost_since;         /* words[0] of the first of them; likewise */
     CACHE_ALIGNED atomic_u64 tail; /* records ever read or discarded; only the reader writes */
     CACHE_ALIGNED struct ring_record records[RING_CAPACITY];
 };
@@ -85,6 +85,11 @@ static inline bool ring_write_owner(struct ring *ring, const struct ring_record 
 /* Takes up to `most` records, oldest first, into `out`; returns how many. Any thread, but one at a
  * time, each after the one before it. */
 uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most);
+
+/* How many records are missing by now behind the last one, and words[0] of the first of them; 0 if
+ * none is. For the end of a trace: no record will come to be preceded by that of the gap. Any
+ * thread; a snapshot. */
+uint64_t ring_open_gap(struct ring *ring, uint64_t *since);
 
 /* Discards all that is in the ring, as a reader. The writer still has the gap that is open: the
  * next record is preceded by that of a gap that may have begun long ago. */

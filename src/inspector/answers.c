@@ -314,6 +314,7 @@ static int answer_trace(struct answers *answers, const struct request *request, 
     }
     if (strcmp(request->words[1], "stop") == 0) {
         answers_forget(answers, request->client);
+        tracing_read_end(&answers->tracing, answers->sched, out);
         return 0;
     }
     return SKUA_E_INVALID;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
 #include <skua/clock.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +20,16 @@
 /* Room for a line about all workers there may be. */
 #define LINE_SIZE ((SKUA_WORKERS_MAX + SKUA_SPARES_MAX) * 24 + 512)
 
+/* Whether standard error takes PIPE_BUF bytes now. The threads that print are those that look after
+ * stuck workers and clients: they must not be stuck themselves because nobody reads a pipe. */
+static bool can_print(void)
+{
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&fd, 1, 0) > 0 && (fd.revents & POLLOUT) != 0;
+}
+
 /* Prints a line at once, so that those of several threads do not mix. One that was cut still ends.
- */
+ * What cannot be printed without waiting is left out. */
 static void print_line(struct text *line)
 {
     if (line->length >= line->size) {
@@ -27,8 +37,10 @@ static void print_line(struct text *line)
     }
     line->at[line->length - 1] = '\n';
     size_t written = 0;
-    while (written < line->length) {
-        const ssize_t count = write(STDERR_FILENO, line->at + written, line->length - written);
+    while (written < line->length && can_print()) {
+        const size_t left = line->length - written;
+        const ssize_t count =
+            write(STDERR_FILENO, line->at + written, left < PIPE_BUF ? left : PIPE_BUF);
         if (count < 0 && errno != EINTR) {
             return; /* nobody listens, and there is nobody else to tell */
         }
@@ -178,8 +190,8 @@ void debug_print_stall(void *arg, const skua_stall *stall)
     text_add(&line, ") has run for %" PRIu64 " ms on worker %" PRIu32 "\n",
              stall->elapsed_ns / SKUA_MILLISECOND, stall->worker);
     print_line(&line);
-    if (stall->frame_count > 0) {
-        backtrace_symbols_fd(stall->frames, (int)stall->frame_count, STDERR_FILENO);
+    for (uint32_t i = 0; i < stall->frame_count && can_print(); i++) {
+        backtrace_symbols_fd(&stall->frames[i], 1, STDERR_FILENO);
     }
     if (next->on_stall != NULL) {
         next->on_stall(next->arg, stall);

@@ -87,10 +87,9 @@ static void write_record(struct text *out, const struct ring_record *record)
     write_numbers(out, record, kind);
 }
 
-static void write_gap(struct text *out, const struct ring_record *record)
+static void write_gap(struct text *out, uint64_t since, uint64_t lost)
 {
-    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", record->words[0], 0,
-             record->words[2]);
+    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", since, 0, lost);
 }
 
 static void write_track(struct text *out, uint32_t track, uint32_t outside)
@@ -118,7 +117,7 @@ static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched
         }
         write_track(out, track, sched->capacity);
         if (records[i].words[3] == RING_LOST) {
-            write_gap(out, &records[i]);
+            write_gap(out, records[i].words[0], records[i].words[2]);
         } else {
             write_record(out, &records[i]);
         }
@@ -140,5 +139,17 @@ void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text 
         tracing->next = (tracing->next + 1) % tracks;
         records += written;
         empty = written == 0 ? empty + 1 : 0;
+    }
+}
+
+void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out)
+{
+    for (uint32_t track = 0; track <= sched->capacity; track++) {
+        uint64_t since;
+        const uint64_t lost = ring_open_gap(&sched->rings->rings[track], &since);
+        if (lost > 0 && since >= tracing->since) {
+            write_track(out, track, sched->capacity);
+            write_gap(out, since, lost);
+        }
     }
 }

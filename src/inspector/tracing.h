@@ -17,4 +17,7 @@ NODISCARD bool tracing_start(struct tracing *tracing, struct scheduler *sched);
 /* Writes what has been recorded, a part of it, as lines of docs/inspector.md. */
 void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text *out);
 
+/* Writes what is missing at the end of a trace that has been stopped: rings that were full then. */
+void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out);
+
 #endif

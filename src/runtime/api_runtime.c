@@ -218,10 +218,14 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     if (!shutdown_is_complete(&runtime->sched) || result == SKUA_E_NOT_STARTED) {
         return result;
     }
+    /* A visit, because once the blocking pools have stopped another thread may destroy the runtime.
+     */
+    struct worker *worker = visit_begin(runtime);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
         inspection_end(runtime);
     }
+    visit_end(runtime, worker);
     return outcome;
 }
 
@@ -250,7 +254,6 @@ int skua_runtime_destroy(skua_runtime *runtime)
         return SKUA_E_BUSY;
     }
     visit_wait(runtime);
-    inspection_end(runtime); /* a stop on another thread may just be about to */
     mutex_deinit(&runtime->inspection);
     const skua_runtime_config *config = &runtime->sched.config;
     const struct allocator allocator = {config->alloc, config->alloc_arg};

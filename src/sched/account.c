@@ -12,6 +12,9 @@ void account_add(struct scheduler *sched, struct worker *worker, skua_pid pid, u
                  uint64_t *rest)
 {
     struct process *process;
+    if (skua_pid_is_none(pid)) {
+        return;
+    }
     const uint64_t sum = *rest + span;
     *rest = sum & ((UINT64_C(1) << RUN_SHIFT) - 1);
     stats_add_owner(&worker->stats.busy_ns, span); /* written by the monitor alone */

@@ -2,8 +2,9 @@
 /* When a process began and how long it has run, for those who ask, at next to no cost for those who
  * do not. Reading a clock at every step would cost as much as half a message, so the monitor, which
  * looks at every busy worker every few milliseconds anyway, does it:
- *  - the time since its last look goes to the process that it finds a worker in, as the tick of an
- *    operating system does: right on average, for whatever runs long or often;
+ *  - one half of the time between two looks goes to the process that a worker was found in at the
+ *    first, the other to that of the second; if it was idle, to nobody. Right on average, for
+ *    whatever runs long or often, however far apart the looks are;
  *  - a process that begins takes the time of the monitor's last look, which is no older than the
  *    longest pause between two (80 ms), or asks the clock while the monitor sleeps.
  *
@@ -51,8 +52,8 @@ static inline uint64_t account_run(struct process *process)
     return (uint64_t)load_acquire(&process->run) << RUN_SHIFT; /* MO-inspect */
 }
 
-/* For the monitor: a worker was found in the process `pid`, `span` after the last look. What is
- * less than one unit stays in *rest for the next time. */
+/* For the monitor: a worker was found in the process `pid`, or in none, and `span` goes to it. What
+ * is less than one unit stays in *rest for the next time. */
 void account_add(struct scheduler *sched, struct worker *worker, skua_pid pid, uint64_t span,
                  uint64_t *rest);
 

@@ -19,9 +19,6 @@
 #define LIMIT_MAX_NS    (UINT64_C(10) * 1000000)
 /* With no worker busy, this many looks, each after twice the time of the one before. */
 #define LOOKS_BEFORE_SLEEP 5
-/* Of the time since the last look, this many times the usual at most goes to what is found running:
- * the monitor has slept, or the machine has. */
-#define SPAN_PERIODS 4
 /* Portions of due timers that one look fires at most. */
 #define FIRE_MAX 64
 
@@ -79,9 +76,8 @@ static void look_at_worker(struct scheduler *sched, struct worker *worker, struc
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
-    if (running != RUNNING_NOTHING) {
-        account_add(sched, worker, (skua_pid){running}, span, &seen->rest);
-    }
+    account_add(sched, worker, (skua_pid){seen->running}, span / 2, &seen->rest);
+    account_add(sched, worker, (skua_pid){running}, span / 2, &seen->rest);
     if (running != seen->running || steps != seen->steps) {
         *seen =
             (struct sighting){.running = running, .steps = steps, .since = now, .rest = seen->rest};
@@ -119,9 +115,8 @@ static void look_at_sources(struct scheduler *sched)
 static uint64_t begin_look(struct scheduler *sched, uint64_t now)
 {
     const uint64_t span = now - load_relaxed(&sched->monitor.looked); /* its own */
-    const uint64_t most = SPAN_PERIODS * look_period(sched);
-    store_relaxed(&sched->monitor.looked, now); /* statistic */
-    return span < most ? span : most;
+    store_relaxed(&sched->monitor.looked, now);                       /* statistic */
+    return span;
 }
 
 /* What is stuck is made up for first, everywhere; then the program is told, which takes longer. */

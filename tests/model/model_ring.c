@@ -32,7 +32,7 @@ static struct ring_record record_of(uint64_t number)
 static bool write_one(void)
 {
     const struct ring_record record = record_of(written);
-    const bool was_closed = ring.lost > 0;
+    const bool was_closed = load_relaxed(&ring.lost) > 0;
     const uint64_t head = explore_peek(&ring.head);
     const bool done = ring_write_owner(&ring, &record);
     explore_note("%s %u", done ? "wrote" : "lost", (unsigned)written);
