@@ -200,17 +200,46 @@ static size_t count_on(uint32_t track, enum kind kind)
     return count;
 }
 
-/* The n-th of a kind that is about a process (or about none, if that is zero). */
+static bool is_source(enum kind kind)
+{
+    return kind == SEND || kind == TIMER || kind == COMPLETE;
+}
+
+/* By time. What is sent and taken within one tick of the clock was sent first. */
+static int earlier_first(const void *a, const void *b)
+{
+    const struct note *left = a;
+    const struct note *right = b;
+    if (left->time != right->time) {
+        return (left->time > right->time) - (left->time < right->time);
+    }
+    if (left->track != right->track && is_source(left->kind) != is_source(right->kind)) {
+        return is_source(right->kind) - is_source(left->kind);
+    }
+    return (left->place > right->place) - (left->place < right->place);
+}
+
+/* The n-th in time, from 0, of a kind that is about a process (or about none, if that is zero).
+ * Tracks are read one after the other, and a process may go from one to the other. */
 static const struct note *find(enum kind kind, skua_pid pid, size_t n)
 {
-    for (size_t i = 0; i < scene.tape.count; i++) {
-        const struct note *note = &scene.tape.notes[i];
-        if (note->kind == kind && note->pid.bits == pid.bits && n-- == 0) {
-            return note;
+    const struct note *found = NULL;
+    for (size_t rank = 0; rank <= n; rank++) {
+        const struct note *next = NULL;
+        for (size_t i = 0; i < scene.tape.count; i++) {
+            const struct note *note = &scene.tape.notes[i];
+            if (note->kind == kind && note->pid.bits == pid.bits &&
+                (found == NULL || earlier_first(found, note) < 0) &&
+                (next == NULL || earlier_first(note, next) < 0)) {
+                next = note;
+            }
+        }
+        found = next;
+        if (found == NULL) {
+            fail_msg("there is no such record: %s", kind_names[kind]);
         }
     }
-    fail_msg("there is no such record: %s", kind_names[kind]);
-    return NULL;
+    return found;
 }
 
 /* ---- what is true of every trace ---- */
@@ -322,25 +351,6 @@ static void assert_tracks_make_sense(void)
     for (size_t i = 0; i < scene.tape.count; i++) {
         follow(&positions[scene.tape.notes[i].track], &scene.tape.notes[i]);
     }
-}
-
-static bool is_source(enum kind kind)
-{
-    return kind == SEND || kind == TIMER || kind == COMPLETE;
-}
-
-/* By time. What is sent and taken within one tick of the clock was sent first. */
-static int earlier_first(const void *a, const void *b)
-{
-    const struct note *left = a;
-    const struct note *right = b;
-    if (left->time != right->time) {
-        return (left->time > right->time) - (left->time < right->time);
-    }
-    if (left->track == right->track) {
-        return (left->place > right->place) - (left->place < right->place);
-    }
-    return is_source(right->kind) - is_source(left->kind);
 }
 
 /* Everything is there, from when all processes were at rest until they were so again: whatever was
