@@ -74,7 +74,8 @@ typedef struct skua_runtime_config {
     /* Not null: processes run in the simulator, see skua/sim.h. Copied. Then there is one worker,
      * no spare one, no monitor and no thread. */
     const struct skua_sim_config *sim;
-    /* Lets `skua top` and its like look inside, see skua/inspect.h. */
+    /* Lets `skua top` and its like look inside, see skua/inspect.h. If that is not possible, start
+     * fails with SKUA_E_INSPECT; with SKUA_INSPECT=1 in the environment it only says so. */
     bool inspect;
 } skua_runtime_config;
 

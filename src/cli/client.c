@@ -17,13 +17,6 @@
 
 #define ANSWER_TIME (5 * SKUA_SECOND)
 
-uint64_t client_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SKUA_SECOND + (uint64_t)now.tv_nsec;
-}
-
 /* ---- the connection ---- */
 
 bool client_connect(struct client *client, const char *command, const char *path)
@@ -66,7 +59,7 @@ void client_ask(struct client *client, const char *format, ...)
     const int length = vsnprintf(request, sizeof request - 1, format, arguments);
     va_end(arguments);
     request[length] = '\n';
-    client->deadline_ns = client_now() + ANSWER_TIME;
+    client->deadline_ns = clock_ns() + ANSWER_TIME;
     /* A connection that was closed may still hold the reason: what is read next says what became of
      * this. */
     (void)send(client->fd, request, (size_t)length + 1, MSG_NOSIGNAL);
@@ -78,7 +71,7 @@ static enum client_result wait_readable(struct client *client)
     struct pollfd fds[] = {{.fd = client->fd, .events = POLLIN},
                            {.fd = client->stop_fd, .events = POLLIN}};
     for (;;) {
-        const uint64_t now = client_now();
+        const uint64_t now = clock_ns();
         if (now >= client->deadline_ns) {
             return CLIENT_SILENT;
         }
@@ -153,7 +146,7 @@ enum client_result client_read(struct client *client, struct line *line)
             *end = '\0';
             client->start = (size_t)(end + 1 - client->buffer);
             /* Endless lines, each of them in time, are no answer either. */
-            if (client_now() >= client->deadline_ns) {
+            if (clock_ns() >= client->deadline_ns) {
                 return CLIENT_SILENT;
             }
             if (strlen(text) != (size_t)(end - text)) {
@@ -184,7 +177,7 @@ bool client_wait(struct client *client, uint64_t until_ns)
 {
     struct pollfd fd = {.fd = client->fd, .events = POLLIN};
     for (;;) {
-        const uint64_t now = client_now();
+        const uint64_t now = clock_ns();
         if (now >= until_ns) {
             return true;
         }

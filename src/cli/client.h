@@ -69,11 +69,8 @@ enum client_result client_read(struct client *client, struct line *line);
 /* Reads what is left of an answer. */
 enum client_result client_skip(struct client *client);
 
-/* Waits, between requests, until a time of client_now. Returns false if the program ends before. */
+/* Waits, between requests, until a time of clock_ns. Returns false if the program ends before. */
 bool client_wait(struct client *client, uint64_t until_ns);
-
-/* Monotonic time in nanoseconds. */
-uint64_t client_now(void);
 
 /* Prints why there is no complete answer. Returns the exit status. */
 int client_failure(const struct client *client, enum client_result result);

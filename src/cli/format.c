@@ -81,39 +81,47 @@ struct formatted format_percent(double part)
 
 /* ---- text ---- */
 
-/* The bytes of the UTF-8 character at `text`, if it may be printed; otherwise 0. */
-static size_t printable(const unsigned char *text)
+/* Marks that turn the direction of what follows could make one row look like another. */
+static bool turns_direction(uint32_t code)
 {
-    if (text[0] < 0x80) {
-        return text[0] >= 0x20 && text[0] != 0x7f;
+    return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+}
+
+size_t character_size(const char *text, size_t size)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (bytes[0] < 0x80) {
+        return bytes[0] >= 0x20 && bytes[0] != 0x7f;
     }
-    const size_t size = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc0 || text[0] > 0xf7) {
+    const size_t length = bytes[0] >= 0xf0 ? 4 : bytes[0] >= 0xe0 ? 3 : 2;
+    if (bytes[0] < 0xc0 || bytes[0] > 0xf7 || length > size) {
         return 0;
     }
-    uint32_t code = text[0] & (0x7fu >> size);
-    for (size_t i = 1; i < size; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
+    uint32_t code = bytes[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((bytes[i] & 0xc0) != 0x80) {
             return 0;
         }
-        code = code << 6 | (text[i] & 0x3f);
+        code = code << 6 | (bytes[i] & 0x3f);
     }
     /* Too long a form, the control characters behind ASCII, halves of UTF-16, beyond Unicode. */
     static const uint32_t least[] = {0xa0, 0x800, 0x10000};
-    if (code < least[size - 2] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) {
+    if (code < least[length - 2] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) {
         return 0;
     }
-    return size;
+    return turns_direction(code) ? 0 : length;
 }
 
 void make_printable(char *text)
 {
-    while (*text != '\0') {
-        const size_t size = printable((const unsigned char *)text);
+    size_t left = strlen(text);
+    while (left > 0) {
+        const size_t size = character_size(text, left);
         if (size == 0) {
             *text = '?';
         }
         text += size > 0 ? size : 1;
+        left -= size > 0 ? size : 1;
     }
 }
 

@@ -20,6 +20,10 @@ struct formatted format_count(double count);
 /* 0%, 3.4%, 97%. */
 struct formatted format_percent(double part);
 
+/* How many of the `size` bytes at `text` are its first character in UTF-8; 0 if there is none, or
+ * none to print on a terminal. */
+size_t character_size(const char *text, size_t size);
+
 /* Replaces control characters, and what is not UTF-8, by `?`. */
 void make_printable(char *text);
 

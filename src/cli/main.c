@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The command `skua`: one word says what to do, the rest is that command's own. */
+#include <errno.h>
 #include <skua/version.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/bench.h"
 #include "commands.h"
+#include "support.h"
 
 struct command {
     const char *name;
@@ -36,11 +38,11 @@ static void usage(FILE *out)
     fprintf(out, "\n`skua COMMAND --help` tells more. `skua --version` prints the version.\n");
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         usage(stderr);
-        return 2;
+        return STATUS_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0) {
         usage(stdout);
@@ -56,5 +58,15 @@ int main(int argc, char **argv)
         }
     }
     fprintf(stderr, "skua: there is no command '%s'; `skua --help` lists them\n", argv[1]);
-    return 2;
+    return STATUS_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const int status = run(argc, argv);
+    if ((fflush(stdout) != 0 || ferror(stdout) != 0) && status == 0 && errno != EPIPE) {
+        fprintf(stderr, "skua: the output cannot be written: %s\n", strerror(errno));
+        return STATUS_FAILURE;
+    }
+    return status;
 }

@@ -57,7 +57,8 @@ static bool is_wanted(const struct search *search, const struct address *address
                                     (wanted->runtime == 0 || wanted->runtime == address->runtime));
 }
 
-/* What a program leaves that has crashed. One that is just starting refuses connections, too. */
+/* What a program leaves that has crashed. A child that it had made without a new program may still
+ * hold the socket open, so that connections are accepted and nobody answers. */
 static bool is_left_behind(const char *path, const struct address *address)
 {
     struct stat status;
@@ -71,15 +72,12 @@ static bool connect_to(const struct search *search, const struct address *addres
     char path[PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/%" PRIu64 ".%" PRIu64, search->folder, address->process,
              address->runtime);
-    if (client_connect(client, search->command, path)) {
-        return true;
-    }
-    const int error = errno;
-    if (search->may_clean && error == ECONNREFUSED && is_left_behind(path, address)) {
+    if (search->may_clean && is_left_behind(path, address)) {
         unlink(path);
+        errno = ENOENT;
+        return false;
     }
-    errno = error;
-    return false;
+    return client_connect(client, search->command, path);
 }
 
 /* Says hello: the program tells its name. */

@@ -6,6 +6,7 @@
  * whoever reads the table may take its time, while the program waits for nobody. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,6 +225,18 @@ static bool goes_on(const struct table *table)
     return !table->is_cut && (table->rows < table->rows_max || !is_filtered(table->options));
 }
 
+/* Whether nobody reads the pipe any more. Where a filter lets nothing through, writing would not
+ * tell. */
+static bool is_closed(FILE *out)
+{
+    struct pollfd fd = {.fd = fileno(out)};
+    if (poll(&fd, 1, 0) <= 0 || (fd.revents & POLLERR) == 0) {
+        return false;
+    }
+    errno = EPIPE;
+    return true;
+}
+
 static enum client_result print_table(struct table *table)
 {
     struct process_page page;
@@ -238,7 +251,7 @@ static enum client_result print_table(struct table *table)
             return CLIENT_BROKEN; /* would go on for ever */
         }
         print_page(table, &page);
-        if (fflush(table->out) != 0) {
+        if (fflush(table->out) != 0 || is_closed(table->out)) {
             table->write_error = errno;
             return CLIENT_END;
         }

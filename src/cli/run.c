@@ -141,13 +141,13 @@ int run_command(int argc, char **argv)
     if (status != 0) {
         return status;
     }
-    session_hold_signals();
     /* What a module prints is seen at once, also in a pipe. */
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
     status = module_load(options.file, &module);
     if (status == 0) {
         /* What `skua top` shows: by the name of the command all modules would be the same. */
         program_invocation_short_name = (char *)module->name;
+        session_hold_signals(); /* not before: loading runs code of the module, which may hang */
         status = check_method(module, options.method);
     }
     if (status == 0 && options.list) {

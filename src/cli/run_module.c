@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "run.h"
 #include "support.h"
@@ -23,6 +24,13 @@ static const char *const *methods_of(const skua_process_type *type)
 static int check_file(const char *path)
 {
     char magic[4];
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return failure(RUN, "%s: %s", path, strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) { /* a pipe would be waited for */
+        return failure(RUN, "%s is not a file", path);
+    }
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
         return failure(RUN, "%s: %s", path, strerror(errno));

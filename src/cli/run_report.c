@@ -5,42 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "run.h"
 #include "support.h"
 
 /* ---- results ---- */
 
-/* How many bytes the character at `text` has in UTF-8; 0 if it is none, or not printable. */
-static size_t character_size(const unsigned char *text, size_t size)
-{
-    const unsigned char first = text[0];
-    if (first < 0x80) {
-        return (first >= 0x20 && first != 0x7f) || first == '\n' || first == '\t' ? 1 : 0;
-    }
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || length > size) {
-        return 0;
-    }
-    uint32_t code = first & (0xffu >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (text[i] & 0x3f);
-    }
-    static const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000}; /* below 0xa0: control codes */
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code >= least[length] && code <= 0x10ffff && !surrogate ? length : 0;
-}
-
 /* The length of the text in these bytes without the zeros at their end; 0 if they are no text. */
-static size_t text_length(const unsigned char *bytes, size_t size)
+static size_t text_length(const char *bytes, size_t size)
 {
     while (size > 0 && bytes[size - 1] == 0) {
         size--;
     }
     for (size_t at = 0; at < size;) {
-        const size_t length = character_size(bytes + at, size - at);
+        const bool is_blank = bytes[at] == '\n' || bytes[at] == '\t';
+        const size_t length = is_blank ? 1 : character_size(bytes + at, size - at);
         if (length == 0) {
             return 0;
         }
@@ -57,17 +36,17 @@ static bool is_number(const skua_payload *result, size_t length)
            length < sizeof(uint64_t) - 1;
 }
 
-static void print_bytes(const unsigned char *bytes, size_t size)
+static void print_bytes(const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
-        printf("%02x", bytes[i]);
+        printf("%02x", (unsigned char)bytes[i]);
     }
     printf("\n");
 }
 
 void report_result(const skua_payload *result)
 {
-    const unsigned char *bytes = skua_payload_data(result);
+    const char *bytes = skua_payload_data(result);
     const size_t size = skua_payload_size(result);
     if (size == 0) { /* a bare pointer has none, too */
         return;
@@ -76,7 +55,7 @@ void report_result(const skua_payload *result)
     if (is_number(result, length)) {
         printf("%" PRIu64 "\n", skua_payload_to_u64(result));
     } else if (length > 0) {
-        printf("%.*s%s", (int)length, (const char *)bytes, bytes[length - 1] == '\n' ? "" : "\n");
+        printf("%.*s%s", (int)length, bytes, bytes[length - 1] == '\n' ? "" : "\n");
     } else {
         print_bytes(bytes, size);
     }

@@ -28,6 +28,9 @@
 /* What processes get to finish after --timeout. */
 #define TIMEOUT_GRACE_NS (5 * SKUA_SECOND)
 
+/* Signals that come closer together are one. */
+#define SIGNAL_APART_NS (200 * SKUA_MILLISECOND)
+
 /* Why `run_root` has returned. */
 enum ending {
     ROOT_ENDED = 1, /* or could not be started: see `error` */
@@ -54,9 +57,10 @@ struct session {
     sem_t stop_asked; /* for a `run_root` that drives a simulation */
     pthread_t runner;
     bool runner_joined;
-    int interrupt;  /* the signal that came first, or 0 */
-    bool timed_out; /* the time-out has passed */
-    bool told;      /* that it is stopping */
+    int interrupt;         /* the signal that came first, or 0 */
+    uint64_t insisting_ns; /* from when on another one is a second one */
+    bool timed_out;        /* the time-out has passed */
+    bool told;             /* that it is stopping */
 };
 
 /* What the main thread has waited for. */
@@ -189,23 +193,16 @@ static void *stop_all(void *arg)
 
 /* ---- the main thread waits ---- */
 
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * SKUA_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static uint64_t time_after(uint64_t duration_ns)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = clock_ns();
     return duration_ns < SKUA_FOREVER - now ? now + duration_ns : SKUA_FOREVER;
 }
 
 /* Waits for a descriptor to become readable, until `deadline` at most; returns poll's result. */
 static int wait_until(struct pollfd *fds, nfds_t count, uint64_t deadline)
 {
-    const uint64_t now = now_ns();
+    const uint64_t now = clock_ns();
     const uint64_t left = deadline > now ? deadline - now : 0;
     const struct timespec timeout = {.tv_sec = (time_t)(left / SKUA_SECOND),
                                      .tv_nsec = (long)(left % SKUA_SECOND)};
@@ -247,14 +244,24 @@ static void tell_progress(struct session *session)
                   stats.live == 1 ? "" : "es", hint);
 }
 
-/* The first signal is a request, as the end of the root is; who insists gets their way. */
+static void note_signal(struct session *session, int signal)
+{
+    session->interrupt = signal;
+    session->insisting_ns = time_after(SIGNAL_APART_NS);
+}
+
+/* The first signal is a request, as the end of the root is; who insists gets their way. (The
+ * command `timeout` signals a program, and at once its group: that is one request.) */
 static void take_signal(struct session *session, int signal)
 {
+    if (session->interrupt != 0 && clock_ns() < session->insisting_ns) {
+        return;
+    }
     if (session->interrupt != 0 || session->told) {
         report_survivors(session->runtime);
         _exit(128 + signal);
     }
-    session->interrupt = signal;
+    note_signal(session, signal);
 }
 
 static void wait_for_stop(struct session *session)
@@ -267,7 +274,7 @@ static void wait_for_stop(struct session *session)
         case NEWS_EVENT:
             return;
         case NEWS_TIME:
-            if (now_ns() >= end) {
+            if (clock_ns() >= end) {
                 report_survivors(session->runtime);
                 _exit(STATUS_FAILURE);
             }
@@ -317,7 +324,7 @@ static void wait_for_root(struct session *session)
         print_result(session);
         break;
     case NEWS_SIGNAL:
-        session->interrupt = signal;
+        note_signal(session, signal);
         break;
     case NEWS_TIME:
         session->timed_out = true;

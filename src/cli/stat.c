@@ -60,7 +60,7 @@ static int watch(struct client *client, uint64_t interval_ns, uint64_t count,
                  struct sample samples[2])
 {
     enum client_result result = sample_read(client, &samples[0]);
-    uint64_t next_ns = client_now();
+    uint64_t next_ns = clock_ns();
     for (uint64_t lines = 0; result == CLIENT_END && lines < count && !ferror(stdout); lines++) {
         next_ns += interval_ns;
         struct sample *before = &samples[lines % 2];

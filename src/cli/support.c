@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- complaints ---- */
 
@@ -55,6 +56,13 @@ static bool read_digits(const char **text, uint64_t *value)
         }
     }
     return true;
+}
+
+uint64_t clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SKUA_SECOND + (uint64_t)now.tv_nsec;
 }
 
 bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value)

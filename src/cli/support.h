@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands share: how they complain, and how they read numbers and durations. */
+/* What the commands share: how they complain, and how they read time, numbers and
+ * durations. */
 #ifndef CLI_SUPPORT_H
 #define CLI_SUPPORT_H
 
@@ -14,6 +15,9 @@ __attribute__((format(printf, 2, 3))) int usage_error(const char *command, const
 
 /* The same for what is not the fault of the command line. Returns STATUS_FAILURE. */
 __attribute__((format(printf, 2, 3))) int failure(const char *command, const char *format, ...);
+
+/* Monotonic time in nanoseconds. */
+uint64_t clock_ns(void);
 
 /* A decimal number from `least` to `most`, and nothing else. */
 bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *value);

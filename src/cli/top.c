@@ -137,12 +137,12 @@ static void draw_workers(const struct top *top, struct screen *screen)
 static struct formatted run_part(const struct top *top, const struct process_row *row)
 {
     const struct look *before = look_before(top);
-    const uint64_t now_ns = look_now(top)->sample.now_ns;
+    const uint64_t now = look_now(top)->sample.now_ns;
     for (size_t i = 0; i < before->page.count; i++) {
         const struct process_row *was = &before->page.rows[i];
-        if (was->pid == row->pid && was->run_ns <= row->run_ns && before->sample.now_ns < now_ns) {
+        if (was->pid == row->pid && was->run_ns <= row->run_ns && before->sample.now_ns < now) {
             return format_percent((double)(row->run_ns - was->run_ns) /
-                                  (double)(now_ns - before->sample.now_ns));
+                                  (double)(now - before->sample.now_ns));
         }
     }
     return (struct formatted){""};
@@ -252,7 +252,7 @@ static enum client_result print_once(struct top *top)
     if (result != CLIENT_END) {
         return result;
     }
-    if (!client_wait(&top->client, client_now() + top->options.interval_ns)) {
+    if (!client_wait(&top->client, clock_ns() + top->options.interval_ns)) {
         return CLIENT_GONE;
     }
     result = look(top);
@@ -331,7 +331,7 @@ static int open_signals(const int *signals, size_t count)
 
 static bool catch_signals(struct top *top)
 {
-    top->stop_fd = open_signals((const int[]){SIGINT, SIGTERM, SIGHUP}, 3);
+    top->stop_fd = open_signals((const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}, 4);
     top->change_fd = open_signals((const int[]){SIGWINCH, SIGTSTP}, 2);
     top->client.stop_fd = top->stop_fd;
     return top->stop_fd >= 0 && top->change_fd >= 0;
@@ -346,11 +346,11 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
                                {.fd = top->stop_fd, .events = POLLIN},
                                {.fd = top->change_fd, .events = POLLIN},
                                {.fd = top->client.fd, .events = POLLIN}};
-        const uint64_t now_ns = client_now();
-        if (now_ns >= until_ns) {
+        const uint64_t now = clock_ns();
+        if (now >= until_ns) {
             return CLIENT_END;
         }
-        poll(fds, sizeof fds / sizeof fds[0], (int)((until_ns - now_ns) / SKUA_MILLISECOND) + 1);
+        poll(fds, sizeof fds / sizeof fds[0], (int)((until_ns - now) / SKUA_MILLISECOND) + 1);
         if (fds[1].revents != 0) {
             return CLIENT_STOPPED;
         }
@@ -376,13 +376,13 @@ static enum client_result watch(struct top *top)
 {
     enum client_result result = look(top);
     /* The first interval is a short one: the screen should not stay empty. */
-    uint64_t next_ns = client_now() + 100 * SKUA_MILLISECOND;
+    uint64_t next_ns = clock_ns() + 100 * SKUA_MILLISECOND;
     while (result == CLIENT_END) {
         redraw(top);
         result = wait_for_change(top, next_ns);
         if (result == CLIENT_END) {
             result = look(top);
-            next_ns = client_now() + top->options.interval_ns;
+            next_ns = clock_ns() + top->options.interval_ns;
         }
     }
     return result;

@@ -71,7 +71,7 @@ static int help(void)
 
 static uint64_t elapsed_ns(const struct recording *recording)
 {
-    return client_now() - recording->start_ns;
+    return clock_ns() - recording->start_ns;
 }
 
 /* So many records as have their turn by now: those of a busy program would otherwise all come from
@@ -84,11 +84,11 @@ static bool may_read(const struct recording *recording)
 
 static void print_progress(struct recording *recording)
 {
-    const uint64_t now_ns = client_now();
-    if (recording->next_progress_ns == 0 || now_ns < recording->next_progress_ns) {
+    const uint64_t now = clock_ns();
+    if (recording->next_progress_ns == 0 || now < recording->next_progress_ns) {
         return;
     }
-    recording->next_progress_ns = now_ns + 100 * SKUA_MILLISECOND;
+    recording->next_progress_ns = now + 100 * SKUA_MILLISECOND;
     fprintf(stderr, "\rskua trace: %s of %s, %zu records, %" PRIu64 " lost \033[K",
             format_time(elapsed_ns(recording)).text,
             format_time(recording->options.duration_ns).text, recording->trace.count,
@@ -144,8 +144,8 @@ static enum client_result record(struct recording *recording)
             break;
         }
     }
-    const uint64_t end_ns = client_now() + TAIL;
-    while (result == CLIENT_END && count == READ_MAX && client_now() < end_ns &&
+    const uint64_t end_ns = clock_ns() + TAIL;
+    while (result == CLIENT_END && count == READ_MAX && clock_ns() < end_ns &&
            recording->trace.count < recording->options.records) {
         result = read_records(recording, "trace read", &count);
     }
@@ -169,7 +169,7 @@ static int run(struct recording *recording)
 {
     client_ask(&recording->client, "trace start");
     enum client_result result = client_skip(&recording->client);
-    recording->start_ns = client_now();
+    recording->start_ns = clock_ns();
     recording->next_progress_ns = isatty(STDERR_FILENO) ? recording->start_ns : 0;
     if (result == CLIENT_END) {
         recording->client.stop_fd = recording->stop_fd;

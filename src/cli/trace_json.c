@@ -9,8 +9,8 @@
  * The format does not check itself: a viewer that finds an arrow without an end or a slice without
  * one draws something wrong, without a word. So all is matched here before anything is written:
  *   - what a gap may have cut is closed at the gap, and what began in one is left out;
- *   - an event goes from a send to the next take of the same node, because nodes are used again. If
- *     there was a gap in between, in any track, another take or send may be missing: no arrow then;
+ *   - an event goes from the last send of a node to the take of it: nodes are used again. If there
+ *     was a gap in between, in any track, another take or send may be missing: no arrow then;
  *   - a take belongs to the next begin of its track. */
 #include <inttypes.h>
 #include <skua/error.h>

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format.h"
 #include "support.h"
 #include "trace.h"
 
@@ -49,9 +50,13 @@ static int compare_names(const void *a, const void *b)
     return strcmp(a, b);
 }
 
+enum { NAME_SIZE = 65 }; /* programs send no longer ones */
+
 /* The one copy of a name; null if there is no memory. */
-static const char *keep_name(struct trace *trace, const char *name)
+static const char *keep_name(struct trace *trace, const char *whole_name)
 {
+    char name[NAME_SIZE];
+    copy_text(name, sizeof name, whole_name);
     char *const *known = tfind(name, &trace->types, compare_names);
     if (known != NULL) {
         return *known;

@@ -5,8 +5,8 @@
  *  - one half of the time between two looks goes to the process that a worker was found in at the
  *    first, the other to that of the second; if it was idle, to nobody. Right on average, for
  *    whatever runs long or often, however far apart the looks are;
- *  - a process that begins takes the time of the monitor's last look, which is no older than the
- *    longest pause between two (80 ms), or asks the clock while the monitor sleeps.
+ *  - a process that begins takes the time of the monitor's last look, which is mostly no older
+ *    than the longest pause between two (80 ms), or asks the clock while the monitor sleeps.
  *
  * Both are 32-bit numbers in the record's one cache line: `born` in units of 17 ms since the
  * runtime was created, for two years; `run` in units of 0.26 ms, for thirteen days. They stay at

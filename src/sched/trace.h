@@ -6,7 +6,8 @@
  *
  * `sched->trace` is null while nobody traces: then a note is one load and a branch. The rings are
  * made when it is first set, and stay until the scheduler ends, because a thread may have looked at
- * `trace` just before it became null. What it writes late has a time before the next trace began.
+ * `trace` just before it became null. What it then writes may end up in the next trace, where it is
+ * no lie: it has happened then.
  *
  * MO-trace: the rings are made before `trace` is stored with release; whoever loads it with acquire
  * finds them made. */
