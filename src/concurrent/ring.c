@@ -50,6 +50,20 @@ bool ring_write_at_limit(struct ring *ring, const struct ring_record *record)
     return true;
 }
 
+bool ring_refuses_owner(struct ring *ring)
+{
+    const uint64_t lost = load_relaxed(&ring->lost); /* owner-only writer */
+    if (lost == 0) {
+        return false;
+    }
+    const uint64_t tail = load_relaxed(&ring->tail);             /* a hint: a write looks again */
+    if (load_relaxed(&ring->head) - tail <= RING_CAPACITY / 2) { /* owner-only writer */
+        return false;
+    }
+    store_relaxed(&ring->lost, lost + 1); /* statistic */
+    return true;
+}
+
 uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most)
 {
     const uint64_t tail = load_relaxed(&ring->tail); /* reader-only writer */

@@ -82,6 +82,10 @@ static inline bool ring_write_owner(struct ring *ring, const struct ring_record 
     return true;
 }
 
+/* Whether the ring is closed and stays so: then a record is counted as lost, without having to be
+ * made. For the writer, before it makes one. */
+bool ring_refuses_owner(struct ring *ring);
+
 /* Takes up to `most` records, oldest first, into `out`; returns how many. Any thread, but one at a
  * time, each after the one before it. */
 uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most);

@@ -20,7 +20,8 @@
 #define REQUEST_MAX 200
 /* The longest answer: metrics of 320 workers. Memory that is not written to costs nothing. */
 #define ANSWER_SIZE ((size_t)1 << 20)
-/* How long a client may take to read its answer. */
+/* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
+ * the program something. */
 #define STALL_NS (UINT64_C(5) * 1000000000)
 /* A client that has asked nothing for this long makes room for another. */
 #define QUIET_NS (UINT64_C(10) * 1000000000)
@@ -131,6 +132,19 @@ static bool has_answer(const struct client *client)
     return client->answer_sent < client->answer_length;
 }
 
+/* Whether the server waits for the client, which then has STALL_NS. */
+static bool is_awaited(const struct inspector *inspector, const struct client *client)
+{
+    return has_answer(client) ||
+           inspector->answers.tracer == (uint32_t)(client - inspector->clients);
+}
+
+static bool has_stalled(const struct inspector *inspector, const struct client *client,
+                        uint64_t now)
+{
+    return is_awaited(inspector, client) && now - client->active >= STALL_NS;
+}
+
 /* The end of the first line of what the client has sent, or null. */
 static char *end_of_request(struct client *client)
 {
@@ -192,11 +206,11 @@ static bool send_answer(struct client *client, uint64_t now)
 static bool serve_client(struct inspector *inspector, struct client *client, short ready,
                          uint64_t now)
 {
+    if (ready == 0 && has_stalled(inspector, client, now)) {
+        return false;
+    }
     if (has_answer(client)) {
-        if (ready != 0) {
-            return send_answer(client, now);
-        }
-        return now - client->active < STALL_NS;
+        return ready == 0 || send_answer(client, now);
     }
     if (end_of_request(client) == NULL && (ready == 0 || !read_request(client))) {
         return ready == 0;
@@ -247,7 +261,7 @@ static int patience(struct inspector *inspector, uint64_t now)
         if (!has_answer(client) && end_of_request(client) != NULL) {
             return 0;
         }
-        if (has_answer(client)) {
+        if (is_awaited(inspector, client)) {
             const uint64_t stalled = now - client->active;
             const int left = stalled < STALL_NS ? (int)((STALL_NS - stalled) / 1000000) + 1 : 0;
             longest = longest < 0 || left < longest ? left : longest;

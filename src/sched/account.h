@@ -10,8 +10,8 @@
  *
  * Both are 32-bit numbers in the record's one cache line: `born` in units of 17 ms since the
  * runtime was created, for two years; `run` in units of 0.26 ms, for thirteen days. They stay at
- * their largest value after that. All relaxed: they order nothing. A process may get the time of
- * another that ended in its place a moment ago. */
+ * their largest value after that. They order nothing but what
+ * MO-inspect says. A process may get the time of another that ended in its place a moment ago. */
 #ifndef SKUA_SCHED_ACCOUNT_H
 #define SKUA_SCHED_ACCOUNT_H
 
@@ -34,8 +34,8 @@ static inline uint64_t account_now(struct scheduler *sched)
 static inline void account_begin(struct scheduler *sched, struct process *process)
 {
     const uint64_t age = (account_now(sched) - sched->created) >> BORN_SHIFT;
-    store_relaxed(&process->born, age < UINT32_MAX ? (uint32_t)age : UINT32_MAX); /* statistic */
-    store_relaxed(&process->run, 0);                                              /* statistic */
+    store_release(&process->born, age < UINT32_MAX ? (uint32_t)age : UINT32_MAX); /* MO-inspect */
+    store_release(&process->run, 0);                                              /* MO-inspect */
 }
 
 /* How old it is. */

@@ -97,9 +97,11 @@ static void fill_record(struct scheduler *sched, struct process *process,
 {
     const uint32_t limit =
         type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
-    store_relaxed(&process->type, type); /* published by state_publish, like all of these */
-    store_relaxed(&process->mailbox_limit, limit);
-    process_set_progress(process, PROCESS_CONTINUES); /* the first step needs no event */
+    /* Published by state_publish. Release MO-inspect: who reads one of these by an older PID finds
+     * that the word has changed. */
+    store_release(&process->type, type);
+    store_release(&process->mailbox_limit, limit);
+    store_release(&process->progress, PROCESS_CONTINUES); /* the first step needs no event */
     account_begin(sched, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;

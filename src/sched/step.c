@@ -14,6 +14,7 @@ struct delivery {
     skua_event *events;
     uint32_t count;
     uint32_t node;
+    struct trace *trace; /* of this step, if somebody traces */
 };
 
 static void enter(struct worker *worker, struct process *process)
@@ -41,9 +42,10 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
 }
 
 /* For the trace: the step that is about to begin gets an event. */
-static void note_taken(struct worker *worker, uint32_t event)
+static void note_taken(const struct delivery *delivery, struct worker *worker, uint32_t event)
 {
-    trace_note(worker->sched, worker, TRACE_TAKE, worker->context.self, 0, event);
+    trace_note_in(delivery->trace, worker->sched, worker, TRACE_TAKE, worker->context.self, 0,
+                  event);
 }
 
 /* The one event that is in the backlog, where it is. */
@@ -54,7 +56,7 @@ static void deliver_one(struct worker *worker, struct process *process, struct e
     delivery->events = &node->as.event;
     delivery->count = 1;
     process->backlog = OBJECT_NONE;
-    note_taken(worker, delivery->node);
+    note_taken(delivery, worker, delivery->node);
     if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
@@ -92,7 +94,7 @@ static NOINLINE void deliver_batch(struct worker *worker, struct process *proces
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
         skua_event *event = &delivery->events[delivery->count++];
-        note_taken(worker, index);
+        note_taken(delivery, worker, index);
         if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
             deliver_tick(worker, process, node, index, event);
             continue;
@@ -123,6 +125,7 @@ static void gather(struct worker *worker, struct process *process, struct delive
     delivery->events = worker->batch;
     delivery->count = 0;
     delivery->node = OBJECT_NONE;
+    delivery->trace = trace_active(worker->sched);
     if (UNLIKELY((process_progress(process) & PROCESS_CANCEL_DUE) != 0)) {
         deliver_cancel_event(worker, process, delivery);
         return;
@@ -164,13 +167,13 @@ static int call_step(struct worker *worker, struct process *process,
         observer->step_begins(observer, worker, delivery->events, delivery->count);
     }
     const skua_process_type *type = process_type(process);
-    trace_note(worker->sched, worker, TRACE_BEGIN, worker->context.self, (uintptr_t)type,
-               delivery->count);
+    trace_note_in(delivery->trace, worker->sched, worker, TRACE_BEGIN, worker->context.self,
+                  (uintptr_t)type, delivery->count);
     const int error = type->step(process_state(process, type), &worker->context, delivery->events,
                                  delivery->count, &worker->out);
     worker->out.open = false;
-    trace_note(worker->sched, worker, TRACE_END, worker->context.self, 0,
-               (uint32_t)(error < 0 ? error : 0));
+    trace_note_in(delivery->trace, worker->sched, worker, TRACE_END, worker->context.self, 0,
+                  (uint32_t)(error < 0 ? error : 0));
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);
     }

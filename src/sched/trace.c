@@ -50,17 +50,24 @@ void trace_free(struct scheduler *sched)
     }
 }
 
+/* While a ring is closed a record need not be made, and the clock not be asked. */
+static void write_timed(struct ring *ring, const struct ring_record *record)
+{
+    if (!ring_refuses_owner(ring)) {
+        struct ring_record timed = *record;
+        timed.words[0] = monotonic_ns();
+        (void)ring_write_owner(ring, &timed);
+    }
+}
+
 void trace_write(struct scheduler *sched, struct trace *trace, struct worker *worker,
                  const struct ring_record *record)
 {
-    struct ring_record timed = *record;
     if (worker != NULL) {
-        timed.words[0] = monotonic_ns();
-        (void)ring_write_owner(&trace->rings[worker->index], &timed);
+        write_timed(&trace->rings[worker->index], record);
         return;
     }
-    mutex_lock(&trace->outside_lock);
-    timed.words[0] = monotonic_ns(); /* under the lock: times rise in every ring */
-    (void)ring_write_owner(&trace->rings[sched->capacity], &timed);
+    mutex_lock(&trace->outside_lock); /* before the clock: times rise in every ring */
+    write_timed(&trace->rings[sched->capacity], record);
     mutex_unlock(&trace->outside_lock);
 }

@@ -50,23 +50,37 @@ void trace_stop(struct scheduler *sched);
 /* Frees the rings, if there are any: nobody runs any more. */
 void trace_free(struct scheduler *sched);
 
+/* The rings, if somebody traces. Models explore what workers do to each other, and traces are
+ * nothing of that. */
+static inline struct trace *trace_active(struct scheduler *sched)
+{
+#ifdef SKUA_MODEL
+    (void)sched;
+    return NULL;
+#else
+    return load_acquire(&sched->trace); /* MO-trace */
+#endif
+}
+
 void trace_write(struct scheduler *sched, struct trace *trace, struct worker *worker,
                  const struct ring_record *record);
 
-/* Notes what this thread does; `worker` is the one that it is, or null. */
-static inline void trace_note(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
-                              skua_pid pid, uint64_t data, uint32_t number)
+/* Notes what this thread does in the rings of trace_active, or nothing if they are null; `worker`
+ * is the one that it is, or null. */
+static inline void trace_note_in(struct trace *trace, struct scheduler *sched,
+                                 struct worker *worker, enum trace_kind kind, skua_pid pid,
+                                 uint64_t data, uint32_t number)
 {
-#ifdef SKUA_MODEL
-    /* Models explore what workers do to each other, and this is nothing of that. */
-    (void)sched, (void)worker, (void)kind, (void)pid, (void)data, (void)number;
-#else
-    struct trace *trace = load_acquire(&sched->trace); /* MO-trace */
     if (UNLIKELY(trace != NULL)) {
         trace_write(sched, trace, worker,
                     &(struct ring_record){{0, pid.bits, data, trace_word(kind, number)}});
     }
-#endif
+}
+
+static inline void trace_note(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
+                              skua_pid pid, uint64_t data, uint32_t number)
+{
+    trace_note_in(trace_active(sched), sched, worker, kind, pid, data, number);
 }
 
 #endif

@@ -19,6 +19,7 @@
 
 #include "effort.h"
 #include "inspect_client.h"
+#include "runtime/runtime.h"
 #include "runtime_support.h"
 #include "scratch.h"
 
@@ -333,6 +334,36 @@ static void client_that_never_reads_is_closed(void **state)
 }
 
 /* It may take its time between two reads. */
+static bool is_traced(void)
+{
+    return load_acquire(&scene.api.runtime->sched.trace) != NULL;
+}
+
+/* A trace costs the program something, so it ends with who wanted it. */
+static void trace_ends_with_its_client(void **state)
+{
+    (void)state;
+    struct inspect_client client;
+    inspect_open(&client, scene.api.runtime);
+    inspect_ask(&client, "trace start");
+    assert_true(is_traced());
+    inspect_close(&client);
+    while (is_traced()) {
+        inspect_say_hello(scene.api.runtime); /* answered by the thread that ends it */
+    }
+}
+
+static void trace_that_nobody_reads_is_ended(void **state)
+{
+    (void)state;
+    struct inspect_client client;
+    inspect_open(&client, scene.api.runtime);
+    inspect_ask(&client, "trace start");
+    assert_true(inspect_is_closed(&client));
+    assert_false(is_traced());
+    inspect_close(&client);
+}
+
 static void client_that_reads_slowly_gets_all(void **state)
 {
     (void)state;
@@ -455,6 +486,8 @@ int main(void)
         TEST(ninth_client_is_turned_away),
         TEST(silent_clients_make_room),
         TEST(client_that_never_reads_is_closed),
+        TEST(trace_ends_with_its_client),
+        TEST(trace_that_nobody_reads_is_ended),
         TEST(client_that_reads_slowly_gets_all),
         TEST(client_that_leaves_in_the_middle_harms_nobody),
         TEST(floods_are_answered_and_harm_nobody),

@@ -34,7 +34,8 @@ static bool write_one(void)
     const struct ring_record record = record_of(written);
     const bool was_closed = load_relaxed(&ring.lost) > 0;
     const uint64_t head = explore_peek(&ring.head);
-    const bool done = ring_write_owner(&ring, &record);
+    const bool asks = written % 2 == 1; /* before it writes: both ways lead to the same */
+    const bool done = !(asks && ring_refuses_owner(&ring)) && ring_write_owner(&ring, &record);
     explore_note("%s %u", done ? "wrote" : "lost", (unsigned)written);
     if (done && was_closed) {
         /* The tail may have moved on since the writer looked, but not back. */

@@ -45,7 +45,7 @@ static struct ring_record record_of(uint64_t number)
 static bool write_one(struct writer *writer)
 {
     const struct ring_record record = record_of(writer->next++);
-    const bool done = ring_write_owner(&ring, &record);
+    const bool done = !ring_refuses_owner(&ring) && ring_write_owner(&ring, &record);
     writer->refused += !done;
     return done;
 }

@@ -282,6 +282,40 @@ static void ring_random_operations_match_a_queue(void **state)
     }
 }
 
+/* A writer that asks first loses the same records, without having to make them. */
+static void ring_refuses_while_it_is_closed_and_no_longer(void **state)
+{
+    (void)state;
+    init_full();
+    assert_false(ring_refuses_owner(&ring)); /* full, but not closed yet: the loss has no time */
+    lose_numbers(RING_CAPACITY, 1);
+    assert_true(ring_refuses_owner(&ring));
+    assert_true(ring_refuses_owner(&ring));
+    read_numbers(0, HALF - 1);
+    assert_true(ring_refuses_owner(&ring));
+    read_numbers(HALF - 1, 1);
+    assert_false(ring_refuses_owner(&ring));
+    write_numbers(RING_CAPACITY + 4, 1);
+    read_numbers(HALF, HALF);
+    assert_read(gap_of(RING_CAPACITY, 4));
+    read_numbers(RING_CAPACITY + 4, 1);
+    assert_empty();
+}
+
+static void ring_open_gap_is_what_no_record_tells_of_yet(void **state)
+{
+    (void)state;
+    uint64_t since;
+    init_full();
+    assert_int_equal(ring_open_gap(&ring, &since), 0);
+    lose_numbers(RING_CAPACITY, 3);
+    assert_int_equal(ring_open_gap(&ring, &since), 3);
+    assert_int_equal(since, RING_CAPACITY);
+    read_numbers(0, HALF);
+    write_numbers(RING_CAPACITY + 3, 1);
+    assert_int_equal(ring_open_gap(&ring, &since), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +330,8 @@ int main(void)
         cmocka_unit_test(ring_gap_of_nobody_reading_is_one),
         cmocka_unit_test(ring_clear_discards_all_that_is_in_it),
         cmocka_unit_test(ring_clear_opens_and_keeps_the_gap),
+        cmocka_unit_test(ring_refuses_while_it_is_closed_and_no_longer),
+        cmocka_unit_test(ring_open_gap_is_what_no_record_tells_of_yet),
         cmocka_unit_test(ring_random_operations_match_a_queue),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
