@@ -28,6 +28,10 @@
 /* What processes get to finish after --timeout. */
 #define TIMEOUT_GRACE_NS (5 * SKUA_SECOND)
 
+/* Of virtual time, between two looks at what else is to be done. */
+#define SLICE_MIN (100 * SKUA_MICROSECOND)
+#define SLICE_MAX (3600 * SKUA_SECOND)
+
 /* Signals that come closer together are one. */
 #define SIGNAL_APART_NS (200 * SKUA_MILLISECOND)
 
@@ -106,12 +110,23 @@ static void note_exit(void *arg, skua_exit *exit)
     }
 }
 
-/* Looks up from time to time, of the virtual kind: whether to stop, and whether there is anything
- * to come. (A wait without a time-out would tell the latter by itself.) */
+/* A slice of virtual time that takes neither so little real time that slices cost more than what is
+ * in them, nor so much that a signal would wait for its end. */
+static uint64_t next_slice(uint64_t slice, uint64_t took_ns)
+{
+    if (took_ns < 5 * SKUA_MILLISECOND && slice < SLICE_MAX) {
+        return 2 * slice;
+    }
+    return took_ns > 20 * SKUA_MILLISECOND && slice > SLICE_MIN ? slice / 2 : slice;
+}
+
+/* Looks up from time to time: whether to stop, and whether there is anything to come. (A wait
+ * without a time-out would tell the latter by itself.) */
 static enum ending drive(struct session *session)
 {
-    const uint64_t slice = 100 * SKUA_MILLISECOND;
-    for (uint64_t left = session->options->timeout_ns;; left -= slice) {
+    uint64_t slice = SLICE_MIN;
+    for (uint64_t left = session->options->timeout_ns;;) {
+        const uint64_t begin = clock_ns();
         session->error =
             skua_process_wait(session->runtime, session->root, left < slice ? left : slice, NULL);
         if (session->error != SKUA_E_TIMEOUT) {
@@ -127,6 +142,8 @@ static enum ending drive(struct session *session)
         if (skua_sim_run(session->runtime, skua_sim_now(session->runtime)) == 0) {
             return ROOT_RESTS;
         }
+        left -= slice;
+        slice = next_slice(slice, clock_ns() - begin);
     }
 }
 
