@@ -11,30 +11,17 @@
 
 #include "base/monotonic.h"
 #include "base/thread.h"
-#include "inspector/answers.h"
 #include "inspector/budget.h"
+#include "inspector/client.h"
 #include "inspector/debug.h"
 #include "inspector/place.h"
 
 #define CLIENTS_MAX 8
-#define REQUEST_MAX 200
-/* The longest answer: metrics of 320 workers. Memory that is not written to costs nothing. */
-#define ANSWER_SIZE ((size_t)1 << 20)
 /* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
  * the program something. */
 #define STALL_NS (UINT64_C(5) * 1000000000)
 /* A client that has asked nothing for this long makes room for another. */
 #define QUIET_NS (UINT64_C(10) * 1000000000)
-
-struct client {
-    int fd;                        /* -1: none */
-    char request[REQUEST_MAX + 1]; /* a line, and what was sent after it */
-    size_t request_length;
-    char *answer; /* ANSWER_SIZE bytes */
-    size_t answer_length;
-    size_t answer_sent;
-    uint64_t active; /* when it last asked, or took a part of its answer */
-};
 
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
@@ -57,9 +44,14 @@ struct inspector {
 
 /* ---- clients ---- */
 
+static uint32_t number_of(const struct inspector *inspector, const struct client *client)
+{
+    return (uint32_t)(client - inspector->clients);
+}
+
 static void close_client(struct inspector *inspector, struct client *client)
 {
-    answers_forget(&inspector->answers, (uint32_t)(client - inspector->clients));
+    answers_forget(&inspector->answers, number_of(inspector, client));
     alloc_give(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
     (void)close(client->fd);
     client->fd = -1;
@@ -127,79 +119,16 @@ static void accept_client(struct inspector *inspector, uint64_t now)
     *client = (struct client){.fd = fd, .answer = answer, .active = now};
 }
 
-static bool has_answer(const struct client *client)
-{
-    return client->answer_sent < client->answer_length;
-}
-
 /* Whether the server waits for the client, which then has STALL_NS. */
 static bool is_awaited(const struct inspector *inspector, const struct client *client)
 {
-    return has_answer(client) ||
-           inspector->answers.tracer == (uint32_t)(client - inspector->clients);
+    return client_has_answer(client) || inspector->answers.tracer == number_of(inspector, client);
 }
 
 static bool has_stalled(const struct inspector *inspector, const struct client *client,
                         uint64_t now)
 {
     return is_awaited(inspector, client) && now - client->active >= STALL_NS;
-}
-
-/* The end of the first line of what the client has sent, or null. */
-static char *end_of_request(struct client *client)
-{
-    return memchr(client->request, '\n', client->request_length);
-}
-
-static void answer_request(struct inspector *inspector, struct client *client, char *end)
-{
-    const size_t taken = (size_t)(end - client->request) + 1;
-    struct text out = {client->answer, ANSWER_SIZE, 0};
-    const bool is_text = memchr(client->request, '\0', taken) == NULL;
-    *end = '\0';
-    if (is_text) {
-        answers_give(&inspector->answers, (uint32_t)(client - inspector->clients), client->request,
-                     &out);
-    } else {
-        answers_refuse(&out, SKUA_E_INVALID);
-    }
-    if (out.length >= ANSWER_SIZE) {
-        answers_refuse(&out, SKUA_E_NO_MEMORY);
-    }
-    client->answer_length = out.length;
-    client->answer_sent = 0;
-    client->request_length -= taken;
-    memmove(client->request, end + 1, client->request_length);
-}
-
-/* Reads what has arrived. False if the client has gone, or sends no lines. */
-static bool read_request(struct client *client)
-{
-    char *free = client->request + client->request_length;
-    const size_t room = REQUEST_MAX + 1 - client->request_length;
-    if (room == 0) {
-        return false;
-    }
-    const ssize_t count = recv(client->fd, free, room, 0);
-    if (count <= 0) {
-        return count < 0 && (errno == EAGAIN || errno == EINTR);
-    }
-    client->request_length += (size_t)count;
-    return true;
-}
-
-/* Writes what fits. False if the client has gone. */
-static bool send_answer(struct client *client, uint64_t now)
-{
-    const ssize_t count =
-        send(client->fd, client->answer + client->answer_sent,
-             client->answer_length - client->answer_sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count < 0) {
-        return errno == EAGAIN || errno == EINTR;
-    }
-    client->answer_sent += (size_t)count;
-    client->active = now;
-    return true;
 }
 
 /* One request at most, so that every client gets its turn. False if the client is to be closed. */
@@ -209,19 +138,18 @@ static bool serve_client(struct inspector *inspector, struct client *client, sho
     if (ready == 0 && has_stalled(inspector, client, now)) {
         return false;
     }
-    if (has_answer(client)) {
-        return ready == 0 || send_answer(client, now);
+    if (client_has_answer(client)) {
+        return ready == 0 || client_send(client, now);
     }
-    if (end_of_request(client) == NULL && (ready == 0 || !read_request(client))) {
-        return ready == 0;
+    if (!client_has_request(client) && ready != 0 && !client_receive(client)) {
+        return false;
     }
-    char *end = end_of_request(client);
-    if (end == NULL) {
-        return client->request_length <= REQUEST_MAX;
+    if (!client_has_request(client)) {
+        return true;
     }
     client->active = now;
-    answer_request(inspector, client, end);
-    return send_answer(client, now);
+    client_answer(client, number_of(inspector, client), &inspector->answers);
+    return client_send(client, now);
 }
 
 /* ---- the loop ---- */
@@ -258,7 +186,7 @@ static int patience(struct inspector *inspector, uint64_t now)
         if (client->fd < 0) {
             continue;
         }
-        if (!has_answer(client) && end_of_request(client) != NULL) {
+        if (!client_has_answer(client) && client_has_request(client)) {
             return 0;
         }
         if (is_awaited(inspector, client)) {
@@ -276,8 +204,8 @@ static void wait_for_clients(struct inspector *inspector, struct pollfd *fds)
     fds[POLL_LISTENER] = (struct pollfd){.fd = inspector->listener, .events = POLLIN};
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *client = &inspector->clients[i];
-        fds[POLL_CLIENTS + i] =
-            (struct pollfd){.fd = client->fd, .events = has_answer(client) ? POLLOUT : POLLIN};
+        fds[POLL_CLIENTS + i] = (struct pollfd){
+            .fd = client->fd, .events = client_has_answer(client) ? POLLOUT : POLLIN};
     }
     (void)poll(fds, POLL_COUNT, patience(inspector, monotonic_ns()));
 }
