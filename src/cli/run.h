@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of `skua run`: its options (run.c), the module (run_module.c), the runtime and what
- * interrupts it (run_session.c), what is printed at the end (run_report.c). */
+/* The parts of `skua run`: its options (run.c), the module (run_module.c) and its file (run_elf.c),
+ * the runtime and what interrupts it (run_session.c), what is printed at the end (run_report.c). */
 #ifndef CLI_RUN_H
 #define CLI_RUN_H
 
@@ -25,6 +25,10 @@ struct run_options {
 /* Loads a module and checks its descriptor. Returns 0, or the status after a complaint. The module
  * is never unloaded: threads that it has started may run its code until the program ends. */
 int module_load(const char *file, const skua_module **module);
+
+/* What is wrong with the file of a module, `file_size` bytes long; null if the loader may have it.
+ */
+const char *elf_fault(int fd, uint64_t file_size);
 
 /* Whether a type has a method; null stands for the first one. */
 bool module_has_method(const skua_process_type *type, const char *method);
@@ -54,7 +58,7 @@ int report_error(const skua_module *module, int error);
 /* Prints the counters of a runtime to stderr. */
 void report_stats(skua_runtime *runtime);
 
-/* Names processes that are alive, on stderr. */
-void report_survivors(skua_runtime *runtime);
+/* Says what has happened, and names the processes that are alive, on stderr. */
+void report_survivors(skua_runtime *runtime, const char *what);
 
 #endif

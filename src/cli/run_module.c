@@ -2,11 +2,13 @@
 /* `skua run`: from a file to a descriptor that can be trusted. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "run.h"
 #include "support.h"
@@ -20,10 +22,9 @@ static const char *const *methods_of(const skua_process_type *type)
 
 /* ---- loading ---- */
 
-/* What is wrong with the file itself. The loader would say it in words of its own. */
+/* What is wrong with the file itself. The loader would say it in words of its own, or not at all. */
 static int check_file(const char *path)
 {
-    char magic[4];
     struct stat status;
     if (stat(path, &status) != 0) {
         return failure(RUN, "%s: %s", path, strerror(errno));
@@ -31,22 +32,13 @@ static int check_file(const char *path)
     if (!S_ISREG(status.st_mode)) { /* a pipe would be waited for */
         return failure(RUN, "%s is not a file", path);
     }
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
         return failure(RUN, "%s: %s", path, strerror(errno));
     }
-    errno = 0;
-    const size_t size = fread(magic, 1, sizeof magic, file);
-    const int error = errno;
-    (void)fclose(file);
-    if (error != 0) {
-        return failure(RUN, "%s: %s", path, strerror(error));
-    }
-    if (size != sizeof magic || memcmp(magic, "\177ELF", sizeof magic) != 0) {
-        return failure(RUN, "%s is not a shared object; a module is compiled with -shared -fPIC",
-                       path);
-    }
-    return 0;
+    const char *fault = elf_fault(fd, (uint64_t)status.st_size);
+    (void)close(fd);
+    return fault != NULL ? failure(RUN, "%s %s", path, fault) : 0;
 }
 
 /* The loader's complaint without the path that it may begin with. */

@@ -114,18 +114,18 @@ void report_stats(skua_runtime *runtime)
 
 #define NAMED_MAX 10
 
-void report_survivors(skua_runtime *runtime)
+void report_survivors(skua_runtime *runtime, const char *what)
 {
     skua_stats total = {0};
     skua_process_info infos[NAMED_MAX];
     const int count = skua_process_list(runtime, (skua_pid){0}, infos, NAMED_MAX);
     (void)skua_stats_read(runtime, &total, NULL, 0);
-    (void)failure(RUN, "ended at once; what was left:%s",
+    (void)failure(RUN, "%s; what was left:%s", what,
                   count > 0 ? "" : " a function on a blocking pool");
     for (int i = 0; i < count; i++) {
-        fprintf(stderr, "  %016" PRIx64 " %-16s %-8s %" PRIu32 " messages\n", infos[i].pid.bits,
+        fprintf(stderr, "  %016" PRIx64 " %-16s %-8s %" PRIu32 " message%s\n", infos[i].pid.bits,
                 infos[i].type_name, skua_process_state_name(infos[i].state),
-                infos[i].mailbox_length);
+                infos[i].mailbox_length, infos[i].mailbox_length == 1 ? "" : "s");
     }
     if (total.live > NAMED_MAX) {
         fprintf(stderr, "  and %" PRIu64 " more\n", total.live - NAMED_MAX);

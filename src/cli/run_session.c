@@ -275,7 +275,7 @@ static void take_signal(struct session *session, int signal)
         return;
     }
     if (session->interrupt != 0 || session->told) {
-        report_survivors(session->runtime);
+        report_survivors(session->runtime, "ended at once");
         _exit(128 + signal);
     }
     note_signal(session, signal);
@@ -292,7 +292,7 @@ static void wait_for_stop(struct session *session)
             return;
         case NEWS_TIME:
             if (clock_ns() >= end) {
-                report_survivors(session->runtime);
+                report_survivors(session->runtime, "not finished 5s after --timeout, and ended");
                 _exit(STATUS_FAILURE);
             }
             tell_progress(session);
