@@ -23,9 +23,9 @@
 
 SKUA_BEGIN_DECLS
 
-/* The folder of the sockets: `skua` in $XDG_RUNTIME_DIR, or, without that, /tmp/skua-<user id>. A
- * socket is called <process id of the program>.<number of the runtime in it, from 1>. The folder
- * need not exist.
+/* The folder of the sockets: `skua` in $XDG_RUNTIME_DIR, or, if that is not set or no folder,
+ * /tmp/skua-<user id>. A socket is called <process id of the program>.<number of the runtime in it,
+ * from 1>. The folder need not exist.
  * Gives:   text, of up to `size` bytes with a zero at its end.      Threads: any.
  * Returns: the length of the path, which may be more than fits; SKUA_E_INVALID (null text). */
 SKUA_API int skua_inspect_directory(char *text, size_t size);

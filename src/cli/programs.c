@@ -15,20 +15,27 @@
 #include "format.h"
 #include "support.h"
 
+/* A folder of sockets. */
+struct place {
+    char folder[PATH_MAX];
+    bool may_clean; /* it is this user's */
+};
+
 /* A program with inspection, by the name of its socket. */
 struct address {
+    const struct place *place;
     uint64_t process;
     uint64_t runtime; /* 0: any, in what the user wants */
 };
 
 enum { LISTED_MAX = 32 };
 
-/* What a look at the folder has found. */
+/* What a look at the folders has found. */
 struct search {
     const char *command;
-    char folder[PATH_MAX];
-    bool may_clean;        /* the folder is this user's */
-    struct address wanted; /* all zero: any */
+    struct place here;      /* where a program would be that is started as this command was */
+    struct place elsewhere; /* where it would be without XDG_RUNTIME_DIR */
+    struct address wanted;  /* all zero: any */
     size_t count;
     struct address found[LISTED_MAX]; /* the first of them */
     int error;                        /* why the last one has no connection; 0: it has */
@@ -70,9 +77,9 @@ static bool connect_to(const struct search *search, const struct address *addres
                        struct client *client)
 {
     char path[PATH_MAX + 64];
-    snprintf(path, sizeof path, "%s/%" PRIu64 ".%" PRIu64, search->folder, address->process,
+    snprintf(path, sizeof path, "%s/%" PRIu64 ".%" PRIu64, address->place->folder, address->process,
              address->runtime);
-    if (search->may_clean && is_left_behind(path, address)) {
+    if (address->place->may_clean && is_left_behind(path, address)) {
         unlink(path);
         errno = ENOENT;
         return false;
@@ -116,42 +123,67 @@ static void note(struct search *search, const struct address *address)
 
 /* Sockets in somebody else's folder could be anybody's, and so could what a link leads to. Root may
  * look at the programs of others, and removes nothing there. */
-static bool may_look(struct search *search)
+static bool may_look(struct place *place)
 {
     struct stat status;
-    if (lstat(search->folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+    if (lstat(place->folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
         return false;
     }
-    search->may_clean = status.st_uid == geteuid();
-    return search->may_clean || geteuid() == 0;
+    place->may_clean = status.st_uid == geteuid();
+    return place->may_clean || geteuid() == 0;
 }
 
-static int look(struct search *search)
+static void note_all(struct search *search, const struct place *place, DIR *folder)
 {
-    const int length = skua_inspect_directory(search->folder, sizeof search->folder);
-    if (length < 0 || (size_t)length >= sizeof search->folder) {
-        return failure(search->command, "the path of the runtime directory is too long");
-    }
-    DIR *folder = opendir(search->folder);
-    if (folder == NULL) {
-        return errno == ENOENT ? 0
-                               : failure(search->command, "cannot open %s: %s", search->folder,
-                                         strerror(errno));
-    }
-    if (!may_look(search)) {
-        closedir(folder);
-        return failure(search->command, "%s is a link, or belongs to another user", search->folder);
-    }
     const struct dirent *entry;
     while ((entry = readdir(folder)) != NULL) {
         struct address address;
         if (parse_address(entry->d_name, &address) && address.runtime != 0 &&
             is_wanted(search, &address)) {
+            address.place = place;
             note(search, &address);
         }
     }
+}
+
+static int look_here(struct search *search)
+{
+    struct place *here = &search->here;
+    const int length = skua_inspect_directory(here->folder, sizeof here->folder);
+    if (length < 0 || (size_t)length >= sizeof here->folder) {
+        return failure(search->command, "the path of the runtime directory is too long");
+    }
+    DIR *folder = opendir(here->folder);
+    if (folder == NULL) {
+        return errno == ENOENT
+                   ? 0
+                   : failure(search->command, "cannot open %s: %s", here->folder, strerror(errno));
+    }
+    const bool may = may_look(here);
+    if (may) {
+        note_all(search, here, folder);
+    }
     closedir(folder);
-    return 0;
+    return may ? 0
+               : failure(search->command, "%s is a link, or belongs to another user", here->folder);
+}
+
+/* Programs of cron and of services. If the folder is not this user's, neither is what is in it: no
+ * reason for a complaint. */
+static void look_elsewhere(struct search *search)
+{
+    struct place *elsewhere = &search->elsewhere;
+    snprintf(elsewhere->folder, sizeof elsewhere->folder, "/tmp/skua-%u", (unsigned)geteuid());
+    if (strcmp(elsewhere->folder, search->here.folder) == 0) {
+        return;
+    }
+    DIR *folder = opendir(elsewhere->folder);
+    if (folder != NULL) {
+        if (may_look(elsewhere)) {
+            note_all(search, elsewhere, folder);
+        }
+        closedir(folder);
+    }
 }
 
 /* One line with all that could be meant. */
@@ -201,10 +233,11 @@ int client_open(struct client *client, const char *command, const char *wanted)
         return usage_error(command, "-p needs the process id of a program, or PID.N, not '%s'",
                            wanted);
     }
-    const int status = look(&search);
+    const int status = look_here(&search);
     if (status != 0) {
         return status;
     }
+    look_elsewhere(&search);
     if (search.count == 0) {
         return wanted != NULL ? failure(command, "no program %s can be inspected", wanted)
                               : failure(command, "no program can be inspected (start one with "

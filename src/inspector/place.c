@@ -2,6 +2,7 @@
 #include "inspector/place.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,10 +11,17 @@
 
 #define BACKLOG 8
 
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* The variable may be left over from a session that has ended, and its folder with it. */
 int place_directory(char *text, size_t size)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
-    if (runtime != NULL && runtime[0] == '/') {
+    if (runtime != NULL && runtime[0] == '/' && is_folder(runtime)) {
         return snprintf(text, size, "%s/skua", runtime);
     }
     return snprintf(text, size, "/tmp/skua-%u", (unsigned)geteuid());

@@ -69,7 +69,9 @@ static void place_is_in_the_runtime_directory(void **state)
 static void place_without_a_runtime_directory_is_in_tmp(void **state)
 {
     (void)state;
-    static const char *const useless[] = {NULL, "", "relative/path"};
+    char missing[SCRATCH_PATH_SIZE];
+    scratch_path(missing, "not/there");
+    const char *const useless[] = {NULL, "", "relative/path", missing, "/dev/null"};
     char expected[50];
     char text[50];
     (void)snprintf(expected, sizeof expected, "/tmp/skua-%u", (unsigned)geteuid());
@@ -172,12 +174,10 @@ static void place_refuses_a_folder_of_another_user(void **state)
     assert_int_equal(scratch_count(path), 0);
 }
 
-static void place_without_the_folder_above_is_refused(void **state)
+static void place_where_no_folder_can_be_made_is_refused(void **state)
 {
     (void)state;
-    char path[SCRATCH_PATH_SIZE];
-    scratch_path(path, "not/there");
-    assert_int_equal(setenv("XDG_RUNTIME_DIR", path, 1), 0);
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", "/proc", 1), 0);
     assert_refused(ENOENT);
 }
 
@@ -260,7 +260,7 @@ int main(void)
         TEST(place_refuses_a_file),
         TEST(place_refuses_a_folder_that_is_open_to_others),
         TEST(place_refuses_a_folder_of_another_user),
-        TEST(place_without_the_folder_above_is_refused),
+        TEST(place_where_no_folder_can_be_made_is_refused),
         TEST(place_whose_name_is_too_long_is_refused),
         TEST(place_socket_is_for_the_user_alone_and_listens),
         TEST(place_takes_the_place_of_a_leftover),
