@@ -130,8 +130,9 @@ static void run_workload(const struct workload *workload, const struct options *
 static int run_all(const struct options *options)
 {
     if (!options->json) {
-        printf("Skua %s, %" PRIu32 " workers, %" PRIu32 " runs\n\n", skua_version(),
-               options->workers, options->runs);
+        printf("Skua %s, %" PRIu32 " worker%s, %" PRIu32 " run%s\n\n", skua_version(),
+               options->workers, options->workers == 1 ? "" : "s", options->runs,
+               options->runs == 1 ? "" : "s");
         printf("%-13s %9s %9s %9s\n", "workload", "median", "min", "max");
     }
     for (uint32_t i = 0; i < options->chosen_count; i++) {
@@ -145,33 +146,32 @@ static int run_all(const struct options *options)
 
 /* ---- arguments ---- */
 
-static void list(FILE *out)
+static void list(void)
 {
     for (const struct workload *workload = workloads; workload->name != NULL; workload++) {
-        fprintf(out, "  %-13s %-18s %s\n", workload->name, workload->unit, workload->about);
+        printf("  %-13s %-18s %s\n", workload->name, workload->unit, workload->about);
     }
 }
 
-static void usage(FILE *out)
+static void usage(void)
 {
-    fprintf(out, "usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--size N] [--json]\n"
-                 "                  [--list]\n\n"
-                 "Runs workloads, all if none is named, and prints the median of the runs with\n"
-                 "the smallest and the largest.\n\n"
-                 "  --workers N  worker threads (2)\n"
-                 "  --runs N     how often each is run (5)\n"
-                 "  --size N     how many processes, timers or messages at once, where a workload\n"
-                 "               has such a number; a million otherwise\n"
-                 "  --json       one object a line, times in nanoseconds per operation\n"
-                 "  --list       the workloads, their units, what they do\n\n"
-                 "Workloads:\n");
-    list(out);
+    printf("usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--size N] [--json]\n"
+           "                  [--list]\n\n"
+           "Runs workloads, all if none is named, and prints the median of the runs with\n"
+           "the smallest and the largest.\n\n"
+           "  --workers N  worker threads (2)\n"
+           "  --runs N     how often each is run (5)\n"
+           "  --size N     how many processes, timers or messages at once, where a workload\n"
+           "               has such a number; a million otherwise\n"
+           "  --json       one object a line, times in nanoseconds per operation\n"
+           "  --list       the workloads, their units, what they do\n\n"
+           "Workloads:\n");
+    list();
 }
 
-static _Noreturn void refuse(const char *what, const char *word)
+static _Noreturn void refuse(const char *what, const char *word, const char *advice)
 {
-    fprintf(stderr, "skua bench: %s '%s'; --help tells more, the workloads are\n", what, word);
-    list(stderr);
+    fprintf(stderr, "skua bench: %s '%s'; %s\n", what, word, advice);
     exit(2);
 }
 
@@ -184,15 +184,22 @@ static const struct workload *find(const char *name)
     return workload->name != NULL ? workload : NULL;
 }
 
-static uint32_t number(const char *option, const char *text, uint32_t most)
+/* Whether argv[*i] is this option, --name N or --name=N. Reads the number, and moves *i to it. */
+static bool takes_number(char **argv, int *i, const char *name, uint32_t most, uint32_t *number)
 {
+    const size_t length = strcspn(argv[*i], "=");
     char *end = NULL;
+    if (length != strlen(name) || strncmp(argv[*i], name, length) != 0) {
+        return false;
+    }
+    const char *text = argv[*i][length] == '=' ? argv[*i] + length + 1 : argv[++*i];
     const unsigned long value = text != NULL ? strtoul(text, &end, 10) : 0;
     if (text == NULL || *end != '\0' || value == 0 || value > most) {
-        fprintf(stderr, "skua bench: %s needs a number from 1 to %" PRIu32 "\n", option, most);
+        fprintf(stderr, "skua bench: %s needs a number from 1 to %" PRIu32 "\n", name, most);
         exit(2);
     }
-    return (uint32_t)value;
+    *number = (uint32_t)value;
+    return true;
 }
 
 /* A size is for workloads that have one. */
@@ -218,11 +225,14 @@ static void check_size(const struct options *options)
 static void choose(struct options *options, const char *name)
 {
     const struct workload *workload = find(name);
+    if (workload == NULL && name[0] == '-') {
+        refuse("there is no option", name, "--help lists them");
+    }
     if (workload == NULL) {
-        refuse(name[0] == '-' ? "there is no option" : "there is no workload", name);
+        refuse("there is no workload", name, "--list lists them");
     }
     if (options->chosen_count == NAMES_MAX) {
-        refuse("too many workloads, from", name);
+        refuse("too many workloads, from", name, "without any, all are run");
     }
     options->chosen[options->chosen_count++] = workload;
 }
@@ -232,25 +242,18 @@ int bench_command(int argc, char **argv)
     struct options options = {.workers = 2, .runs = 5};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            usage(stdout);
+            usage();
             return 0;
         }
         if (strcmp(argv[i], "--list") == 0) {
-            list(stdout);
+            list();
             return 0;
         }
-        if (strcmp(argv[i], "--workers") == 0) {
-            options.workers = number(argv[i], argv[i + 1], SKUA_WORKERS_MAX);
-            i++;
-        } else if (strcmp(argv[i], "--runs") == 0) {
-            options.runs = number(argv[i], argv[i + 1], RUNS_MAX);
-            i++;
-        } else if (strcmp(argv[i], "--size") == 0) {
-            options.size = number(argv[i], argv[i + 1], LARGEST_SIZE);
-            i++;
-        } else if (strcmp(argv[i], "--json") == 0) {
+        if (strcmp(argv[i], "--json") == 0) {
             options.json = true;
-        } else {
+        } else if (!takes_number(argv, &i, "--workers", SKUA_WORKERS_MAX, &options.workers) &&
+                   !takes_number(argv, &i, "--runs", RUNS_MAX, &options.runs) &&
+                   !takes_number(argv, &i, "--size", LARGEST_SIZE, &options.size)) {
             choose(&options, argv[i]);
         }
     }
