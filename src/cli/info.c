@@ -57,10 +57,10 @@ int info_command(int argc, char **argv)
     const char *process = NULL;
     uint64_t pid;
     for (int i = 1; i < argc; i++) {
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
-        if (is_option(argv[i], "-p", "--program")) {
+        if (is_program(argv[i])) {
             if (!option_text(command, argv, &i, &program)) {
                 return STATUS_USAGE;
             }

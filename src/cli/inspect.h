@@ -13,8 +13,9 @@
 /* The line of --help about the option that they all have. */
 #define HELP_PROGRAM "  -p, --program PID[.N]  which program, if several can be inspected\n"
 
-/* Whether `text` is one of an option's two names. */
-bool is_option(const char *text, const char *brief, const char *full);
+/* Whether an argument is the option -h, --help; or -p, --program. */
+bool is_help(const char *text);
+bool is_program(const char *text);
 
 /* A duration from 10 ms to an hour, as option_duration. */
 bool option_interval(const char *command, char **argv, int *i, uint64_t *interval_ns);
@@ -33,7 +34,7 @@ struct process_row {
     uint64_t steps;
     uint64_t run_ns;
     uint64_t age_ns;
-    char type[64];
+    char type[65]; /* programs send no longer ones */
     char state[16];
 };
 
@@ -52,9 +53,20 @@ enum process_sort { SORT_PID, SORT_STEPS, SORT_MAILBOX, SORT_RUN, SORT_AGE };
 const char *sort_name(enum process_sort sort);
 bool parse_sort(const char *text, enum process_sort *sort);
 
-/* Up to `limit` rows: by PID those after `after`, otherwise the largest, and `after` is 0. */
-enum client_result page_read(struct client *client, enum process_sort sort, uint64_t after,
-                             size_t limit, struct process_page *page);
+/* Which processes are listed; null: all. */
+struct process_filter {
+    const char *state;
+    const char *type;
+};
+
+/* Up to `limit` rows of those after `after`, in the order of SORT_PID. There may be fewer, or none,
+ * and more to come. */
+enum client_result page_read(struct client *client, const struct process_filter *filter,
+                             uint64_t after, size_t limit, struct process_page *page);
+
+/* The `limit` largest. */
+enum client_result page_read_largest(struct client *client, enum process_sort sort, size_t limit,
+                                     struct process_page *page);
 
 /* A line `process`. False if it makes no sense. */
 bool row_read(const struct line *line, struct process_row *row);

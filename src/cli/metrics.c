@@ -66,10 +66,10 @@ int metrics_command(int argc, char **argv)
     const char *command = "metrics";
     const char *program = NULL;
     for (int i = 1; i < argc; i++) {
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
-        if (!is_option(argv[i], "-p", "--program")) {
+        if (!is_program(argv[i])) {
             return unknown_argument(command, argv[i]);
         }
         if (!option_text(command, argv, &i, &program)) {

@@ -7,9 +7,14 @@
 #include "inspect.h"
 #include "support.h"
 
-bool is_option(const char *text, const char *brief, const char *full)
+bool is_help(const char *text)
 {
-    return strcmp(text, brief) == 0 || strcmp(text, full) == 0;
+    return strcmp(text, "-h") == 0 || strcmp(text, "--help") == 0;
+}
+
+bool is_program(const char *text)
+{
+    return strcmp(text, "-p") == 0 || is_valued(text, "--program");
 }
 
 int unknown_argument(const char *command, const char *argument)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "format.h"
 #include "inspect.h"
 
 static const char *const sort_names[] = {"pid", "steps", "mailbox", "run", "age"};
@@ -45,19 +46,40 @@ static bool take_line(const struct line *line, size_t limit, struct process_page
     return true;
 }
 
-enum client_result page_read(struct client *client, enum process_sort sort, uint64_t after,
-                             size_t limit, struct process_page *page)
+static enum client_result read_answer(struct client *client, size_t limit,
+                                      struct process_page *page)
 {
     struct line line;
     enum client_result result;
     page->count = 0;
     page->live = 0;
     page->more = 0;
-    client_ask(client, "processes %s %016" PRIx64 " %zu", sort_name(sort), after, limit);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
         if (!take_line(&line, limit, page)) {
             return CLIENT_BROKEN;
         }
     }
     return result;
+}
+
+enum client_result page_read(struct client *client, const struct process_filter *filter,
+                             uint64_t after, size_t limit, struct process_page *page)
+{
+    /* One byte more than names have, so that a longer one is not taken for its beginning. */
+    char type[sizeof page->rows[0].type + 1] = "";
+    if (filter->type != NULL) {
+        copy_text(type, sizeof type, filter->type);
+        make_printable(type); /* a line must stay one */
+    }
+    client_ask(client, "processes pid %016" PRIx64 " %zu %s%s%s", after, limit,
+               filter->state != NULL ? filter->state : "any", filter->type != NULL ? " " : "",
+               type);
+    return read_answer(client, limit, page);
+}
+
+enum client_result page_read_largest(struct client *client, enum process_sort sort, size_t limit,
+                                     struct process_page *page)
+{
+    client_ask(client, "processes %s 0 %zu", sort_name(sort), limit);
+    return read_answer(client, limit, page);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -21,14 +22,16 @@
 
 enum { ROWS_DEFAULT = 50, ROWS_LEAST = 10 };
 
+/* The status of a shell that finds no such command. */
+enum { NO_COMMAND = 127 };
+
 struct options {
     const char *program;
     enum process_sort sort;
     uint64_t rows; /* 0: not given */
     bool all;
     uint64_t after;
-    const char *type; /* null: any */
-    const char *state;
+    struct process_filter filter;
 };
 
 struct table {
@@ -42,7 +45,7 @@ struct table {
     size_t type_columns; /* grows with the longest name seen */
     uint64_t live;       /* as the last page said */
     int write_error;
-    bool is_cut; /* there are, or may be, more */
+    bool is_cut; /* there are more */
 };
 
 static int help(void)
@@ -113,7 +116,7 @@ static bool option_state(char **argv, int *i, const char **state)
 static bool read_option(char **argv, int *i, struct options *options)
 {
     const char *option = argv[*i];
-    if (strcmp(option, "--sort") == 0) {
+    if (is_valued(option, "--sort")) {
         return option_sort(argv, i, &options->sort);
     }
     if (strcmp(option, "-n") == 0) {
@@ -122,16 +125,16 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (strcmp(option, "--all") == 0) {
         return options->all = true;
     }
-    if (strcmp(option, "--after") == 0) {
+    if (is_valued(option, "--after")) {
         return option_pid(argv, i, &options->after);
     }
-    if (strcmp(option, "--type") == 0) {
-        return option_text("ps", argv, i, &options->type);
+    if (is_valued(option, "--type")) {
+        return option_text("ps", argv, i, &options->filter.type);
     }
-    if (strcmp(option, "--state") == 0) {
-        return option_state(argv, i, &options->state);
+    if (is_valued(option, "--state")) {
+        return option_state(argv, i, &options->filter.state);
     }
-    if (is_option(option, "-p", "--program")) {
+    if (is_program(option)) {
         return option_text("ps", argv, i, &options->program);
     }
     unknown_argument("ps", option);
@@ -140,7 +143,7 @@ static bool read_option(char **argv, int *i, struct options *options)
 
 static bool is_filtered(const struct options *options)
 {
-    return options->type != NULL || options->state != NULL;
+    return options->filter.type != NULL || options->filter.state != NULL;
 }
 
 /* Whether the options go together. */
@@ -182,12 +185,6 @@ static void print_row(struct table *table, const struct process_row *row)
     table->last = row->pid;
 }
 
-static bool is_wanted(const struct options *options, const struct process_row *row)
-{
-    return (options->type == NULL || strcmp(row->type, options->type) == 0) &&
-           (options->state == NULL || strcmp(row->state, options->state) == 0);
-}
-
 static void print_page(struct table *table, const struct process_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
@@ -201,9 +198,6 @@ static void print_page(struct table *table, const struct process_page *page)
         table->has_header = true;
     }
     for (size_t i = 0; i < page->count; i++) {
-        if (!is_wanted(table->options, &page->rows[i])) {
-            continue;
-        }
         if (table->rows == table->rows_max) {
             table->is_cut = true;
             return;
@@ -216,13 +210,7 @@ static void print_page(struct table *table, const struct process_page *page)
 static size_t page_limit(const struct table *table)
 {
     const uint64_t left = table->rows_max - table->rows;
-    return left >= PAGE_ROWS_MAX || is_filtered(table->options) ? PAGE_ROWS_MAX : (size_t)left + 1;
-}
-
-/* Whether another page is worth a look. The next row that a filter lets through may be far. */
-static bool goes_on(const struct table *table)
-{
-    return !table->is_cut && (table->rows < table->rows_max || !is_filtered(table->options));
+    return left >= PAGE_ROWS_MAX ? PAGE_ROWS_MAX : (size_t)left + 1;
 }
 
 /* Whether nobody reads the pipe any more. Where a filter lets nothing through, writing would not
@@ -237,13 +225,20 @@ static bool is_closed(FILE *out)
     return true;
 }
 
+static enum client_result read_page(struct table *table, uint64_t after, struct process_page *page)
+{
+    const struct options *options = table->options;
+    return options->sort == SORT_PID
+               ? page_read(table->client, &options->filter, after, page_limit(table), page)
+               : page_read_largest(table->client, options->sort, (size_t)table->rows_max, page);
+}
+
 static enum client_result print_table(struct table *table)
 {
     struct process_page page;
     uint64_t after = table->options->after;
     do {
-        const enum client_result result =
-            page_read(table->client, table->options->sort, after, page_limit(table), &page);
+        const enum client_result result = read_page(table, after, &page);
         if (result != CLIENT_END) {
             return result;
         }
@@ -257,8 +252,8 @@ static enum client_result print_table(struct table *table)
         }
         table->live = page.live;
         after = page.more;
-    } while (after != 0 && goes_on(table));
-    table->is_cut |= after != 0 || (table->options->sort != SORT_PID && table->rows < table->live);
+    } while (after != 0 && !table->is_cut);
+    table->is_cut |= table->options->sort != SORT_PID && table->rows < table->live;
     return CLIENT_END;
 }
 
@@ -275,7 +270,7 @@ static void print_rest(const struct table *table)
                 left, PAGE_ROWS_MAX);
     } else if (is_filtered(options) || options->after != 0) {
         fprintf(stderr,
-                "skua ps: there may be more: --after %016" PRIx64 " goes on, --all shows "
+                "skua ps: there are more: --after %016" PRIx64 " goes on, --all shows "
                 "them\n",
                 table->last);
     } else {
@@ -310,20 +305,22 @@ static FILE *open_pager(void)
         }
         pager = "less -S";
     }
-    FILE *out = popen(pager, "w");
-    if (out != NULL) {
-        signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's */
-    }
-    return out;
+    return popen(pager, "w");
 }
 
-static int show(struct client *client, const struct options *options)
+/* Waits until the pager has ended. Returns whether there was one: the shell has said why not. */
+static bool close_pager(FILE *pager)
 {
-    FILE *pager = options->all ? open_pager() : NULL;
+    const int status = pclose(pager);
+    return !(WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND);
+}
+
+static struct table make_table(struct client *client, const struct options *options)
+{
     struct table table = {
         .options = options,
         .client = client,
-        .out = pager != NULL ? pager : stdout,
+        .out = stdout,
         .rows_max = options->all        ? UINT64_MAX
                     : options->rows > 0 ? options->rows
                                         : default_rows(),
@@ -332,10 +329,32 @@ static int show(struct client *client, const struct options *options)
     if (options->sort != SORT_PID && table.rows_max > PAGE_ROWS_MAX) {
         table.rows_max = PAGE_ROWS_MAX;
     }
+    return table;
+}
+
+/* Prints the table through a pager. Returns false if there is none. */
+static bool print_paged(struct table *table, enum client_result *result)
+{
+    FILE *pager = open_pager();
+    if (pager == NULL) {
+        return false;
+    }
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's */
+    table->out = pager;
+    *result = print_table(table);
+    const bool was_there = close_pager(pager);
+    signal(SIGINT, SIG_DFL);
+    return was_there;
+}
+
+static int show(struct client *client, const struct options *options)
+{
+    struct table table = make_table(client, options);
+    enum client_result result;
     signal(SIGPIPE, SIG_IGN);
-    const enum client_result result = print_table(&table);
-    if (pager != NULL) {
-        pclose(pager);
+    if (!options->all || !print_paged(&table, &result)) {
+        table = make_table(client, options);
+        result = print_table(&table);
     }
     if (result != CLIENT_END) {
         return client_failure(client, result);
@@ -354,7 +373,7 @@ int ps_command(int argc, char **argv)
 {
     struct options options = {.sort = SORT_PID};
     for (int i = 1; i < argc; i++) {
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
         if (!read_option(argv, &i, &options)) {

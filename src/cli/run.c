@@ -54,14 +54,14 @@ static int read_option(struct run_options *options, char **argv, int *i)
         options->stats = true;
     } else if (strcmp(option, "--list") == 0) {
         options->list = true;
-    } else if (strcmp(option, "--method") == 0) {
+    } else if (is_valued(option, "--method")) {
         good = option_text(RUN, argv, i, &options->method);
-    } else if (strcmp(option, "--workers") == 0) {
+    } else if (is_valued(option, "--workers")) {
         good = option_number(RUN, argv, i, 1, SKUA_WORKERS_MAX, &workers);
         options->workers = (uint32_t)workers;
-    } else if (strcmp(option, "--seed") == 0) {
+    } else if (is_valued(option, "--seed")) {
         good = option_number(RUN, argv, i, 1, UINT64_MAX, &options->seed);
-    } else if (strcmp(option, "--timeout") == 0) {
+    } else if (is_valued(option, "--timeout")) {
         good = option_duration(RUN, argv, i, &options->timeout_ns);
     } else {
         return usage_error(RUN, "there is no option '%s'; --help lists them", option);

@@ -88,10 +88,10 @@ int terminal_key_fd(void)
     return has_keys ? STDIN_FILENO : -1;
 }
 
-char terminal_key(void)
+int terminal_key(void)
 {
-    char key;
-    return read(STDIN_FILENO, &key, 1) == 1 ? key : '\0';
+    unsigned char key;
+    return read(STDIN_FILENO, &key, 1) == 1 ? key : -1;
 }
 
 struct screen screen_plain(void)

@@ -17,8 +17,8 @@ void terminal_leave(void);
 /* What is readable when a key was pressed; -1 if there is no keyboard. */
 int terminal_key_fd(void);
 
-/* That key; 0 if the terminal is gone. */
-char terminal_key(void);
+/* That key; -1 if the terminal is gone. */
+int terminal_key(void);
 
 /* ---- one picture ---- */
 

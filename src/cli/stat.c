@@ -55,6 +55,15 @@ static void print_line(const struct sample *before, const struct sample *after)
     fflush(stdout);
 }
 
+/* When the interval that begins at `since_ns` ends. One that is over by now, because the command or
+ * the program was held up, is made up for by no burst of lines: the next line comes an interval
+ * later. */
+static uint64_t end_of_interval(uint64_t since_ns, uint64_t interval_ns)
+{
+    const uint64_t now = clock_ns();
+    return since_ns + interval_ns > now ? since_ns + interval_ns : now + interval_ns;
+}
+
 /* Reads a sample at the end of each interval; `samples` holds the one before, too. */
 static int watch(struct client *client, uint64_t interval_ns, uint64_t count,
                  struct sample samples[2])
@@ -62,7 +71,7 @@ static int watch(struct client *client, uint64_t interval_ns, uint64_t count,
     enum client_result result = sample_read(client, &samples[0]);
     uint64_t next_ns = clock_ns();
     for (uint64_t lines = 0; result == CLIENT_END && lines < count && !ferror(stdout); lines++) {
-        next_ns += interval_ns;
+        next_ns = end_of_interval(next_ns, interval_ns);
         struct sample *before = &samples[lines % 2];
         struct sample *after = &samples[(lines + 1) % 2];
         if (lines % LINES_PER_HEADER == 0) {
@@ -88,14 +97,14 @@ int stat_command(int argc, char **argv)
     uint64_t count = UINT64_MAX;
     for (int i = 1; i < argc; i++) {
         bool good;
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
         if (strcmp(argv[i], "-i") == 0) {
             good = option_interval(command, argv, &i, &interval_ns);
         } else if (strcmp(argv[i], "-n") == 0) {
             good = option_number(command, argv, &i, 1, UINT32_MAX, &count);
-        } else if (is_option(argv[i], "-p", "--program")) {
+        } else if (is_program(argv[i])) {
             good = option_text(command, argv, &i, &program);
         } else {
             return unknown_argument(command, argv[i]);

@@ -133,14 +133,36 @@ bool parse_duration(const char *text, uint64_t *duration_ns)
 
 /* ---- options ---- */
 
+/* How much of the text is the option's name. */
+static int name_length(const char *option)
+{
+    return (int)(strncmp(option, "--", 2) == 0 ? strcspn(option, "=") : strlen(option));
+}
+
+bool is_valued(const char *text, const char *name)
+{
+    const size_t length = strlen(name);
+    return (size_t)name_length(text) == length && strncmp(text, name, length) == 0;
+}
+
+/* The value of the option argv[*i]; null if there is none. Moves *i to where it is. */
+static const char *value_of(char **argv, int *i)
+{
+    const char *behind = argv[*i] + name_length(argv[*i]);
+    if (*behind == '=') {
+        return behind + 1;
+    }
+    return argv[*i + 1] != NULL ? argv[++*i] : NULL;
+}
+
 bool option_text(const char *command, char **argv, int *i, const char **text)
 {
-    *text = argv[*i + 1];
+    const char *option = argv[*i];
+    *text = value_of(argv, i);
     if (*text == NULL) {
-        usage_error(command, "%s needs a value", argv[*i]);
+        usage_error(command, "%s needs a value", option);
         return false;
     }
-    (*i)++;
     return true;
 }
 
@@ -148,23 +170,23 @@ bool option_number(const char *command, char **argv, int *i, uint64_t least, uin
                    uint64_t *value)
 {
     const char *option = argv[*i];
-    const char *text = argv[*i + 1];
+    const char *text = value_of(argv, i);
     if (text == NULL || !parse_number(text, least, most, value)) {
-        usage_error(command, "%s needs a number from %" PRIu64 " to %" PRIu64, option, least, most);
+        usage_error(command, "%.*s needs a number from %" PRIu64 " to %" PRIu64,
+                    name_length(option), option, least, most);
         return false;
     }
-    (*i)++;
     return true;
 }
 
 bool option_duration(const char *command, char **argv, int *i, uint64_t *duration_ns)
 {
     const char *option = argv[*i];
-    const char *text = argv[*i + 1];
+    const char *text = value_of(argv, i);
     if (text == NULL || !parse_duration(text, duration_ns)) {
-        usage_error(command, "%s needs a duration, such as 500us, 100ms, 5s, 2m or 1h", option);
+        usage_error(command, "%.*s needs a duration, such as 500us, 100ms, 5s, 2m or 1h",
+                    name_length(option), option);
         return false;
     }
-    (*i)++;
     return true;
 }

@@ -26,9 +26,12 @@ bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *val
  * years (SKUA_DURATION_MAX). */
 bool parse_duration(const char *text, uint64_t *duration_ns);
 
-/* These read the value of the option argv[*i], which is the next argument, and move *i to it. If it
- * is missing or wrong they print what the option needs, as usage_error does, and return false. argv
- * ends with a null. */
+/* Whether `text` is the option `name`, which takes a value: --name, or --name=value. */
+bool is_valued(const char *text, const char *name);
+
+/* These read the value of the option argv[*i]: what is behind its =, or the next argument, to which
+ * they then move *i. If it is missing or wrong they print what the option needs, as usage_error
+ * does, and return false. argv ends with a null. */
 bool option_text(const char *command, char **argv, int *i, const char **text);
 bool option_number(const char *command, char **argv, int *i, uint64_t least, uint64_t most,
                    uint64_t *value);

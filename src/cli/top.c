@@ -84,14 +84,15 @@ static void draw_head(const struct top *top, struct screen *screen)
 {
     const struct sample *now = &look_now(top)->sample;
     screen_line(screen,
-                "%s (%" PRIu64 ".%" PRIu64 "), up %s: %" PRIu64 " processes, %" PRIu64
+                "%s (%" PRIu64 ".%" PRIu64 "), up %s: %" PRIu64 " process%s, %" PRIu64
                 " queued, workers %s busy",
                 top->client.name, top->client.process, top->client.runtime,
-                format_time(now->age_ns).text, now->live, sample_queued(now),
+                format_time(now->age_ns).text, now->live, now->live == 1 ? "" : "es",
+                sample_queued(now),
                 format_percent(sample_busy(&look_before(top)->sample, now)).text);
     screen_line(screen,
-                "per second: %s spawns, %s messages, %s steps, %s stolen, %s parks, "
-                "%s timers",
+                "per second: spawns %s, messages %s, steps %s, stolen %s, parks %s, "
+                "timers %s",
                 rate(top, COUNTER_spawned).text, rate(top, COUNTER_messages).text,
                 rate(top, COUNTER_steps).text, rate(top, COUNTER_stolen).text,
                 rate(top, COUNTER_parks).text, rate(top, COUNTER_timers).text);
@@ -238,7 +239,7 @@ static enum client_result look(struct top *top)
     struct look *next = &top->looks[1 - top->newest];
     enum client_result result = sample_read(&top->client, &next->sample);
     if (result == CLIENT_END) {
-        result = page_read(&top->client, top->options.sort, 0, PAGE_ROWS_MAX, &next->page);
+        result = page_read_largest(&top->client, top->options.sort, PAGE_ROWS_MAX, &next->page);
     }
     if (result == CLIENT_END) {
         top->newest = 1 - top->newest;
@@ -283,7 +284,7 @@ static void sort_by(struct top *top, enum process_sort sort)
 }
 
 /* Returns false if the user has had enough. `*looks_again`: what is known is not what is asked. */
-static bool press(struct top *top, char key, bool *looks_again)
+static bool press(struct top *top, int key, bool *looks_again)
 {
     static const struct {
         char key;
@@ -360,8 +361,8 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
         bool looks_again = false;
         handle_change(top);
         if (fds[0].revents != 0) {
-            const char key = terminal_key();
-            if (key == '\0' || !press(top, key, &looks_again)) {
+            const int key = terminal_key();
+            if (key < 0 || !press(top, key, &looks_again)) {
                 return CLIENT_STOPPED;
             }
         }
@@ -429,7 +430,7 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (strcmp(option, "-i") == 0) {
         return option_interval("top", argv, i, &options->interval_ns);
     }
-    if (strcmp(option, "--sort") == 0) {
+    if (is_valued(option, "--sort")) {
         return option_sort(argv, i, &options->sort);
     }
     if (strcmp(option, "-n") == 0) {
@@ -438,7 +439,7 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (strcmp(option, "--once") == 0) {
         return options->once = true;
     }
-    if (is_option(option, "-p", "--program")) {
+    if (is_program(option)) {
         return option_text("top", argv, i, &options->program);
     }
     unknown_argument("top", option);
@@ -449,7 +450,7 @@ int top_command(int argc, char **argv)
 {
     static struct top top = {.options = {.interval_ns = SKUA_SECOND, .sort = SORT_RUN}};
     for (int i = 1; i < argc; i++) {
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
         if (!read_option(argv, &i, &top.options)) {

@@ -27,6 +27,9 @@ enum {
 /* How long to wait when there was nothing to read, or enough. */
 #define PAUSE (5 * SKUA_MILLISECOND)
 
+/* A program closes the connection of who has begun a trace and asks nothing more for 5 seconds. */
+#define SILENCE_MAX SKUA_SECOND
+
 /* How long to read, at the end, what the program has recorded by then. */
 #define TAIL (200 * SKUA_MILLISECOND)
 
@@ -42,6 +45,7 @@ struct recording {
     struct options options;
     struct trace trace;
     uint64_t start_ns;
+    uint64_t asked_ns;         /* when something was asked for the last time */
     uint64_t next_progress_ns; /* 0: no progress is shown */
     int stop_fd;               /* Ctrl-C ends the recording, not the command */
     bool program_ended;
@@ -58,9 +62,10 @@ static int help(void)
         "completion to the step that took it. Ctrl-C ends the recording early.\n\n"
         "  -d DURATION            how long; 5s if not given\n"
         "  -o FILE                where to; trace.json if not given, - for stdout\n"
-        "  -n RECORDS             at most about so many records, 1000000 if not given; of a busy\n"
-        "                         program, pieces from all of the time\n" HELP_PROGRAM
-        "\nExamples:\n"
+        "  -n RECORDS             at most so many, 1000000 if not given; of a busy program, "
+        "pieces\n"
+        "                         from all of the time, of some thousand records each; so a small\n"
+        "                         number shows its first moment only\n" HELP_PROGRAM "\nExamples:\n"
         "  skua trace\n"
         "  skua trace -d 200ms -o burst.json\n",
         stdout);
@@ -74,12 +79,20 @@ static uint64_t elapsed_ns(const struct recording *recording)
     return clock_ns() - recording->start_ns;
 }
 
-/* So many records as have their turn by now: those of a busy program would otherwise all come from
- * the first moment. */
-static bool may_read(const struct recording *recording)
+/* How many records to ask for, of those that may be read in all by now. */
+static size_t read_limit(const struct recording *recording, uint64_t records)
+{
+    const uint64_t have = recording->trace.count;
+    const uint64_t left = records > have ? records - have : 0;
+    return left < READ_MAX ? (size_t)left : READ_MAX;
+}
+
+/* Those that have their turn by now: those of a busy program would otherwise all come from the
+ * first moment. */
+static uint64_t records_by_now(const struct recording *recording)
 {
     const double part = (double)elapsed_ns(recording) / (double)recording->options.duration_ns;
-    return (double)recording->trace.count <= (double)recording->options.records * part;
+    return (uint64_t)((double)recording->options.records * (part < 1 ? part : 1));
 }
 
 static void print_progress(struct recording *recording)
@@ -95,14 +108,13 @@ static void print_progress(struct recording *recording)
             recording->trace.lost);
 }
 
-/* Reads the records of an answer, up to READ_MAX. `*count`: how many. */
-static enum client_result read_records(struct recording *recording, const char *request,
-                                       size_t *count)
+/* Reads the records of the answer to what was asked, up to READ_MAX. `*count`: how many. */
+static enum client_result read_answer(struct recording *recording, size_t *count)
 {
     struct line line;
     enum client_result result;
     *count = 0;
-    client_ask(&recording->client, "%s", request);
+    recording->asked_ns = clock_ns();
     while ((result = client_read(&recording->client, &line)) == CLIENT_LINE) {
         *count += line_is(&line, "r");
         switch (trace_add(&recording->trace, &line)) {
@@ -122,6 +134,27 @@ static enum client_result read_records(struct recording *recording, const char *
     return result;
 }
 
+/* `*has_more`: there are as many as were asked for, at least. */
+static enum client_result read_records(struct recording *recording, size_t most, bool *has_more)
+{
+    size_t count;
+    client_ask(&recording->client, "trace read %zu", most);
+    const enum client_result result = read_answer(recording, &count);
+    *has_more = count >= most;
+    return result;
+}
+
+/* Where there is nothing to read yet, a sign of life. */
+static enum client_result keep_connected(struct recording *recording)
+{
+    size_t count;
+    if (clock_ns() - recording->asked_ns < SILENCE_MAX) {
+        return CLIENT_END;
+    }
+    client_ask(&recording->client, "hello");
+    return read_answer(recording, &count);
+}
+
 /* Waits for at most so long; returns false if the user has had enough. */
 static bool pause_recording(const struct recording *recording, int most_ms)
 {
@@ -131,23 +164,22 @@ static bool pause_recording(const struct recording *recording, int most_ms)
 
 static enum client_result record(struct recording *recording)
 {
-    size_t count = 0;
+    bool has_more = true;
     enum client_result result = CLIENT_END;
     while (result == CLIENT_END && elapsed_ns(recording) < recording->options.duration_ns) {
-        const bool may = may_read(recording);
+        const size_t most = read_limit(recording, records_by_now(recording));
         print_progress(recording);
-        if (may) {
-            result = read_records(recording, "trace read", &count);
-        }
-        const bool has_more = may && count == READ_MAX;
-        if (!pause_recording(recording, has_more ? 0 : PAUSE / SKUA_MILLISECOND)) {
-            break;
+        result = most > 0 ? read_records(recording, most, &has_more) : keep_connected(recording);
+        const bool at_once = most == READ_MAX && has_more;
+        if (!pause_recording(recording, at_once ? 0 : PAUSE / SKUA_MILLISECOND)) {
+            return result;
         }
     }
     const uint64_t end_ns = clock_ns() + TAIL;
-    while (result == CLIENT_END && count == READ_MAX && clock_ns() < end_ns &&
-           recording->trace.count < recording->options.records) {
-        result = read_records(recording, "trace read", &count);
+    size_t most = read_limit(recording, recording->options.records);
+    while (result == CLIENT_END && has_more && most > 0 && clock_ns() < end_ns) {
+        result = read_records(recording, most, &has_more);
+        most = read_limit(recording, recording->options.records);
     }
     return result;
 }
@@ -159,7 +191,8 @@ static enum client_result end_recording(struct recording *recording, enum client
     size_t count;
     recording->client.stop_fd = -1;
     if (result == CLIENT_END) {
-        result = read_records(recording, "trace stop", &count);
+        client_ask(&recording->client, "trace stop");
+        result = read_answer(recording, &count);
     }
     return result == CLIENT_STOPPED && !recording->is_full ? CLIENT_END : result;
 }
@@ -169,7 +202,11 @@ static int run(struct recording *recording)
 {
     client_ask(&recording->client, "trace start");
     enum client_result result = client_skip(&recording->client);
+    if (result == CLIENT_ERROR && strcmp(recording->client.error.name, "SKUA_E_BUSY") == 0) {
+        return failure("trace", "another trace of this program is being recorded");
+    }
     recording->start_ns = clock_ns();
+    recording->asked_ns = recording->start_ns;
     recording->next_progress_ns = isatty(STDERR_FILENO) ? recording->start_ns : 0;
     if (result == CLIENT_END) {
         recording->client.stop_fd = recording->stop_fd;
@@ -220,8 +257,8 @@ static void print_summary(const struct recording *recording, long size)
     const struct trace *trace = &recording->trace;
     const uint64_t length_ns =
         trace->count > 0 ? trace->records[trace->count - 1].time_ns - trace->records[0].time_ns : 0;
-    fprintf(stderr, "skua trace: %zu records of %s, %" PRIu64 " lost", trace->count,
-            format_time(length_ns).text, trace->lost);
+    fprintf(stderr, "skua trace: %zu record%s of %s, %" PRIu64 " lost", trace->count,
+            trace->count == 1 ? "" : "s", format_time(length_ns).text, trace->lost);
     if (size >= 0) {
         fprintf(stderr, "; %s, %sB: open it at https://ui.perfetto.dev", recording->options.path,
                 format_count((double)size).text);
@@ -277,7 +314,7 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (strcmp(option, "-n") == 0) {
         return option_number("trace", argv, i, 1, RECORDS_MAX, &options->records);
     }
-    if (is_option(option, "-p", "--program")) {
+    if (is_program(option)) {
         return option_text("trace", argv, i, &options->program);
     }
     unknown_argument("trace", option);
@@ -290,7 +327,7 @@ int trace_command(int argc, char **argv)
                                                      .duration_ns = 5 * SKUA_SECOND,
                                                      .records = RECORDS_DEFAULT}};
     for (int i = 1; i < argc; i++) {
-        if (is_option(argv[i], "-h", "--help")) {
+        if (is_help(argv[i])) {
             return help();
         }
         if (!read_option(argv, &i, &recording.options)) {

@@ -307,7 +307,8 @@ static void open_slice(struct writer *writer, const struct trace_record *record,
 static void write_gap(struct writer *writer, const struct trace_record *record)
 {
     char name[64];
-    snprintf(name, sizeof name, "%" PRId64 " records lost", record->arg);
+    snprintf(name, sizeof name, "%" PRId64 " record%s lost", record->arg,
+             record->arg == 1 ? "" : "s");
     open_slice(writer, record, SLICE_GAP, name);
 }
 

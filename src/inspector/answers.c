@@ -14,13 +14,24 @@
 #include "sched/inspect.h"
 #include "sched/stats.h"
 
-#define WORDS_MAX 4
+#define WORDS_MAX 5
+/* Processes that are looked at for one page: a filter that lets few through must not make an answer
+ * take long. */
+#define LOOKS_MAX 100000
+/* Processes that are read at once. */
+#define CHUNK 64
 
 /* A request, cut into words; those that are missing are null. */
 struct request {
     uint32_t client;
     char *words[WORDS_MAX];
-    bool is_too_long;
+    char *rest; /* what is behind them, or null */
+};
+
+/* Which processes a page has. */
+struct filter {
+    const char *state; /* null: any */
+    const char *type;  /* as text_is_name has it; null: any */
 };
 
 struct command {
@@ -44,13 +55,13 @@ static struct request cut(uint32_t client, char *line)
     for (uint32_t i = 0; i < WORDS_MAX; i++) {
         request.words[i] = strsep(&rest, " ");
     }
-    request.is_too_long = rest != NULL;
+    request.rest = rest;
     return request;
 }
 
 static bool has_words(const struct request *request, uint32_t count)
 {
-    return request->words[count - 1] != NULL && !request->is_too_long &&
+    return request->words[count - 1] != NULL && request->rest == NULL &&
            (count == WORDS_MAX || request->words[count] == NULL);
 }
 
@@ -76,6 +87,27 @@ static bool read_order(const char *word, enum listing_order *order)
         }
     }
     return false;
+}
+
+static bool is_state(const char *word)
+{
+    for (int state = SKUA_PROCESS_READY; state <= SKUA_PROCESS_IDLE; state++) {
+        if (strcmp(word, skua_process_state_name((enum skua_process_state)state)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The words behind the limit: a state, or `any`, and a type, which may have spaces in it. */
+static bool read_filter(const struct request *request, struct filter *filter)
+{
+    const char *state = request->words[4];
+    if (state != NULL && strcmp(state, "any") != 0) {
+        filter->state = state;
+    }
+    filter->type = request->rest;
+    return filter->state == NULL || is_state(filter->state);
 }
 
 /* ---- the answers: 0, or the error to be answered ---- */
@@ -146,16 +178,33 @@ static void add_process(struct text *out, const skua_process_info *info)
              info->age_ns);
 }
 
-/* A page in the order of the table. */
-static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit, struct text *out)
+static bool lets_through(const struct filter *filter, const skua_process_info *info)
 {
-    skua_process_info infos[LISTING_MAX];
-    const uint32_t count = inspect_list(sched, after, infos, limit);
-    for (uint32_t i = 0; i < count; i++) {
-        add_process(out, &infos[i]);
-    }
-    if (count == limit) {
-        text_add(out, "more\t%016" PRIx64 "\n", infos[count - 1].pid.bits);
+    return (filter->state == NULL ||
+            strcmp(filter->state, skua_process_state_name(info->state)) == 0) &&
+           (filter->type == NULL || text_is_name(filter->type, info->type_name));
+}
+
+/* A page in the order of the table. */
+static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit,
+                     const struct filter *filter, struct text *out)
+{
+    skua_process_info infos[CHUNK];
+    uint32_t looks = 0;
+    uint32_t rows = 0;
+    uint32_t count;
+    do {
+        count = inspect_list(sched, after, infos, CHUNK);
+        for (uint32_t i = 0; i < count && rows < limit; i++, looks++) {
+            after = infos[i].pid;
+            if (lets_through(filter, &infos[i])) {
+                add_process(out, &infos[i]);
+                rows++;
+            }
+        }
+    } while (count == CHUNK && rows < limit && looks < LOOKS_MAX);
+    if (rows == limit || count == CHUNK) {
+        text_add(out, "more\t%016" PRIx64 "\n", after.bits);
     }
 }
 
@@ -177,14 +226,15 @@ static int answer_processes(struct answers *answers, const struct request *reque
     uint64_t after;
     uint64_t limit;
     enum listing_order order = BY_STEPS;
+    struct filter filter = {0};
     uint64_t age = 0;
-    if (!has_words(request, 4) || !read_number(request->words[2], 16, &after) ||
+    if (request->words[3] == NULL || !read_number(request->words[2], 16, &after) ||
         !read_number(request->words[3], 10, &limit) || limit == 0 || limit > LISTING_MAX) {
         return SKUA_E_INVALID;
     }
-    if (strcmp(request->words[1], "pid") == 0) {
-        add_page(answers->sched, (skua_pid){after}, (uint32_t)limit, out);
-    } else if (read_order(request->words[1], &order) && after == 0) {
+    if (strcmp(request->words[1], "pid") == 0 && read_filter(request, &filter)) {
+        add_page(answers->sched, (skua_pid){after}, (uint32_t)limit, &filter, out);
+    } else if (read_order(request->words[1], &order) && after == 0 && has_words(request, 4)) {
         age = add_largest(answers, order, (uint32_t)limit, out);
     } else {
         return SKUA_E_INVALID;
@@ -297,22 +347,35 @@ static int start_trace(struct answers *answers, uint32_t client)
     return 0;
 }
 
-static int answer_trace(struct answers *answers, const struct request *request, struct text *out)
+static int read_trace(struct answers *answers, const struct request *request, struct text *out)
 {
-    if (!has_words(request, 2)) {
+    uint64_t most = TRACING_MAX;
+    if (!has_words(request, 2) &&
+        !(has_words(request, 3) && read_number(request->words[2], 10, &most))) {
         return SKUA_E_INVALID;
     }
-    if (strcmp(request->words[1], "start") == 0) {
+    if (most == 0 || most > TRACING_MAX) {
+        return SKUA_E_INVALID;
+    }
+    tracing_read(&answers->tracing, answers->sched, (uint32_t)most, out);
+    return 0;
+}
+
+static int answer_trace(struct answers *answers, const struct request *request, struct text *out)
+{
+    if (request->words[1] == NULL) {
+        return SKUA_E_INVALID;
+    }
+    if (strcmp(request->words[1], "start") == 0 && has_words(request, 2)) {
         return start_trace(answers, request->client);
     }
     if (answers->tracer != request->client) {
         return SKUA_E_INVALID;
     }
     if (strcmp(request->words[1], "read") == 0) {
-        tracing_read(&answers->tracing, answers->sched, out);
-        return 0;
+        return read_trace(answers, request, out);
     }
-    if (strcmp(request->words[1], "stop") == 0) {
+    if (strcmp(request->words[1], "stop") == 0 && has_words(request, 2)) {
         answers_forget(answers, request->client);
         tracing_read_end(&answers->tracing, answers->sched, out);
         return 0;

@@ -42,3 +42,13 @@ void text_add_name(struct text *text, const char *name)
     shown[length] = '\0';
     text_add(text, "%s", shown);
 }
+
+bool text_is_name(const char *text, const char *name)
+{
+    size_t length = 0;
+    while (length < TEXT_NAME_MAX && name[length] != '\0' &&
+           (text[length] == name[length] || text[length] == '?')) {
+        length++;
+    }
+    return text[length] == '\0' && (length == TEXT_NAME_MAX || name[length] == '\0');
+}

@@ -4,6 +4,7 @@
 #ifndef SKUA_INSPECTOR_TEXT_H
 #define SKUA_INSPECTOR_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct text {
@@ -22,5 +23,9 @@ void text_add_quoted(struct text *text, const char *string);
 /* Appends the beginning of a name, which must not break a line: control characters become `?`. */
 #define TEXT_NAME_MAX 64
 void text_add_name(struct text *text, const char *name);
+
+/* Whether a text is a name as it is shown. Clients also show a `?` for what is no UTF-8, so it
+ * stands for any byte. */
+bool text_is_name(const char *text, const char *name);
 
 #endif

@@ -5,8 +5,6 @@
 
 #include "base/monotonic.h"
 
-/* Records in one answer. */
-#define RECORDS_MAX 1000
 /* Records that are taken out of one ring at once. */
 #define CHUNK 250
 
@@ -101,13 +99,11 @@ static void write_track(struct text *out, uint32_t track, uint32_t outside)
     }
 }
 
-/* Takes up to `most` records out of a ring; returns how many were written. */
-static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
-                          uint32_t most, struct text *out)
+/* Returns how many were written. */
+static uint32_t write_records(const struct tracing *tracing, struct scheduler *sched,
+                              uint32_t track, const struct ring_record *records, uint32_t count,
+                              struct text *out)
 {
-    struct ring_record records[CHUNK];
-    const uint32_t count =
-        ring_read_any(&sched->rings->rings[track], records, most < CHUNK ? most : CHUNK);
     uint32_t written = 0;
     for (uint32_t i = 0; i < count; i++) {
         /* Of the trace before: by a thread that came late, or a gap that was open at its end. The
@@ -126,16 +122,29 @@ static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched
     return written;
 }
 
+/* Takes up to `most` records out of a ring; returns how many were written: none if it is empty. */
+static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
+                          uint32_t most, struct text *out)
+{
+    struct ring_record records[CHUNK];
+    uint32_t count;
+    uint32_t written;
+    do {
+        count = ring_read_any(&sched->rings->rings[track], records, most < CHUNK ? most : CHUNK);
+        written = write_records(tracing, sched, track, records, count, out);
+    } while (count > 0 && written == 0);
+    return written;
+}
+
 /* Each ring gets its turn, and the next answer goes on where this one ends: a busy worker must not
  * keep the others' rings full. */
-void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text *out)
+void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most, struct text *out)
 {
     const uint32_t tracks = sched->capacity + 1;
     uint32_t records = 0;
     uint32_t empty = 0; /* rings in a row */
-    while (records < RECORDS_MAX && empty < tracks) {
-        const uint32_t written =
-            read_ring(tracing, sched, tracing->next, RECORDS_MAX - records, out);
+    while (records < most && empty < tracks) {
+        const uint32_t written = read_ring(tracing, sched, tracing->next, most - records, out);
         tracing->next = (tracing->next + 1) % tracks;
         records += written;
         empty = written == 0 ? empty + 1 : 0;

@@ -14,8 +14,12 @@ struct tracing {
 /* Begins to record; false if there is no memory. */
 NODISCARD bool tracing_start(struct tracing *tracing, struct scheduler *sched);
 
-/* Writes what has been recorded, a part of it, as lines of docs/inspector.md. */
-void tracing_read(struct tracing *tracing, struct scheduler *sched, struct text *out);
+/* Records in one answer. */
+#define TRACING_MAX 1000
+
+/* Writes what has been recorded, `most` records of it, as lines of docs/inspector.md. */
+void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most,
+                  struct text *out);
 
 /* Writes what is missing at the end of a trace that has been stopped: rings that were full then. */
 void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out);

@@ -574,6 +574,85 @@ static void ask_process(struct inspect_client *client, skua_pid pid)
     assert_int_equal(inspect_pid(client->lines, 1).bits, pid.bits);
 }
 
+/* How many processes a filter, the words behind the limit, lets through. */
+static size_t count_filtered(struct inspect_client *client, const char *filter)
+{
+    char request[200];
+    uint64_t after = 0;
+    size_t total = 0;
+    const struct inspect_line *more;
+    do {
+        (void)snprintf(request, sizeof request, "processes pid %" PRIx64 " 100 %s", after, filter);
+        inspect_ask(client, request);
+        total += inspect_count(client, "process");
+        assert_int_equal(inspect_count(client, "seen"), 1);
+        more = inspect_find(client, "more", 0);
+        after = more != NULL ? inspect_pid(more, 1).bits : 0;
+    } while (more != NULL);
+    return total;
+}
+
+static void processes_are_filtered_by_state_and_type(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *filter;
+        size_t count;
+    } cases[] = {
+        {"any", 303},
+        {"idle", 302},
+        {"running", 1},
+        {"blocked", 0},
+        {"any idler", 301},
+        {"running blocker", 1},
+        {"idle blocker", 0},
+        {"any idle", 0},
+        {"any idlers", 0},
+        {"any idler ", 0},
+        {"any i?ler", 301},
+        {"any ", 0},
+        /* As it is shown: with spaces, with ? for what would break a line, and cut. */
+        {"any na?me?of ??01234567890123456789012345678901234567890123456789012", 1},
+        {"any na?me?of ??0123456789012345678901234567890123456789012345678901", 0},
+        {"any na?me?of ??012345678901234567890123456789012345678901234567890123", 0},
+    };
+    struct api api;
+    struct inspect_client client;
+    struct blocker blocker;
+    skua_pid pid;
+    begin(&api, &client);
+    for (uint32_t i = 0; i < 300; i++) {
+        (void)submit_idle(&api);
+    }
+    assert_int_equal(skua_process_submit(api.runtime, &strange_type, NULL, NULL, 0, &pid), 0);
+    api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
+    blocker_start(&blocker, &api);
+    (void)submit_idle(&api);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(count_filtered(&client, cases[i].filter), cases[i].count);
+    }
+    blocker_release(&blocker);
+    end(&api, &client);
+}
+
+/* A filter that lets few through gets its answer in pages, none of which takes long. */
+static void page_that_finds_nothing_ends_all_the_same(void **state)
+{
+    (void)state;
+    struct api api;
+    struct inspect_client client;
+    begin(&api, &client);
+    for (uint32_t i = 0; i < 100100; i++) {
+        (void)api_submit(&api, &api_idler, NULL);
+    }
+    inspect_ask(&client, "processes pid 0 256 any nobody");
+    assert_int_equal(inspect_count(&client, "process"), 0);
+    assert_int_equal(inspect_count(&client, "more"), 1);
+    assert_int_equal(count_filtered(&client, "any nobody"), 0);
+    assert_int_equal(count_filtered(&client, "any idler"), 100100);
+    end(&api, &client);
+}
+
 /* Names that would break a line are made harmless, and cut. */
 static void process_is_told_with_its_details(void **state)
 {
@@ -697,6 +776,11 @@ static void request_that_is_none_is_an_error(void **state)
         "processes pid 0",
         "processes pid 0 10 ",
         "processes pid 0 10 11",
+        "processes pid 0 10 done",
+        "processes pid 0 10 idler",
+        "processes pid 0 10  idler",
+        "processes run 0 10 any",
+        "processes run 0 10 any idler",
         "processes  pid 0 10",
         "processes pid 0 0",
         "processes pid 0 257",
@@ -1080,6 +1164,8 @@ int main(void)
         TEST(processes_by_pid_are_all_there_once),
         TEST(processes_are_sorted_by_what_is_asked_for),
         TEST(processes_of_an_empty_runtime_are_none),
+        TEST(processes_are_filtered_by_state_and_type),
+        TEST(page_that_finds_nothing_ends_all_the_same),
         TEST(process_is_told_with_its_details),
         TEST(process_that_runs_is_told_with_its_worker),
         TEST(process_that_is_none_is_an_error),

@@ -755,6 +755,33 @@ static void trace_does_not_tell_of_the_gaps_before_it(void **state)
 
 /* ---- who traces ---- */
 
+/* What is left comes with the next answers. */
+static void trace_is_read_in_parts_of_any_size(void **state)
+{
+    (void)state;
+    create();
+    start();
+    inspect_ask(&scene.client, "trace start");
+    for (uint32_t i = 0; i < 20; i++) {
+        (void)api_submit(&scene.api, &api_idler, NULL); /* a `spawn` at least */
+    }
+    static const char *const requests[] = {"trace read 1", "trace read 3", "trace read 1"};
+    static const size_t counts[] = {1, 3, 1};
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        inspect_ask(&scene.client, requests[i]);
+        assert_int_equal(scene.client.line_count, counts[i]);
+    }
+    inspect_ask(&scene.client, "trace read 1000");
+    assert_true(scene.client.line_count >= 15);
+    static const char *const wrong[] = {"trace read 0", "trace read 1001", "trace read -1",
+                                        "trace read x", "trace read ",     "trace read 1 1",
+                                        "trace stop 1"};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        inspect_ask_wrong(&scene.client, wrong[i], SKUA_E_INVALID);
+    }
+    inspect_ask(&scene.client, "trace stop");
+}
+
 static void trace_is_one_clients(void **state)
 {
     (void)state;
@@ -812,6 +839,7 @@ int main(void)
         TEST(trace_of_a_busy_program_makes_sense),
         TEST(trace_that_is_not_read_counts_what_is_lost),
         TEST(trace_does_not_tell_of_the_gaps_before_it),
+        TEST(trace_is_read_in_parts_of_any_size),
         TEST(trace_is_one_clients),
         TEST(trace_ends_with_its_client),
     };
