@@ -22,7 +22,7 @@ static const char *const *methods_of(const skua_process_type *type)
 
 /* ---- loading ---- */
 
-/* What is wrong with the file itself. The loader would say it in words of its own, or not at all. */
+/* What is wrong with the file itself. The loader would say it in words of its own, or not say it. */
 static int check_file(const char *path)
 {
     struct stat status;
