@@ -22,7 +22,7 @@ static const char *const *methods_of(const skua_process_type *type)
 
 /* ---- loading ---- */
 
-/* What is wrong with the file itself. The loader would say it in words of its own, or not say it. */
+/* What is wrong with the file itself: the loader would say it in words of its own, if at all. */
 static int check_file(const char *path)
 {
     struct stat status;

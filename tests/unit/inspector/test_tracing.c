@@ -94,7 +94,7 @@ static size_t read_some(void)
 {
     struct text out = {buffer, sizeof buffer, 0};
     const size_t before = scene.count;
-    tracing_read(&scene.tracing, scene.sched, &out);
+    tracing_read(&scene.tracing, scene.sched, TRACING_MAX, &out);
     assert_true(out.length < sizeof buffer);
     buffer[out.length] = '\0';
     for (const char *at = buffer; *at != '\0';) {
