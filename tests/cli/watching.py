@@ -4,7 +4,6 @@ at, servers that only pretend to be one, and terminals. The first two arguments 
 command and the folder of the modules; it gets a runtime directory of its own."""
 
 import atexit
-import ctypes
 import fcntl
 import os
 import pty
@@ -21,29 +20,18 @@ import termios
 import threading
 import time
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from fallback import hide_others
+
 SKUA, MODULES = map(os.path.abspath, sys.argv[1:3])
 FOLDER = tempfile.mkdtemp(prefix="skua-test-")
 SOCKETS = os.path.join(FOLDER, "skua")
-FALLBACK = f"/tmp/skua-{os.geteuid()}"  # where programs without a runtime directory are
 TIME_LIMIT = 120  # only ends a hang
+HAS_FALLBACK = hide_others()
 
 atexit.register(shutil.rmtree, FOLDER)
 os.environ["XDG_RUNTIME_DIR"] = FOLDER
 os.environ.pop("SKUA_INSPECT", None)
-
-
-def hide_others():
-    """Clients look into FALLBACK, too, where programs may be that have nothing to do with the test.
-    So root gets an empty one, seen by this test and its children only. Returns whether it is."""
-    if os.geteuid() != 0 or ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
-        return not os.path.isdir(FALLBACK) or not os.listdir(FALLBACK)
-    os.makedirs(FALLBACK, mode=0o700, exist_ok=True)
-    for mount in (["--make-rprivate", "/"], ["-t", "tmpfs", "-o", "mode=0700", "none", FALLBACK]):
-        subprocess.run(["mount", *mount], check=True)
-    return True
-
-
-HAS_FALLBACK = hide_others()
 
 
 def expect(holds, *what):
