@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "calls.h"
 
+#include <string.h>
+
 #include "ledger.h"
 #include "script.h"
 
@@ -56,6 +58,33 @@ static void look_at_process(struct reader *reader, skua_runtime *runtime)
     }
 }
 
+/* A page of processes, after any PID: each has a name, and none comes twice. */
+static void look_at_page(struct reader *reader, skua_runtime *runtime)
+{
+    skua_process_info infos[4];
+    const size_t capacity = reader_below(reader, 5);
+    const int count = skua_process_list(runtime, choose_pid(reader), infos, capacity);
+    if (count < 0) {
+        EXPECT(count == SKUA_E_INVALID ? runtime == NULL : count == SKUA_E_FOREIGN_PID);
+        return;
+    }
+    EXPECT((size_t)count <= capacity);
+    for (int i = 0; i < count; i++) {
+        EXPECT(infos[i].type_name != NULL);
+        EXPECT(i == 0 || !skua_pid_equal(infos[i].pid, infos[i - 1].pid));
+    }
+}
+
+/* As snprintf does: a zero at the end of what fits. */
+static void look_at_metrics(struct reader *reader, skua_runtime *runtime)
+{
+    char text[64];
+    const size_t size = reader_below(reader, sizeof text + 1);
+    const int length = skua_metrics_format(runtime, text, size);
+    EXPECT(runtime == NULL ? length == SKUA_E_INVALID : length > 0);
+    EXPECT(length < 0 || size == 0 || memchr(text, '\0', size) == text + size - 1);
+}
+
 static void look_at_runtime(struct reader *reader, skua_runtime *runtime)
 {
     skua_stats total;
@@ -73,8 +102,20 @@ static void look_at_runtime(struct reader *reader, skua_runtime *runtime)
 void calls_make_one(struct reader *reader, skua_runtime *runtime)
 {
     static void (*const calls[])(struct reader *, skua_runtime *) = {
-        send,   send,      send,     submit,   submit,          submit,
-        cancel, terminate, complete, complete, look_at_process, look_at_runtime,
+        send,
+        send,
+        send,
+        submit,
+        submit,
+        submit,
+        cancel,
+        terminate,
+        complete,
+        complete,
+        look_at_process,
+        look_at_runtime,
+        look_at_page,
+        look_at_metrics,
     };
     calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime);
 }
