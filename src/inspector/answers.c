@@ -118,8 +118,8 @@ static int answer_hello(struct answers *answers, const struct request *request, 
         return SKUA_E_INVALID;
     }
     struct scheduler *sched = answers->sched;
-    text_add(out, "program\t%ld\t%" PRIu64 "\t", (long)getpid(),
-             sched->table.runtime_bits >> (PID_SLOT_BITS + PID_GENERATION_BITS));
+    text_add(out, "program\t%ld\t%" PRIu32 "\t", (long)getpid(),
+             process_table_runtime(&sched->table));
     text_add_name(out, program_invocation_short_name);
     text_add(out, "\t%s\t%" PRIu64 "\n", skua_version(), monotonic_ns() - sched->created);
     return 0;

@@ -216,10 +216,9 @@ void debug_format_schedtrace(struct schedtrace *trace, struct scheduler *sched, 
     stats_read_total(sched, &now);
     const uint32_t global = load_relaxed(&sched->global.sorted); /* a snapshot */
     text_add(line,
-             "skua: schedtrace: runtime=%" PRIu64 " ms=%" PRIu64 " live=%" PRIu64 " global=%" PRIu32
+             "skua: schedtrace: runtime=%" PRIu32 " ms=%" PRIu64 " live=%" PRIu64 " global=%" PRIu32
              " workers=[",
-             sched->table.runtime_bits >> (64 - PID_RUNTIME_BITS), age / SKUA_MILLISECOND, now.live,
-             global);
+             process_table_runtime(&sched->table), age / SKUA_MILLISECOND, now.live, global);
     add_workers(line, sched);
     text_add(line, "]");
 #define ADD(name) text_add(line, " " #name "=+%" PRIu64, now.name - trace->before.name);

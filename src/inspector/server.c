@@ -258,9 +258,8 @@ static void *inspector_main(void *arg)
 /* Returns 0 or, with the reason in errno, -1. */
 static int open_listener(struct inspector *inspector)
 {
-    const uint64_t runtime_number =
-        inspector->sched->table.runtime_bits >> (PID_SLOT_BITS + PID_GENERATION_BITS);
-    inspector->listener = place_listen((uint32_t)runtime_number, &inspector->address);
+    inspector->listener =
+        place_listen(process_table_runtime(&inspector->sched->table), &inspector->address);
     return inspector->listener < 0 ? -1 : 0;
 }
 

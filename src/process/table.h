@@ -36,6 +36,12 @@ static inline skua_pid process_table_pid(const struct process_table *table,
     return (skua_pid){table->runtime_bits | (uint64_t)generation << PID_SLOT_BITS | process->slot};
 }
 
+/* The number of the runtime whose processes these are. */
+static inline uint32_t process_table_runtime(const struct process_table *table)
+{
+    return (uint32_t)(table->runtime_bits >> (64 - PID_RUNTIME_BITS));
+}
+
 static inline uint32_t pid_slot(skua_pid pid)
 {
     return (uint32_t)(pid.bits & ((UINT64_C(1) << PID_SLOT_BITS) - 1));
