@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of SKUA_DEBUG, right and wrong ones. */
+/* The settings of SKUA_DEBUG, right and wrong ones, and what is printed where nobody reads. */
 #include "inspector/debug.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <skua/clock.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -133,6 +135,36 @@ static void wrong_settings_are_shown_in_part_and_without_control_characters(void
     assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
 }
 
+/* Fills a pipe to the last byte. */
+static void fill(int fd)
+{
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    while (write(fd, "x", 1) == 1) {
+    }
+    assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
+}
+
+/* The threads that print look after stuck workers: they must not wait for who reads. */
+static void lines_that_nobody_reads_are_left_out(void **state)
+{
+    (void)state;
+    int ends[2];
+    void *const frames[] = {(void *)(uintptr_t)fill};
+    const skua_stall stall = {.type_name = "slow", .frame_count = 1, .frames = frames};
+    struct debug_stall nobody = {0};
+    const int saved = dup(STDERR_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    fill(ends[1]);
+    assert_int_equal(dup2(ends[1], STDERR_FILENO), STDERR_FILENO);
+    (void)alarm(60); /* only ends a hang */
+    debug_print_stall(&nobody, &stall);
+    (void)alarm(0);
+    assert_int_equal(dup2(saved, STDERR_FILENO), STDERR_FILENO);
+    (void)close(saved);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -140,6 +172,7 @@ int main(void)
         cmocka_unit_test(wrong_settings_are_named_and_left_out),
         cmocka_unit_test(wrong_settings_leave_the_others_as_they_are),
         cmocka_unit_test(wrong_settings_are_shown_in_part_and_without_control_characters),
+        cmocka_unit_test(lines_that_nobody_reads_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
