@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -299,6 +300,24 @@ static void tracing_that_has_stopped_notes_nothing(void **state)
     assert_int_equal(read_some(), 0);
 }
 
+/* A ring that is full at the end of a trace: no record follows that would tell of the gap. */
+static void tracing_tells_at_its_end_what_is_missing(void **state)
+{
+    (void)state;
+    char text[256] = "";
+    struct text out = {.at = text, .size = sizeof text};
+    tracing_read_end(&scene.tracing, scene.sched, &out);
+    assert_int_equal(out.length, 0);
+    for (uint32_t i = 0; i < RING_CAPACITY + 3; i++) {
+        note_number(worker(0), i);
+    }
+    trace_stop(scene.sched);
+    tracing_read_end(&scene.tracing, scene.sched, &out);
+    assert_memory_equal(text, "r\t0\t", 4);
+    assert_non_null(strstr(text, "\tlost\t0000000000000000\t-\t3\t0\n"));
+    assert_ptr_equal(strchr(text, '\n'), text + out.length - 1);
+}
+
 /* A runtime of its own, whose rings have not been made. */
 static void tracing_without_memory_does_not_begin(void **state)
 {
@@ -331,6 +350,7 @@ int main(void)
         TEST(tracing_begins_without_the_gaps_of_before),
         TEST(tracing_leaves_out_what_came_late),
         TEST(tracing_that_has_stopped_notes_nothing),
+        TEST(tracing_tells_at_its_end_what_is_missing),
         cmocka_unit_test(tracing_without_memory_does_not_begin),
     };
     return cmocka_run_group_tests_name("tracing", tests, NULL, NULL);
