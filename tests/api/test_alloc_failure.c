@@ -5,20 +5,13 @@
  * stops. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "runtime_support.h"
 
@@ -470,9 +463,8 @@ static void fail_everywhere(fail_fn *make_fail, uint32_t workers)
     assert_true(n > 60); /* the program has at least so many */
 }
 
-static void alloc_failure_of_any_one_allocation_is_reported_and_harmless(void **state)
+TEST(alloc_failure_of_any_one_allocation_is_reported_and_harmless)
 {
-    (void)state;
     FOR_WORKER_COUNTS(workers)
     {
         fail_everywhere(counting_allocator_fail_once, workers);
@@ -480,9 +472,8 @@ static void alloc_failure_of_any_one_allocation_is_reported_and_harmless(void **
     fail_everywhere(counting_allocator_fail_once, SIMULATED);
 }
 
-static void alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmless(void **state)
+TEST(alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmless)
 {
-    (void)state;
     FOR_WORKER_COUNTS(workers)
     {
         fail_everywhere(counting_allocator_fail_from, workers);
@@ -492,9 +483,8 @@ static void alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmles
 
 /* ---- single calls ---- */
 
-static void alloc_failure_of_a_step_takes_back_nothing_that_was_accepted(void **state)
+TEST(alloc_failure_of_a_step_takes_back_nothing_that_was_accepted)
 {
-    (void)state;
     static struct run run;
     const uint64_t attempts = run_undisturbed(&run, 1);
     bool partly = false;
@@ -509,9 +499,8 @@ static void alloc_failure_of_a_step_takes_back_nothing_that_was_accepted(void **
     assert_true(partly);
 }
 
-static void alloc_failure_does_not_keep_processes_from_being_stopped(void **state)
+TEST(alloc_failure_does_not_keep_processes_from_being_stopped)
 {
-    (void)state;
     struct probe crowd[100] = {{0}};
     struct api api;
     api_run(&api, 2);
@@ -537,9 +526,8 @@ static void alloc_failure_does_not_keep_processes_from_being_stopped(void **stat
     api_stop(&api);
 }
 
-static void alloc_failure_leaves_the_process_limit_as_it_was(void **state)
+TEST(alloc_failure_leaves_the_process_limit_as_it_was)
 {
-    (void)state;
     struct probe probes[5] = {{0}};
     struct probe first = {.habit = PROBE_ENDS};
     struct api api;
@@ -568,9 +556,8 @@ static void alloc_failure_leaves_the_process_limit_as_it_was(void **state)
  * the pools of events and of processes go on where they were. */
 #define GROWING 40000
 
-static void alloc_failure_of_a_growing_mailbox_loses_no_message(void **state)
+TEST(alloc_failure_of_a_growing_mailbox_loses_no_message)
 {
-    (void)state;
     static struct tracked items[GROWING];
     struct probe probe = {.habit = PROBE_OBEYS};
     struct blocker blocker;
@@ -603,9 +590,8 @@ static void alloc_failure_of_a_growing_mailbox_loses_no_message(void **state)
     api_stop(&api);
 }
 
-static void alloc_failure_of_a_growing_table_loses_no_process(void **state)
+TEST(alloc_failure_of_a_growing_table_loses_no_process)
 {
-    (void)state;
     struct probe probe = {.habit = PROBE_OBEYS};
     struct api api;
     unsigned accepted = 0;
@@ -732,9 +718,8 @@ static int start_with_few_threads(void)
     return CHILD_OK;
 }
 
-static void alloc_failure_of_any_worker_thread_can_be_tried_again(void **state)
+TEST(alloc_failure_of_any_worker_thread_can_be_tried_again)
 {
-    (void)state;
     (void)fflush(NULL);
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -754,20 +739,4 @@ static void alloc_failure_of_any_worker_thread_can_be_tried_again(void **state)
         skip();
     }
     assert_int_equal(WEXITSTATUS(status), CHILD_OK);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(alloc_failure_of_any_one_allocation_is_reported_and_harmless),
-        cmocka_unit_test(alloc_failure_of_all_allocations_from_any_on_is_reported_and_harmless),
-        cmocka_unit_test(alloc_failure_of_a_step_takes_back_nothing_that_was_accepted),
-        cmocka_unit_test(alloc_failure_does_not_keep_processes_from_being_stopped),
-        cmocka_unit_test(alloc_failure_leaves_the_process_limit_as_it_was),
-        cmocka_unit_test(alloc_failure_of_a_growing_mailbox_loses_no_message),
-        cmocka_unit_test(alloc_failure_of_a_growing_table_loses_no_process),
-        cmocka_unit_test(alloc_failure_of_any_worker_thread_can_be_tried_again),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Where audits are made: in a debug build a fault in the scheduler's structures ends the program at
  * the next occasion; in other builds nobody looks. What is found is tested in unit.sched.audit. */
-#include <setjmp.h>
 #include <skua/skua.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "aborts.h"
 #include "base/assert.h"
@@ -16,6 +10,7 @@
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
 #include "sched/worker.h"
+#include "test.h"
 
 #ifdef SKUA_AUDIT
 #define AUDITS_ARE_ON true
@@ -139,9 +134,8 @@ static void stop_simulation_leaky(void *arg)
 
 /* ---- here ---- */
 
-static void audits_are_made_in_debug_builds_only(void **state)
+TEST(audits_are_made_in_debug_builds_only)
 {
-    (void)state;
     static void (*const occasions[])(void *) = {
         stop_leaky, destroy_leaky, rest_leaky, step_leaky, run_leaky, stop_simulation_leaky,
     };
@@ -224,22 +218,10 @@ static void rest_on_lost_token(void *arg)
     wait_for_the_end();
 }
 
-static void last_to_sleep_looks(void **state)
+TEST(last_to_sleep_looks)
 {
-    (void)state;
     assert_true(aborts_saying(sleep_on_lost_token, NULL, "INV-10: all sleep, and slot 1 is Ready"));
     assert_true(aborts_saying(rest_on_lost_token, NULL, "INV-10: all sleep, and slot"));
 }
 
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(audits_are_made_in_debug_builds_only),
-#ifdef SKUA_AUDIT
-        cmocka_unit_test(last_to_sleep_looks),
-#endif
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -3,13 +3,6 @@
  * (or survives, if it returns nothing), drops what it was given exactly once, and changes nothing.
  */
 #include <limits.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime_support.h"
 
@@ -119,9 +112,8 @@ static void expect_from_all(skua_runtime *runtime, skua_pid pid, int expected)
     assert_int_equal(atomic_load(&sent.drops), send_count);
 }
 
-static void bad_input_pid_of_nobody_is_refused(void **state)
+TEST(bad_input_pid_of_nobody_is_refused)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
 
@@ -135,9 +127,8 @@ static void bad_input_pid_of_nobody_is_refused(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_pid_with_any_bit_flipped_is_refused(void **state)
+TEST(bad_input_pid_with_any_bit_flipped_is_refused)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
 
@@ -153,9 +144,8 @@ static void bad_input_pid_with_any_bit_flipped_is_refused(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_pid_of_a_reused_place_is_refused(void **state)
+TEST(bad_input_pid_of_a_reused_place_is_refused)
 {
-    (void)state;
     struct probe first = {.habit = PROBE_ENDS};
     struct probe later[200] = {{0}};
     struct api api;
@@ -178,9 +168,8 @@ static void bad_input_pid_of_a_reused_place_is_refused(void **state)
     }
 }
 
-static void bad_input_oversized_message_is_refused_and_dropped(void **state)
+TEST(bad_input_oversized_message_is_refused_and_dropped)
 {
-    (void)state;
     static struct scene scene;
     struct tracked item = {0};
     scene_create(&scene);
@@ -192,9 +181,8 @@ static void bad_input_oversized_message_is_refused_and_dropped(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_wait_without_time_times_out(void **state)
+TEST(bad_input_wait_without_time_times_out)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
     skua_exit exit = {.error = 42};
@@ -206,9 +194,8 @@ static void bad_input_wait_without_time_times_out(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_info_without_a_place_to_write_is_refused(void **state)
+TEST(bad_input_info_without_a_place_to_write_is_refused)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
 
@@ -356,9 +343,8 @@ static void assert_starts_fail_outside(struct scene *scene, start_fn *function)
     assert_start_failed(&good, &outcome);
 }
 
-static void bad_input_submit_is_refused_without_a_trace(void **state)
+TEST(bad_input_submit_is_refused_without_a_trace)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
     atomic_store(&closes, 0);
@@ -370,9 +356,8 @@ static void bad_input_submit_is_refused_without_a_trace(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_run_is_refused_without_a_trace(void **state)
+TEST(bad_input_run_is_refused_without_a_trace)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
     atomic_store(&closes, 0);
@@ -393,9 +378,8 @@ static void spawn_all_cases(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void bad_input_spawn_is_refused_without_a_trace(void **state)
+TEST(bad_input_spawn_is_refused_without_a_trace)
 {
-    (void)state;
     static struct scene scene;
     static struct start_outcome outcomes[COUNT_OF(start_cases)];
     scene_create(&scene);
@@ -417,9 +401,8 @@ static void bad_input_spawn_is_refused_without_a_trace(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_null_input_with_a_count_on_a_null_runtime_is_survived(void **state)
+TEST(bad_input_null_input_with_a_count_on_a_null_runtime_is_survived)
 {
-    (void)state;
     assert_int_equal(skua_process_submit(NULL, &good_type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
     assert_int_equal(skua_process_run(NULL, &good_type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
     assert_int_equal(skua_context_spawn(NULL, &good_type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
@@ -427,9 +410,8 @@ static void bad_input_null_input_with_a_count_on_a_null_runtime_is_survived(void
 
 /* ---- payloads ---- */
 
-static void bad_input_copy_is_refused_and_gives_an_empty_payload(void **state)
+TEST(bad_input_copy_is_refused_and_gives_an_empty_payload)
 {
-    (void)state;
     static struct scene scene;
     static const char bytes[PAYLOAD_LIMIT + 1];
     struct tracked item = {0};
@@ -467,9 +449,8 @@ static void bad_input_copy_is_refused_and_gives_an_empty_payload(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_payload_of_another_kind_reads_as_zero(void **state)
+TEST(bad_input_payload_of_another_kind_reads_as_zero)
 {
-    (void)state;
     struct tracked item = {0};
     skua_payload payload = tracked_payload(1, &item);
     assert_int_equal(skua_payload_to_u64(&payload), 0);
@@ -484,9 +465,8 @@ static void bad_input_payload_of_another_kind_reads_as_zero(void **state)
 
 /* ---- commands ---- */
 
-static void bad_input_register_is_refused(void **state)
+TEST(bad_input_register_is_refused)
 {
-    (void)state;
     skua_completion completion;
     const skua_handler handler = {.name = "later", .run = keep_completion, .arg = &completion};
     const skua_handler lame = {.name = "does nothing"};
@@ -528,9 +508,8 @@ static int caller_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type caller_type = {
     .name = "caller", .state_size = sizeof(void *), .init = api_init_world, .step = caller_step};
 
-static void bad_input_completion_that_fits_no_call_is_late_and_dropped(void **state)
+TEST(bad_input_completion_that_fits_no_call_is_late_and_dropped)
 {
-    (void)state;
     skua_completion good = {.call = 0};
     const skua_handler handler = {.name = "later", .run = keep_completion, .arg = &good};
     struct probe caller = {.habit = PROBE_IGNORES};
@@ -583,9 +562,8 @@ static int keep_two(void *arg, skua_command *command, skua_payload *result)
 }
 
 /* The call decides who is meant; what matters is that nobody gets two completions, or none. */
-static void bad_input_completion_mixed_from_two_reaches_one_process_once(void **state)
+TEST(bad_input_completion_mixed_from_two_reaches_one_process_once)
 {
-    (void)state;
     struct two_completions kept = {.count = 0};
     const skua_handler handler = {.name = "later", .run = keep_two, .arg = &kept};
     struct probe callers[2] = {{.habit = PROBE_IGNORES}, {.habit = PROBE_IGNORES}};
@@ -617,9 +595,8 @@ static void bad_input_completion_mixed_from_two_reaches_one_process_once(void **
     api_stop(&api);
 }
 
-static void bad_input_completion_with_bad_arguments_changes_nothing(void **state)
+TEST(bad_input_completion_with_bad_arguments_changes_nothing)
 {
-    (void)state;
     static struct scene scene;
     struct tracked items[3] = {{0}};
     scene_create(&scene);
@@ -680,9 +657,8 @@ static void misuse_step(void *arg, skua_context *ctx, skua_step *out)
     skua_context_free(ctx, skua_context_alloc(ctx, 0), 0);
 }
 
-static void bad_input_inside_a_step_is_refused_and_dropped(void **state)
+TEST(bad_input_inside_a_step_is_refused_and_dropped)
 {
-    (void)state;
     static struct scene scene;
     scene_create(&scene);
     struct inside inside = {.scene = &scene};
@@ -703,9 +679,8 @@ static void bad_input_inside_a_step_is_refused_and_dropped(void **state)
     scene_destroy(&scene);
 }
 
-static void bad_input_null_context_answers_with_nothing(void **state)
+TEST(bad_input_null_context_answers_with_nothing)
 {
-    (void)state;
     assert_true(skua_pid_is_none(skua_context_self(NULL)));
     assert_null(skua_context_runtime(NULL));
     assert_int_equal(skua_context_now(NULL), 0);
@@ -753,9 +728,8 @@ static const skua_process_type contradictory_type = {.name = "contradictory",
                                                      .init = api_init_world,
                                                      .step = contradictory_step};
 
-static void bad_input_results_that_are_taken_back_are_dropped_once(void **state)
+TEST(bad_input_results_that_are_taken_back_are_dropped_once)
 {
-    (void)state;
     struct fickle fickle = {0};
     struct fickle contradictory = {0};
     tally_init(&fickle.steps);
@@ -776,9 +750,8 @@ static void bad_input_results_that_are_taken_back_are_dropped_once(void **state)
 
 /* ---- runtimes and statistics ---- */
 
-static void bad_input_create_is_refused(void **state)
+TEST(bad_input_create_is_refused)
 {
-    (void)state;
     const skua_runtime_config good = {0};
     const skua_runtime_config cases[] = {
         {.worker_count = SKUA_WORKERS_MAX + 1},    {.worker_count = UINT32_MAX},
@@ -794,9 +767,8 @@ static void bad_input_create_is_refused(void **state)
     }
 }
 
-static void bad_input_create_at_the_limits_is_accepted(void **state)
+TEST(bad_input_create_at_the_limits_is_accepted)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){
                          .worker_count = SKUA_WORKERS_MAX,
@@ -809,9 +781,8 @@ static void bad_input_create_at_the_limits_is_accepted(void **state)
     assert_true(counting_allocator_is_clean(&api.memory));
 }
 
-static void bad_input_null_runtime_is_refused(void **state)
+TEST(bad_input_null_runtime_is_refused)
 {
-    (void)state;
     static struct scene scene;
     skua_runtime_config config;
     skua_stats stats;
@@ -830,9 +801,8 @@ static void bad_input_null_runtime_is_refused(void **state)
 
 /* ---- the simulator; test_sim.c has what only a simulated runtime refuses ---- */
 
-static void bad_input_simulator_without_a_simulation_is_refused(void **state)
+TEST(bad_input_simulator_without_a_simulation_is_refused)
 {
-    (void)state;
     static struct scene scene;
     struct tracked results[2] = {0};
     const skua_completion completion = {{0}, 0};
@@ -859,9 +829,8 @@ static void bad_input_simulator_without_a_simulation_is_refused(void **state)
 
 /* ---- names ---- */
 
-static void bad_input_unknown_numbers_have_a_name(void **state)
+TEST(bad_input_unknown_numbers_have_a_name)
 {
-    (void)state;
     const int strangers[] = {1, -1, -5000, -5034, SKUA_E_USER, INT_MAX, INT_MIN};
     for (size_t i = 0; i < COUNT_OF(strangers); i++) {
         assert_string_equal(skua_error_name(strangers[i]), "SKUA_E_?");
@@ -870,37 +839,4 @@ static void bad_input_unknown_numbers_have_a_name(void **state)
     assert_string_equal(skua_process_state_name((enum skua_process_state)0), "?");
     assert_string_equal(skua_process_state_name((enum skua_process_state)5), "?");
     assert_string_equal(skua_process_state_name((enum skua_process_state)1000), "?");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_input_pid_of_nobody_is_refused),
-        cmocka_unit_test(bad_input_pid_with_any_bit_flipped_is_refused),
-        cmocka_unit_test(bad_input_pid_of_a_reused_place_is_refused),
-        cmocka_unit_test(bad_input_oversized_message_is_refused_and_dropped),
-        cmocka_unit_test(bad_input_wait_without_time_times_out),
-        cmocka_unit_test(bad_input_info_without_a_place_to_write_is_refused),
-        cmocka_unit_test(bad_input_submit_is_refused_without_a_trace),
-        cmocka_unit_test(bad_input_run_is_refused_without_a_trace),
-        cmocka_unit_test(bad_input_spawn_is_refused_without_a_trace),
-        cmocka_unit_test(bad_input_null_input_with_a_count_on_a_null_runtime_is_survived),
-        cmocka_unit_test(bad_input_copy_is_refused_and_gives_an_empty_payload),
-        cmocka_unit_test(bad_input_payload_of_another_kind_reads_as_zero),
-        cmocka_unit_test(bad_input_register_is_refused),
-        cmocka_unit_test(bad_input_completion_that_fits_no_call_is_late_and_dropped),
-        cmocka_unit_test(bad_input_completion_mixed_from_two_reaches_one_process_once),
-        cmocka_unit_test(bad_input_completion_with_bad_arguments_changes_nothing),
-        cmocka_unit_test(bad_input_inside_a_step_is_refused_and_dropped),
-        cmocka_unit_test(bad_input_null_context_answers_with_nothing),
-        cmocka_unit_test(bad_input_results_that_are_taken_back_are_dropped_once),
-        cmocka_unit_test(bad_input_create_is_refused),
-        cmocka_unit_test(bad_input_create_at_the_limits_is_accepted),
-        cmocka_unit_test(bad_input_null_runtime_is_refused),
-        cmocka_unit_test(bad_input_simulator_without_a_simulation_is_refused),
-        cmocka_unit_test(bad_input_unknown_numbers_have_a_name),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,8 @@
  * payloads; and steps that say that they block, for which spare workers step in. What blocks does
  * so until the test permits it to go on. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "dispatch/reserved.h"
 #include "runtime/runtime.h"
@@ -211,9 +203,8 @@ static struct blocking_pool *pool_at(const struct api *api, uint32_t number)
 
 /* ---- what comes back ---- */
 
-static void blocking_call_completes_with_what_the_function_returns(void **state)
+TEST(blocking_call_completes_with_what_the_function_returns)
 {
-    (void)state;
     static const struct {
         int returned;
         int expected;
@@ -225,33 +216,30 @@ static void blocking_call_completes_with_what_the_function_returns(void **state)
         {1, SKUA_E_INVALID},
         {INT32_MAX, SKUA_E_INVALID},
     };
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct job jobs[COUNT_OF(cases)][4];
-        struct api api;
-        api_run(&api, workers);
-        for (size_t i = 0; i < COUNT_OF(cases); i++) {
-            for (unsigned kind = 0; kind < 4; kind++) {
-                struct job *job = &jobs[i][kind];
-                job_init(job);
-                job->returns = cases[i].returned;
-                job->gives = (kind & 1) != 0;
-                job->takes = (kind & 2) != 0;
-                expect_call(&api, job, NULL, cases[i].expected);
-            }
+    const uint32_t workers = test_workers();
+    struct job jobs[COUNT_OF(cases)][4];
+    struct api api;
+    api_run(&api, workers);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        for (unsigned kind = 0; kind < 4; kind++) {
+            struct job *job = &jobs[i][kind];
+            job_init(job);
+            job->returns = cases[i].returned;
+            job->gives = (kind & 1) != 0;
+            job->takes = (kind & 2) != 0;
+            expect_call(&api, job, NULL, cases[i].expected);
         }
-        api_stop(&api);
-        for (size_t i = 0; i < COUNT_OF(cases); i++) {
-            for (unsigned kind = 0; kind < 4; kind++) {
-                assert_job(&jobs[i][kind], 1);
-            }
+    }
+    api_stop(&api);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        for (unsigned kind = 0; kind < 4; kind++) {
+            assert_job(&jobs[i][kind], 1);
         }
     }
 }
 
-static void blocking_call_runs_on_a_thread_with_the_name_of_its_pool(void **state)
+TEST(blocking_call_runs_on_a_thread_with_the_name_of_its_pool)
 {
-    (void)state;
     static const struct {
         const char *pool;
         const char *thread;
@@ -281,9 +269,8 @@ static void blocking_call_runs_on_a_thread_with_the_name_of_its_pool(void **stat
     }
 }
 
-static void blocking_call_on_an_unknown_pool_is_refused(void **state)
+TEST(blocking_call_on_an_unknown_pool_is_refused)
 {
-    (void)state;
     static const char *const unknown[] = {"", "disc", "disk ", "defaul", "default2"};
     struct job jobs[COUNT_OF(unknown)];
     struct api api;
@@ -335,9 +322,8 @@ static void call_wrongly(void *arg, skua_context *ctx, skua_step *out)
     misuse->kept = out;
 }
 
-static void blocking_call_with_bad_arguments_is_refused_and_takes_its_input(void **state)
+TEST(blocking_call_with_bad_arguments_is_refused_and_takes_its_input)
 {
-    (void)state;
     struct misuse misuse = {0};
     struct api api;
     misuse_of_large = &misuse;
@@ -374,9 +360,8 @@ static int forger_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type forger_type = {
     .name = "forger", .state_size = sizeof(void *), .init = api_init_world, .step = forger_step};
 
-static void blocking_command_that_is_yielded_by_number_is_refused(void **state)
+TEST(blocking_command_that_is_yielded_by_number_is_refused)
 {
-    (void)state;
     struct job job;
     struct caller caller;
     struct api api;
@@ -464,9 +449,8 @@ static void expect_limits(const struct api *api, uint32_t number, const char *na
     }
 }
 
-static void blocking_pool_accepts_exactly_as_many_calls_as_its_limits_say(void **state)
+TEST(blocking_pool_accepts_exactly_as_many_calls_as_its_limits_say)
 {
-    (void)state;
     static const skua_blocking_pool pools[] = {
         {.name = "1+1", .thread_limit = 1, .queue_limit = 1},
         {.name = "1+7", .thread_limit = 1, .queue_limit = 7},
@@ -474,27 +458,24 @@ static void blocking_pool_accepts_exactly_as_many_calls_as_its_limits_say(void *
         {.name = "1+0", .thread_limit = 1, .direct = true},
         {.name = "5+0", .thread_limit = 5, .queue_limit = 9, .direct = true},
     };
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        api_create(&api, (skua_runtime_config){.worker_count = workers});
-        for (size_t i = 0; i < COUNT_OF(pools); i++) {
-            assert_int_equal(skua_blocking_register(api.runtime, &pools[i]), 0);
-        }
-        api_start(&api);
-        for (int round = 0; round < 2; round++) { /* with new threads, then with idle ones */
-            for (uint32_t i = 0; i < COUNT_OF(pools); i++) {
-                expect_limits(&api, 1 + i, pools[i].name, pools[i].thread_limit,
-                              pools[i].direct ? 0 : pools[i].queue_limit);
-            }
-        }
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = workers});
+    for (size_t i = 0; i < COUNT_OF(pools); i++) {
+        assert_int_equal(skua_blocking_register(api.runtime, &pools[i]), 0);
     }
+    api_start(&api);
+    for (int round = 0; round < 2; round++) { /* with new threads, then with idle ones */
+        for (uint32_t i = 0; i < COUNT_OF(pools); i++) {
+            expect_limits(&api, 1 + i, pools[i].name, pools[i].thread_limit,
+                          pools[i].direct ? 0 : pools[i].queue_limit);
+        }
+    }
+    api_stop(&api);
 }
 
-static void blocking_pools_do_not_wait_for_each_other(void **state)
+TEST(blocking_pools_do_not_wait_for_each_other)
 {
-    (void)state;
     static const skua_blocking_pool full = {.name = "full", .thread_limit = 1, .queue_limit = 1};
     static const skua_blocking_pool other = {.name = "other", .thread_limit = 1, .queue_limit = 1};
     struct crowd crowd = {.count = 0};
@@ -519,9 +500,8 @@ static void blocking_pools_do_not_wait_for_each_other(void **state)
     assert_job(&jobs[1], 1);
 }
 
-static void blocking_register_sets_the_limits_of_the_default_pool_once(void **state)
+TEST(blocking_register_sets_the_limits_of_the_default_pool_once)
 {
-    (void)state;
     const skua_blocking_pool limits = {
         .name = SKUA_BLOCKING_DEFAULT, .thread_limit = 2, .queue_limit = 3};
     struct api api;
@@ -571,9 +551,8 @@ static int flood_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type flood_type = {
     .name = "flood", .state_size = sizeof(void *), .init = api_init_world, .step = flood_step};
 
-static void blocking_default_pool_has_the_documented_limits(void **state)
+TEST(blocking_default_pool_has_the_documented_limits)
 {
-    (void)state;
     struct flood flood = {0};
     struct api api;
     api_run(&api, 2);
@@ -597,9 +576,8 @@ static void blocking_default_pool_has_the_documented_limits(void **state)
     assert_int_equal(atomic_load(&flood.job.ended), DEFAULT_THREADS + DEFAULT_QUEUE);
 }
 
-static void blocking_register_refuses_what_it_cannot_keep(void **state)
+TEST(blocking_register_refuses_what_it_cannot_keep)
 {
-    (void)state;
     static const char *const names[] = {"1", "2",  "3",  "4",  "5",  "6",  "7", "8",
                                         "9", "10", "11", "12", "13", "14", "15"};
     _Static_assert(COUNT_OF(names) + 1 == SKUA_BLOCKING_POOLS_MAX, "with the default one, all");
@@ -636,9 +614,8 @@ static void blocking_register_refuses_what_it_cannot_keep(void **state)
     }
 }
 
-static void blocking_pools_of_a_runtime_that_never_starts_are_released(void **state)
+TEST(blocking_pools_of_a_runtime_that_never_starts_are_released)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
     assert_int_equal(skua_blocking_register(api.runtime, &(skua_blocking_pool){.name = "x"}), 0);
@@ -651,9 +628,8 @@ static bool has_no_thread(void *arg)
     return blocking_pool_counts(arg).threads == 0;
 }
 
-static void blocking_threads_without_work_end_and_come_again(void **state)
+TEST(blocking_threads_without_work_end_and_come_again)
 {
-    (void)state;
     const skua_blocking_pool pool = {.name = "brief", .idle_ns = SKUA_MILLISECOND};
     struct job jobs[5];
     struct api api;
@@ -724,9 +700,8 @@ static void pair_end(struct pair *pair, int error)
     assert_int_equal(tally_count(&pair->callers[1].ended), 1);
 }
 
-static void blocking_call_that_is_taken_back_ends_at_once_and_its_result_is_dropped(void **state)
+TEST(blocking_call_that_is_taken_back_ends_at_once_and_its_result_is_dropped)
 {
-    (void)state;
     struct pair pair;
     pair_begin(&pair, 0);
     for (size_t i = 0; i < 2; i++) {
@@ -760,18 +735,16 @@ static bool call_until_deadline(uint64_t timeout_ns)
     return begun;
 }
 
-static void blocking_call_that_runs_at_its_deadline_goes_on_and_its_result_is_dropped(void **state)
+TEST(blocking_call_that_runs_at_its_deadline_goes_on_and_its_result_is_dropped)
 {
-    (void)state;
     uint64_t timeout_ns = 5 * SKUA_MILLISECOND;
     while (!call_until_deadline(timeout_ns)) { /* a slow machine needs more */
         timeout_ns *= 2;
     }
 }
 
-static void blocking_call_that_waits_at_its_deadline_never_runs(void **state)
+TEST(blocking_call_that_waits_at_its_deadline_never_runs)
 {
-    (void)state;
     struct pair pair;
     struct job after;
     pair_begin(&pair, SKUA_MILLISECOND);
@@ -786,9 +759,8 @@ static void blocking_call_that_waits_at_its_deadline_never_runs(void **state)
     assert_job(&after, 1);
 }
 
-static void blocking_call_whose_deadline_has_passed_is_not_begun(void **state)
+TEST(blocking_call_whose_deadline_has_passed_is_not_begun)
 {
-    (void)state;
     struct job job;
     struct caller caller;
     struct api api;
@@ -803,9 +775,8 @@ static void blocking_call_whose_deadline_has_passed_is_not_begun(void **state)
     assert_job(&job, 0);
 }
 
-static void blocking_call_of_a_process_that_is_ended_is_dropped_or_its_result_is(void **state)
+TEST(blocking_call_of_a_process_that_is_ended_is_dropped_or_its_result_is)
 {
-    (void)state;
     struct pair pair;
     struct job after;
     pair_begin(&pair, 0);
@@ -849,9 +820,8 @@ static int parting_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type parting_type = {
     .name = "parting", .state_size = sizeof(void *), .init = api_init_world, .step = parting_step};
 
-static void blocking_call_of_a_last_step_is_dropped_with_it_or_nobody_hears_of_it(void **state)
+TEST(blocking_call_of_a_last_step_is_dropped_with_it_or_nobody_hears_of_it)
 {
-    (void)state;
     for (int fails = 0; fails < 2; fails++) {
         struct job jobs[2];
         struct parting parting = {.returns = fails == 1 ? SKUA_E_USER : 0};
@@ -953,27 +923,24 @@ static const skua_process_type customer_type = {.name = "customer",
                                                 .init = api_init_world,
                                                 .step = customer_step};
 
-static void blocking_pool_of_four_serves_ten_thousand_calls_four_at_a_time(void **state)
+TEST(blocking_pool_of_four_serves_ten_thousand_calls_four_at_a_time)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct meter meter = {0};
-        struct api api;
-        api_create(&api, (skua_runtime_config){.worker_count = workers});
-        assert_int_equal(skua_blocking_register(api.runtime, &four), 0);
-        api_start(&api);
-        for (int i = 0; i < PROCESSES; i++) {
-            (void)api_submit(&api, &customer_type, &meter);
-        }
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_int_equal(atomic_load(&meter.calls), CALLS);
-        assert_int_equal(atomic_load(&meter.completions), CALLS);
-        assert_int_equal(atomic_load(&meter.wrong), 0);
-        assert_in_range(atomic_load(&meter.most), 1, THREADS);
-        assert_int_equal(atomic_load(&meter.running), 0);
+    const uint32_t workers = test_workers();
+    struct meter meter = {0};
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = workers});
+    assert_int_equal(skua_blocking_register(api.runtime, &four), 0);
+    api_start(&api);
+    for (int i = 0; i < PROCESSES; i++) {
+        (void)api_submit(&api, &customer_type, &meter);
     }
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_int_equal(atomic_load(&meter.calls), CALLS);
+    assert_int_equal(atomic_load(&meter.completions), CALLS);
+    assert_int_equal(atomic_load(&meter.wrong), 0);
+    assert_in_range(atomic_load(&meter.most), 1, THREADS);
+    assert_int_equal(atomic_load(&meter.running), 0);
 }
 
 /* ---- what a function may do ---- */
@@ -1017,9 +984,8 @@ static int agent_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type agent_type = {
     .name = "agent", .state_size = sizeof(void *), .init = api_init_world, .step = agent_step};
 
-static void blocking_function_may_call_the_runtime_but_not_stop_it(void **state)
+TEST(blocking_function_may_call_the_runtime_but_not_stop_it)
 {
-    (void)state;
     struct probe listener = {.habit = PROBE_OBEYS};
     struct agent agent = {.probe = {.habit = PROBE_ENDS}, .send = 1};
     struct api api;
@@ -1075,9 +1041,8 @@ static void busy_pool_end(struct busy_pool *busy)
     api_stop(&busy->api);
 }
 
-static void blocking_function_that_does_not_return_makes_the_stop_stuck(void **state)
+TEST(blocking_function_that_does_not_return_makes_the_stop_stuck)
 {
-    (void)state;
     struct busy_pool busy;
     const uint32_t threads = os_wait_alone();
     busy_pool_begin(&busy);
@@ -1127,9 +1092,8 @@ static void *release_when_alone(void *arg)
     return NULL;
 }
 
-static void blocking_function_is_waited_for_by_every_stop(void **state)
+TEST(blocking_function_is_waited_for_by_every_stop)
 {
-    (void)state;
     for (size_t stops = 1; stops <= 3; stops++) {
         struct busy_pool busy;
         struct stopper stoppers[3];
@@ -1150,9 +1114,8 @@ static void blocking_function_is_waited_for_by_every_stop(void **state)
     }
 }
 
-static void blocking_threads_that_are_idle_do_not_hold_up_the_stop(void **state)
+TEST(blocking_threads_that_are_idle_do_not_hold_up_the_stop)
 {
-    (void)state;
     const skua_blocking_pool pool = {.name = "lasting", .idle_ns = SKUA_FOREVER};
     const uint32_t threads = os_wait_alone();
     struct job jobs[2];
@@ -1240,9 +1203,8 @@ static enum outcome call_with_failure(uint64_t n)
     return refused ? REFUSED_LATER : NOT_REFUSED;
 }
 
-static void blocking_failure_of_any_allocation_is_reported_and_harmless(void **state)
+TEST(blocking_failure_of_any_allocation_is_reported_and_harmless)
 {
-    (void)state;
     unsigned outcomes[3] = {0};
     for (uint64_t n = 1; outcomes[NOT_REFUSED] == 0; n++) {
         outcomes[call_with_failure(n)]++;
@@ -1331,9 +1293,8 @@ static const skua_process_type announcer_type = {.name = "announcer",
                                                  .init = api_init_world,
                                                  .step = announcer_step};
 
-static void blocking_step_leaves_the_only_worker_to_others(void **state)
+TEST(blocking_step_leaves_the_only_worker_to_others)
 {
-    (void)state;
     struct stretch stretch;
     struct tally ran;
     struct api api;
@@ -1397,9 +1358,8 @@ static void spawn_and_block(void *arg, skua_context *ctx, skua_step *out)
     (void)atomic_fetch_add(&hoarder->failures, skua_blocking_end(ctx) != 0);
 }
 
-static void blocking_step_holds_up_nothing_that_it_has_readied(void **state)
+TEST(blocking_step_holds_up_nothing_that_it_has_readied)
 {
-    (void)state;
     static const struct {
         uint32_t before;
         uint32_t after;
@@ -1446,9 +1406,8 @@ static const skua_process_type waiter_type = {
     .name = "waiter", .state_size = sizeof(void *), .init = api_init_world, .step = waiter_step};
 
 /* They were begun on the worker that then blocks. */
-static void blocking_step_holds_up_no_timer_and_no_descriptor(void **state)
+TEST(blocking_step_holds_up_no_timer_and_no_descriptor)
 {
-    (void)state;
     int ends[2];
     struct waiter waiters[2] = {{.duration_ns = 20 * SKUA_MILLISECOND}, {.duration_ns = 0}};
     struct stretch stretch;
@@ -1480,9 +1439,8 @@ static void blocking_step_holds_up_no_timer_and_no_descriptor(void **state)
 
 #define SPARES 4
 
-static void blocking_steps_run_at_once_up_to_the_limit_of_spares(void **state)
+TEST(blocking_steps_run_at_once_up_to_the_limit_of_spares)
 {
-    (void)state;
     for (uint32_t workers = 1; workers <= 2; workers++) {
         struct stretch stretches[2 + SPARES + 1];
         const size_t most = workers + SPARES;
@@ -1533,9 +1491,8 @@ static const skua_process_type meeting_type = {
 
 /* Two workers and one spare. The second to block finds no spare; when the first is back, its spare
  * is not one too many but makes up for the second. The monitor sees to that. */
-static void blocking_step_that_found_no_spare_gets_one_later(void **state)
+TEST(blocking_step_that_found_no_spare_gets_one_later)
 {
-    (void)state;
     struct stretch stretches[2];
     struct api api;
     run_unwatched(&api, 2, 1);
@@ -1577,9 +1534,8 @@ static void block_repeatedly(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void blocking_uses_the_spare_that_is_there_already(void **state)
+TEST(blocking_uses_the_spare_that_is_there_already)
 {
-    (void)state;
     struct repeater repeater = {0};
     struct api api;
     run_unwatched(&api, 1, 0);
@@ -1618,9 +1574,8 @@ static const skua_process_type last_act_type = {.name = "last act",
                                                 .init = api_init_world,
                                                 .step = last_act_step};
 
-static void blocking_spare_that_rests_leaves_what_it_has_to_others(void **state)
+TEST(blocking_spare_that_rests_leaves_what_it_has_to_others)
 {
-    (void)state;
     struct stretch stretch;
     struct last_act act = {.spawned = 1};
     struct api api;
@@ -1662,9 +1617,8 @@ static void call_out_of_order(void *arg, skua_context *ctx, skua_step *out)
     calls->results[7] = skua_blocking_end(NULL);
 }
 
-static void blocking_calls_that_do_not_match_are_refused(void **state)
+TEST(blocking_calls_that_do_not_match_are_refused)
 {
-    (void)state;
     static const int expected[] = {SKUA_E_INVALID, 0, SKUA_E_INVALID, 0,
                                    SKUA_E_INVALID, 0, SKUA_E_INVALID, SKUA_E_INVALID};
     struct api api;
@@ -1714,9 +1668,8 @@ static const skua_process_type forgetful_type = {.name = "forgetful",
                                                  .init = api_init_world,
                                                  .step = forgetful_step};
 
-static void blocking_that_is_not_ended_ends_with_the_step(void **state)
+TEST(blocking_that_is_not_ended_ends_with_the_step)
 {
-    (void)state;
     struct forgetful forgetful = {0};
     struct api api;
     run_unwatched(&api, 1, 0);
@@ -1768,9 +1721,8 @@ static void spawn_init(void *arg, skua_context *ctx, skua_step *out)
     calls->results[4] = skua_context_spawn(ctx, &init_type, NULL, &input, 1, NULL);
 }
 
-static void blocking_in_init_counts_on_a_worker_and_does_nothing_elsewhere(void **state)
+TEST(blocking_in_init_counts_on_a_worker_and_does_nothing_elsewhere)
 {
-    (void)state;
     struct calls outside = {{1, 1, 1, 1}};
     struct calls inside = {{1, 1, 1, 1, 1}};
     struct api api;
@@ -1867,9 +1819,8 @@ static void expect_parallelism(const struct api *api, uint32_t workers)
     api_wait_live(api, 0);
 }
 
-static void blocking_leaves_as_many_workers_as_there_were(void **state)
+TEST(blocking_leaves_as_many_workers_as_there_were)
 {
-    (void)state;
     for (uint32_t workers = 1; workers <= 2; workers++) {
         struct api api;
         run_unwatched(&api, workers, SPARES);
@@ -1919,26 +1870,23 @@ static int stutter_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type stutter_type = {
     .name = "stutter", .state_size = sizeof(void *), .init = api_init_world, .step = stutter_step};
 
-static void blocking_again_and_again_leaves_as_many_workers_as_there_were(void **state)
+TEST(blocking_again_and_again_leaves_as_many_workers_as_there_were)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct stutter stutter = {0};
-        struct api api;
-        run_unwatched(&api, workers, SPARES);
-        tally_init(&stutter.done);
-        for (int i = 0; i < 200; i++) {
-            (void)api_submit(&api, &stutter_type, &stutter);
-        }
-        tally_wait(&stutter.done, 200);
-        api_wait_live(&api, 0);
-        assert_int_equal(atomic_load(&stutter.failures), 0);
-        let_spares_rest(&api);
-        assert_settled(&api);
-        expect_parallelism(&api, workers);
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct stutter stutter = {0};
+    struct api api;
+    run_unwatched(&api, workers, SPARES);
+    tally_init(&stutter.done);
+    for (int i = 0; i < 200; i++) {
+        (void)api_submit(&api, &stutter_type, &stutter);
     }
+    tally_wait(&stutter.done, 200);
+    api_wait_live(&api, 0);
+    assert_int_equal(atomic_load(&stutter.failures), 0);
+    let_spares_rest(&api);
+    assert_settled(&api);
+    expect_parallelism(&api, workers);
+    api_stop(&api);
 }
 
 /* ---- the monitor and the stop ---- */
@@ -1982,9 +1930,8 @@ static bool is_confirmed(void *arg)
 }
 
 /* By the time that a step which began later is found stuck, this one would have been, too. */
-static void blocking_step_is_no_stall(void **state)
+TEST(blocking_step_is_no_stall)
 {
-    (void)state;
     struct culprits culprits = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct stretch stretch;
     struct blocker blocker;
@@ -2008,9 +1955,8 @@ static void blocking_step_is_no_stall(void **state)
     api_stop(&api);
 }
 
-static void blocking_step_that_does_not_return_makes_the_stop_stuck(void **state)
+TEST(blocking_step_that_does_not_return_makes_the_stop_stuck)
 {
-    (void)state;
     struct stretch stretch;
     struct api api;
     run_unwatched(&api, 1, 0);
@@ -2025,9 +1971,8 @@ static void blocking_step_that_does_not_return_makes_the_stop_stuck(void **state
 }
 
 /* While the stop waits for one step, others that are spare workers' own go on to their end. */
-static void blocking_step_does_not_keep_others_from_ending(void **state)
+TEST(blocking_step_does_not_keep_others_from_ending)
 {
-    (void)state;
     struct stretch stretch;
     struct probe probes[50] = {{0}};
     struct api api;
@@ -2048,52 +1993,4 @@ static void blocking_step_does_not_keep_others_from_ending(void **state)
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(stopper.result, 0);
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocking_call_completes_with_what_the_function_returns),
-        cmocka_unit_test(blocking_call_runs_on_a_thread_with_the_name_of_its_pool),
-        cmocka_unit_test(blocking_call_on_an_unknown_pool_is_refused),
-        cmocka_unit_test(blocking_call_with_bad_arguments_is_refused_and_takes_its_input),
-        cmocka_unit_test(blocking_command_that_is_yielded_by_number_is_refused),
-        cmocka_unit_test(blocking_pool_accepts_exactly_as_many_calls_as_its_limits_say),
-        cmocka_unit_test(blocking_pools_do_not_wait_for_each_other),
-        cmocka_unit_test(blocking_register_sets_the_limits_of_the_default_pool_once),
-        cmocka_unit_test(blocking_default_pool_has_the_documented_limits),
-        cmocka_unit_test(blocking_register_refuses_what_it_cannot_keep),
-        cmocka_unit_test(blocking_pools_of_a_runtime_that_never_starts_are_released),
-        cmocka_unit_test(blocking_threads_without_work_end_and_come_again),
-        cmocka_unit_test(blocking_call_that_is_taken_back_ends_at_once_and_its_result_is_dropped),
-        cmocka_unit_test(blocking_call_that_runs_at_its_deadline_goes_on_and_its_result_is_dropped),
-        cmocka_unit_test(blocking_call_that_waits_at_its_deadline_never_runs),
-        cmocka_unit_test(blocking_call_whose_deadline_has_passed_is_not_begun),
-        cmocka_unit_test(blocking_call_of_a_process_that_is_ended_is_dropped_or_its_result_is),
-        cmocka_unit_test(blocking_call_of_a_last_step_is_dropped_with_it_or_nobody_hears_of_it),
-        cmocka_unit_test(blocking_pool_of_four_serves_ten_thousand_calls_four_at_a_time),
-        cmocka_unit_test(blocking_function_may_call_the_runtime_but_not_stop_it),
-        cmocka_unit_test(blocking_function_that_does_not_return_makes_the_stop_stuck),
-        cmocka_unit_test(blocking_function_is_waited_for_by_every_stop),
-        cmocka_unit_test(blocking_threads_that_are_idle_do_not_hold_up_the_stop),
-        cmocka_unit_test(blocking_failure_of_any_allocation_is_reported_and_harmless),
-        cmocka_unit_test(blocking_step_leaves_the_only_worker_to_others),
-        cmocka_unit_test(blocking_step_holds_up_nothing_that_it_has_readied),
-        cmocka_unit_test(blocking_step_holds_up_no_timer_and_no_descriptor),
-        cmocka_unit_test(blocking_steps_run_at_once_up_to_the_limit_of_spares),
-        cmocka_unit_test(blocking_step_that_found_no_spare_gets_one_later),
-        cmocka_unit_test(blocking_uses_the_spare_that_is_there_already),
-        cmocka_unit_test(blocking_spare_that_rests_leaves_what_it_has_to_others),
-        cmocka_unit_test(blocking_calls_that_do_not_match_are_refused),
-        cmocka_unit_test(blocking_that_is_not_ended_ends_with_the_step),
-        cmocka_unit_test(blocking_in_init_counts_on_a_worker_and_does_nothing_elsewhere),
-        cmocka_unit_test(blocking_leaves_as_many_workers_as_there_were),
-        cmocka_unit_test(blocking_again_and_again_leaves_as_many_workers_as_there_were),
-        cmocka_unit_test(blocking_step_is_no_stall),
-        cmocka_unit_test(blocking_step_that_does_not_return_makes_the_stop_stuck),
-        cmocka_unit_test(blocking_step_does_not_keep_others_from_ending),
-    };
-    watchdog_start();
-    api_stall_limit_ns = API_NEVER_STUCK; /* threads are counted */
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,8 @@
  * the poller are simulated (virtual_time.h), so every instant is exact and nothing waits for real
  * time, except in the last test. */
 #include <inttypes.h>
-#include <setjmp.h>
 #include <skua/clock.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/mutex.h"
 #include "dispatch/reserved.h"
@@ -602,32 +594,28 @@ static void check_sleep(struct scene *scene, struct actor *actor, struct actor *
     assert_int_equal(actor->notes[before].now, firing_time(due));
 }
 
-static void sleep_of_any_length_ends_at_its_time_and_never_before(void **state)
+TEST(sleep_of_any_length_ends_at_its_time_and_never_before)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor, busy;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        actor_start(scene, &busy);
-        const uint64_t durations[] = {1, 2, RESOLUTION - 1, RESOLUTION, RESOLUTION + 1, MILLISECOND,
-                                      17 * SECOND, 24 * HOUR, 1, 8766 * HOUR, 876600 * HOUR,
-                                      3 * MILLISECOND,
-                                      /* Nothing is longer than this. */
-                                      SKUA_DURATION_MAX};
-        for (size_t i = 0; i < COUNT_OF(durations); i++) {
-            check_sleep(scene, &actor, &busy, durations[i]);
-        }
-        assert_int_equal(fired(scene), COUNT_OF(durations));
-        assert_int_equal(armed(scene), 0);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor, busy;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    actor_start(scene, &busy);
+    const uint64_t durations[] = {1, 2, RESOLUTION - 1, RESOLUTION, RESOLUTION + 1, MILLISECOND,
+                                  17 * SECOND, 24 * HOUR, 1, 8766 * HOUR, 876600 * HOUR,
+                                  3 * MILLISECOND,
+                                  /* Nothing is longer than this. */
+                                  SKUA_DURATION_MAX};
+    for (size_t i = 0; i < COUNT_OF(durations); i++) {
+        check_sleep(scene, &actor, &busy, durations[i]);
     }
+    assert_int_equal(fired(scene), COUNT_OF(durations));
+    assert_int_equal(armed(scene), 0);
+    scene_close(scene);
 }
 
-static void sleep_that_ends_with_a_span_is_not_rounded(void **state)
+TEST(sleep_that_ends_with_a_span_is_not_rounded)
 {
-    (void)state;
     static struct actor actor, busy;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -639,9 +627,8 @@ static void sleep_that_ends_with_a_span_is_not_rounded(void **state)
     scene_close(scene);
 }
 
-static void sleep_is_counted_from_the_end_of_its_step(void **state)
+TEST(sleep_is_counted_from_the_end_of_its_step)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -657,26 +644,22 @@ static void sleep_is_counted_from_the_end_of_its_step(void **state)
     scene_close(scene);
 }
 
-static void sleep_of_no_time_ends_at_once(void **state)
+TEST(sleep_of_no_time_ends_at_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor, ACTS(sleeps(1, 0)));
-        assert_one_completion(&actor, 0, 1, 0);
-        assert_int_equal(actor.notes[0].now, START);
-        assert_int_equal(fired(scene), 0); /* no timer was needed */
-        assert_int_equal(virtual_wait_calls(&scene->time), 0);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor, ACTS(sleeps(1, 0)));
+    assert_one_completion(&actor, 0, 1, 0);
+    assert_int_equal(actor.notes[0].now, START);
+    assert_int_equal(fired(scene), 0); /* no timer was needed */
+    assert_int_equal(virtual_wait_calls(&scene->time), 0);
+    scene_close(scene);
 }
 
-static void duration_that_is_negative_or_too_long_is_refused(void **state)
+TEST(duration_that_is_negative_or_too_long_is_refused)
 {
-    (void)state;
     static struct actor actor;
     const uint64_t bad[] = {SKUA_DURATION_MAX + 1, (uint64_t)-1, (uint64_t)INT64_MIN,
                             (uint64_t)-SKUA_SECOND};
@@ -699,26 +682,22 @@ static void duration_that_is_negative_or_too_long_is_refused(void **state)
 
 /* ---- timers ---- */
 
-static void timer_whose_time_has_passed_fires_at_once(void **state)
+TEST(timer_whose_time_has_passed_fires_at_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor,
-                ACTS(timer(0, 0), timer(1, 1), timer(2, START - HOUR), timer(3, START - 1),
-                     timer(4, START)));
-        assert_each_once(&actor, 5, 0);
-        assert_int_equal(virtual_wait_calls(&scene->time), 0);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor,
+            ACTS(timer(0, 0), timer(1, 1), timer(2, START - HOUR), timer(3, START - 1),
+                 timer(4, START)));
+    assert_each_once(&actor, 5, 0);
+    assert_int_equal(virtual_wait_calls(&scene->time), 0);
+    scene_close(scene);
 }
 
-static void timer_for_ever_ends_only_when_it_is_cancelled(void **state)
+TEST(timer_for_ever_ends_only_when_it_is_cancelled)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -732,9 +711,8 @@ static void timer_for_ever_ends_only_when_it_is_cancelled(void **state)
     scene_close(scene);
 }
 
-static void timer_that_is_centuries_away_does_not_fire_before(void **state)
+TEST(timer_that_is_centuries_away_does_not_fire_before)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -775,28 +753,24 @@ static void assert_in_order(const struct actor *actor)
     }
 }
 
-static void timers_fire_in_order_as_time_passes(void **state)
+TEST(timers_fire_in_order_as_time_passes)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        ask_for_shuffled_timers(scene, &actor, SECOND);
-        for (uint64_t i = 1; i <= COUNT_OF(shuffled); i++) {
-            assert_waits_until(scene, firing_time(START + i * SECOND));
-            advance_to(scene, firing_time(START + i * SECOND));
-            assert_int_equal(actor.count, i);
-        }
-        assert_in_order(&actor);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    ask_for_shuffled_timers(scene, &actor, SECOND);
+    for (uint64_t i = 1; i <= COUNT_OF(shuffled); i++) {
+        assert_waits_until(scene, firing_time(START + i * SECOND));
+        advance_to(scene, firing_time(START + i * SECOND));
+        assert_int_equal(actor.count, i);
     }
+    assert_in_order(&actor);
+    scene_close(scene);
 }
 
-static void timers_that_are_all_overdue_come_in_order(void **state)
+TEST(timers_that_are_all_overdue_come_in_order)
 {
-    (void)state;
     const uint64_t distances[] = {RESOLUTION, 3 * MILLISECOND, SECOND, HOUR};
     for (size_t i = 0; i < COUNT_OF(distances); i++) {
         static struct actor actor;
@@ -862,18 +836,15 @@ static void check_many_timers(struct scene *scene, struct actor *actor, uint64_t
     assert_int_equal(armed(scene), 0);
 }
 
-static void timers_of_one_process_each_fire_once_and_never_early(void **state)
+TEST(timers_of_one_process_each_fire_once_and_never_early)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        check_many_timers(scene, &actor, &seed);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    check_many_timers(scene, &actor, &seed);
+    scene_close(scene);
 }
 
 /* Sleeps for random times, again and again, and notes if it wakes early or at a wrong time. */
@@ -917,36 +888,32 @@ static const skua_process_type sleeper_type = {.name = "sleeper",
                                                .init = api_init_world,
                                                .step = sleeper_step};
 
-static void timers_of_many_processes_all_fire_and_never_early(void **state)
+TEST(timers_of_many_processes_all_fire_and_never_early)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct sleepers all = {0};
-        struct scene *scene = scene_open(workers);
-        for (int i = 0; i < 2 * MANY; i++) {
-            (void)api_submit(&scene->api, &sleeper_type, &all);
-        }
-        settle(scene);
-        assert_int_equal(armed(scene), 2 * MANY);
-        for (int i = 0; i < 1000 && api_stats(&scene->api).live > 0; i++) {
-            advance(scene, 1 + seed_next(&seed) % (SECOND / 10));
-        }
-        assert_int_equal(api_stats(&scene->api).live, 0);
-        assert_int_equal(atomic_load(&all.sleeps), 2 * MANY * SLEEPER_ROUNDS);
-        assert_int_equal(atomic_load(&all.early), 0);
-        assert_int_equal(atomic_load(&all.wrong), 0);
-        assert_int_equal(fired(scene), 2 * MANY * SLEEPER_ROUNDS);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    struct sleepers all = {0};
+    struct scene *scene = scene_open(workers);
+    for (int i = 0; i < 2 * MANY; i++) {
+        (void)api_submit(&scene->api, &sleeper_type, &all);
     }
+    settle(scene);
+    assert_int_equal(armed(scene), 2 * MANY);
+    for (int i = 0; i < 1000 && api_stats(&scene->api).live > 0; i++) {
+        advance(scene, 1 + seed_next(&seed) % (SECOND / 10));
+    }
+    assert_int_equal(api_stats(&scene->api).live, 0);
+    assert_int_equal(atomic_load(&all.sleeps), 2 * MANY * SLEEPER_ROUNDS);
+    assert_int_equal(atomic_load(&all.early), 0);
+    assert_int_equal(atomic_load(&all.wrong), 0);
+    assert_int_equal(fired(scene), 2 * MANY * SLEEPER_ROUNDS);
+    scene_close(scene);
 }
 
 /* ---- tickers ---- */
 
-static void ticker_stays_on_the_grid_of_its_beginning(void **state)
+TEST(ticker_stays_on_the_grid_of_its_beginning)
 {
-    (void)state;
     const uint64_t periods[] = {RESOLUTION, MILLISECOND, 7777777, SECOND, HOUR};
     for (size_t i = 0; i < COUNT_OF(periods); i++) {
         static struct actor actor, busy;
@@ -969,35 +936,31 @@ static void ticker_stays_on_the_grid_of_its_beginning(void **state)
     }
 }
 
-static void ticker_that_is_late_tells_how_many_periods_have_passed(void **state)
+TEST(ticker_that_is_late_tells_how_many_periods_have_passed)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor, ACTS(ticker(3, SECOND)));
-        advance_to(scene, START + 5 * SECOND + SECOND / 2);
-        assert_int_equal(actor.count, 1);
-        assert_tick(&actor.notes[0], 3, 5, START + 5 * SECOND);
-        assert_waits_until(scene, firing_time(START + 6 * SECOND));
-        advance_to(scene, firing_time(START + 6 * SECOND));
-        assert_tick(&actor.notes[1], 3, 1, START + 6 * SECOND);
-        /* To the instant, and one nanosecond before. */
-        advance_to(scene, START + 1000 * SECOND - 1);
-        assert_tick(&actor.notes[2], 3, 993, START + 999 * SECOND);
-        advance_to(scene, START + 2000 * SECOND);
-        assert_tick(&actor.notes[3], 3, 1001, START + 2000 * SECOND);
-        assert_int_equal(actor.count, 4);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor, ACTS(ticker(3, SECOND)));
+    advance_to(scene, START + 5 * SECOND + SECOND / 2);
+    assert_int_equal(actor.count, 1);
+    assert_tick(&actor.notes[0], 3, 5, START + 5 * SECOND);
+    assert_waits_until(scene, firing_time(START + 6 * SECOND));
+    advance_to(scene, firing_time(START + 6 * SECOND));
+    assert_tick(&actor.notes[1], 3, 1, START + 6 * SECOND);
+    /* To the instant, and one nanosecond before. */
+    advance_to(scene, START + 1000 * SECOND - 1);
+    assert_tick(&actor.notes[2], 3, 993, START + 999 * SECOND);
+    advance_to(scene, START + 2000 * SECOND);
+    assert_tick(&actor.notes[3], 3, 1001, START + 2000 * SECOND);
+    assert_int_equal(actor.count, 4);
+    scene_close(scene);
 }
 
 /* Two workers: one is held in the ticking process's step, the other waits for the timers. */
-static void ticker_of_a_slow_process_has_one_tick_waiting(void **state)
+TEST(ticker_of_a_slow_process_has_one_tick_waiting)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(2);
     actor_start(scene, &actor);
@@ -1017,9 +980,8 @@ static void ticker_of_a_slow_process_has_one_tick_waiting(void **state)
     scene_close(scene);
 }
 
-static void ticker_with_the_shortest_period_loses_no_period(void **state)
+TEST(ticker_with_the_shortest_period_loses_no_period)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1038,9 +1000,8 @@ static void ticker_with_the_shortest_period_loses_no_period(void **state)
     scene_close(scene);
 }
 
-static void ticker_with_the_longest_period_ticks_once_in_all_time(void **state)
+TEST(ticker_with_the_longest_period_ticks_once_in_all_time)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1056,9 +1017,8 @@ static void ticker_with_the_longest_period_ticks_once_in_all_time(void **state)
 }
 
 /* Late in its life the clock shows instants from which a long duration leads beyond its end. */
-static void durations_that_lead_beyond_all_time_never_end(void **state)
+TEST(durations_that_lead_beyond_all_time_never_end)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1077,72 +1037,64 @@ static void durations_that_lead_beyond_all_time_never_end(void **state)
 }
 
 /* However unevenly time passes, the ticks stand for every period once. */
-static void tickers_account_for_every_period(void **state)
+TEST(tickers_account_for_every_period)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        const uint64_t periods[] = {MILLISECOND, 1300 * MICROSECOND, 77 * MILLISECOND};
-        uint64_t ticks[COUNT_OF(periods)] = {0};
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor,
-                ACTS(ticker(0, periods[0]), ticker(1, periods[1]), ticker(2, periods[2])));
-        for (int i = 0; i < 300; i++) {
-            advance(scene, 1 + seed_next(&seed) % (5 * MILLISECOND));
-        }
-        advance(scene, RESOLUTION);
-        for (size_t i = 0; i < actor.count; i++) {
-            const struct note *note = &actor.notes[i];
-            assert_in_range(note->tag, 0, COUNT_OF(periods) - 1);
-            ticks[note->tag] += note->ticks;
-            assert_tick(note, note->tag, note->ticks,
-                        START + ticks[note->tag] * periods[note->tag]);
-            assert_true(note->now >= note->tick_time);
-        }
-        for (size_t i = 0; i < COUNT_OF(periods); i++) {
-            const uint64_t passed = virtual_now(&scene->time) - RESOLUTION - START;
-            assert_in_range(ticks[i], passed / periods[i], (passed + RESOLUTION) / periods[i]);
-        }
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    const uint64_t periods[] = {MILLISECOND, 1300 * MICROSECOND, 77 * MILLISECOND};
+    uint64_t ticks[COUNT_OF(periods)] = {0};
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor,
+            ACTS(ticker(0, periods[0]), ticker(1, periods[1]), ticker(2, periods[2])));
+    for (int i = 0; i < 300; i++) {
+        advance(scene, 1 + seed_next(&seed) % (5 * MILLISECOND));
     }
+    advance(scene, RESOLUTION);
+    for (size_t i = 0; i < actor.count; i++) {
+        const struct note *note = &actor.notes[i];
+        assert_in_range(note->tag, 0, COUNT_OF(periods) - 1);
+        ticks[note->tag] += note->ticks;
+        assert_tick(note, note->tag, note->ticks, START + ticks[note->tag] * periods[note->tag]);
+        assert_true(note->now >= note->tick_time);
+    }
+    for (size_t i = 0; i < COUNT_OF(periods); i++) {
+        const uint64_t passed = virtual_now(&scene->time) - RESOLUTION - START;
+        assert_in_range(ticks[i], passed / periods[i], (passed + RESOLUTION) / periods[i]);
+    }
+    scene_close(scene);
 }
 
 /* ---- cancelling ---- */
 
 static struct act (*const every_wait[])(uint64_t tag, uint64_t duration_ns) = {sleeps, ticker};
 
-static void cancel_of_what_waits_ends_it_at_once(void **state)
+TEST(cancel_of_what_waits_ends_it_at_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        settle(scene);
-        const uint64_t nodes = nodes_in_use(scene);
-        for (size_t i = 0; i < COUNT_OF(every_wait); i++) {
-            const size_t before = actor.count;
-            perform(scene, &actor, ACTS(every_wait[i](5, SECOND)));
-            assert_int_equal(armed(scene), 1);
-            perform(scene, &actor, ACTS(cancels(5)));
-            assert_one_completion(&actor, before, 5, SKUA_E_CANCELLED);
-            assert_int_equal(armed(scene), 0);
-            advance(scene, HOUR);
-            assert_int_equal(actor.count, before + 1);
-        }
-        assert_int_equal(fired(scene), 0);
-        assert_int_equal(nodes_in_use(scene), nodes);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    settle(scene);
+    const uint64_t nodes = nodes_in_use(scene);
+    for (size_t i = 0; i < COUNT_OF(every_wait); i++) {
+        const size_t before = actor.count;
+        perform(scene, &actor, ACTS(every_wait[i](5, SECOND)));
+        assert_int_equal(armed(scene), 1);
+        perform(scene, &actor, ACTS(cancels(5)));
+        assert_one_completion(&actor, before, 5, SKUA_E_CANCELLED);
+        assert_int_equal(armed(scene), 0);
+        advance(scene, HOUR);
+        assert_int_equal(actor.count, before + 1);
     }
+    assert_int_equal(fired(scene), 0);
+    assert_int_equal(nodes_in_use(scene), nodes);
+    scene_close(scene);
 }
 
-static void cancel_in_the_same_step_ends_what_was_asked_before_it(void **state)
+TEST(cancel_in_the_same_step_ends_what_was_asked_before_it)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1167,40 +1119,36 @@ static void cancel_in_the_same_step_ends_what_was_asked_before_it(void **state)
     scene_close(scene);
 }
 
-static void cancel_of_several_with_one_tag_ends_them_all_and_no_other(void **state)
+TEST(cancel_of_several_with_one_tag_ends_them_all_and_no_other)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor,
-                ACTS(sleeps(5, SECOND), sleeps(4, SECOND), timer(5, START + 5 * SECOND),
-                     ticker(5, SECOND), ticker(6, SECOND), timer(5, SKUA_FOREVER), asks(5, KEEP),
-                     awaits(5, 1), asks(7, KEEP), deadline(START + 2 * SECOND), asks(5, KEEP),
-                     deadline(START + 2 * SECOND)));
-        perform(scene, &actor, ACTS(sleeps(5, HOUR), cancels(99)));
-        assert_int_equal(actor.count, 0);
-        perform(scene, &actor, ACTS(cancels(5)));
-        assert_int_equal(actor.count, 8);
-        for (size_t i = 0; i < 8; i++) {
-            assert_note(&actor.notes[i], SKUA_EVENT_COMPLETION, 5, SKUA_E_CANCELLED);
-        }
-        advance_to(scene, firing_time(START + SECOND));
-        assert_int_equal(actor.count, 10); /* the other sleep and the other ticker */
-        advance_to(scene, firing_time(START + 2 * SECOND));
-        assert_int_equal(actor.count, 12); /* the deadline, and the ticker again */
-        for (size_t i = 8; i < 12; i++) {
-            assert_int_not_equal(actor.notes[i].tag, 5);
-        }
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor,
+            ACTS(sleeps(5, SECOND), sleeps(4, SECOND), timer(5, START + 5 * SECOND),
+                 ticker(5, SECOND), ticker(6, SECOND), timer(5, SKUA_FOREVER), asks(5, KEEP),
+                 awaits(5, 1), asks(7, KEEP), deadline(START + 2 * SECOND), asks(5, KEEP),
+                 deadline(START + 2 * SECOND)));
+    perform(scene, &actor, ACTS(sleeps(5, HOUR), cancels(99)));
+    assert_int_equal(actor.count, 0);
+    perform(scene, &actor, ACTS(cancels(5)));
+    assert_int_equal(actor.count, 8);
+    for (size_t i = 0; i < 8; i++) {
+        assert_note(&actor.notes[i], SKUA_EVENT_COMPLETION, 5, SKUA_E_CANCELLED);
     }
+    advance_to(scene, firing_time(START + SECOND));
+    assert_int_equal(actor.count, 10); /* the other sleep and the other ticker */
+    advance_to(scene, firing_time(START + 2 * SECOND));
+    assert_int_equal(actor.count, 12); /* the deadline, and the ticker again */
+    for (size_t i = 8; i < 12; i++) {
+        assert_int_not_equal(actor.notes[i].tag, 5);
+    }
+    scene_close(scene);
 }
 
-static void cancel_after_the_end_changes_nothing(void **state)
+TEST(cancel_after_the_end_changes_nothing)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1235,25 +1183,22 @@ static void cancel_while_it_waits_in_the_mailbox(struct actor *actor, struct act
     scene_close(scene);
 }
 
-static void cancel_of_a_sleep_that_has_fired_lets_it_end_well(void **state)
+TEST(cancel_of_a_sleep_that_has_fired_lets_it_end_well)
 {
-    (void)state;
     static struct actor actor;
     cancel_while_it_waits_in_the_mailbox(&actor, sleeps(5, SECOND));
     assert_one_completion(&actor, 0, 5, 0);
 }
 
-static void cancel_of_a_ticker_whose_tick_waits_ends_it_instead(void **state)
+TEST(cancel_of_a_ticker_whose_tick_waits_ends_it_instead)
 {
-    (void)state;
     static struct actor actor;
     cancel_while_it_waits_in_the_mailbox(&actor, ticker(5, SECOND));
     assert_one_completion(&actor, 0, 5, SKUA_E_CANCELLED);
 }
 
-static void cancel_of_a_ticker_that_has_ticked_ends_it(void **state)
+TEST(cancel_of_a_ticker_that_has_ticked_ends_it)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1296,9 +1241,8 @@ static const skua_process_type one_tick_type = {.name = "one tick",
                                                 .init = api_init_world,
                                                 .step = one_tick_step};
 
-static void cancel_of_a_ticker_by_its_tick_lets_no_other_come(void **state)
+TEST(cancel_of_a_ticker_by_its_tick_lets_no_other_come)
 {
-    (void)state;
     struct probe probe = {0};
     struct scene *scene = scene_open(1);
     (void)api_submit(&scene->api, &one_tick_type, &probe);
@@ -1310,9 +1254,8 @@ static void cancel_of_a_ticker_by_its_tick_lets_no_other_come(void **state)
     scene_close(scene);
 }
 
-static void cancel_of_the_earliest_leaves_the_later_ones_their_time(void **state)
+TEST(cancel_of_the_earliest_leaves_the_later_ones_their_time)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1349,92 +1292,81 @@ static void assert_late(struct scene *scene, struct actor *actor, size_t kept)
     assert_int_equal(actor->count, count);
 }
 
-static void cancel_of_a_command_under_way_drops_its_late_result(void **state)
+TEST(cancel_of_a_command_under_way_drops_its_late_result)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor, ACTS(asks(5, KEEP)));
-        perform(scene, &actor, ACTS(cancels(5)));
-        assert_one_completion(&actor, 0, 5, SKUA_E_CANCELLED);
-        assert_int_equal(atomic_load(&scene->desk.calls), 1);
-        /* Also when its node carries another call by now. */
-        perform(scene, &actor, ACTS(asks(6, KEEP)));
-        assert_late(scene, &actor, 0);
-        assert_int_equal(complete(scene, 1), 0);
-        settle(scene);
-        assert_one_completion(&actor, 1, 6, 0);
-        assert_late(scene, &actor, 1);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor, ACTS(asks(5, KEEP)));
+    perform(scene, &actor, ACTS(cancels(5)));
+    assert_one_completion(&actor, 0, 5, SKUA_E_CANCELLED);
+    assert_int_equal(atomic_load(&scene->desk.calls), 1);
+    /* Also when its node carries another call by now. */
+    perform(scene, &actor, ACTS(asks(6, KEEP)));
+    assert_late(scene, &actor, 0);
+    assert_int_equal(complete(scene, 1), 0);
+    settle(scene);
+    assert_one_completion(&actor, 1, 6, 0);
+    assert_late(scene, &actor, 1);
+    scene_close(scene);
 }
 
 /* ---- deadlines ---- */
 
-static void deadline_that_passes_first_ends_the_command(void **state)
+TEST(deadline_that_passes_first_ends_the_command)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor, busy;
-        const uint64_t due = START + SECOND;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        actor_start(scene, &busy);
-        perform(scene, &actor, ACTS(asks(5, KEEP), deadline(due)));
-        assert_int_equal(scene->desk.deadlines[0], due);
-        assert_waits_until(scene, firing_time(due));
-        advance_to(scene, firing_time(due) - 1);
-        look_at_timers(scene, &busy);
-        assert_int_equal(actor.count, 0);
-        advance_to(scene, firing_time(due));
-        assert_one_completion(&actor, 0, 5, SKUA_E_TIMEOUT);
-        assert_int_equal(fired(scene), 1);
-        assert_late(scene, &actor, 0);
-        assert_drops(&actor.input, 1, 1);
-        assert_nobody_waits(scene);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor, busy;
+    const uint64_t due = START + SECOND;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    actor_start(scene, &busy);
+    perform(scene, &actor, ACTS(asks(5, KEEP), deadline(due)));
+    assert_int_equal(scene->desk.deadlines[0], due);
+    assert_waits_until(scene, firing_time(due));
+    advance_to(scene, firing_time(due) - 1);
+    look_at_timers(scene, &busy);
+    assert_int_equal(actor.count, 0);
+    advance_to(scene, firing_time(due));
+    assert_one_completion(&actor, 0, 5, SKUA_E_TIMEOUT);
+    assert_int_equal(fired(scene), 1);
+    assert_late(scene, &actor, 0);
+    assert_drops(&actor.input, 1, 1);
+    assert_nobody_waits(scene);
+    scene_close(scene);
 }
 
-static void deadline_does_not_concern_a_command_that_ends_in_time(void **state)
+TEST(deadline_does_not_concern_a_command_that_ends_in_time)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        settle(scene);
-        const uint64_t nodes = nodes_in_use(scene);
-        perform(scene, &actor,
-                ACTS(asks(0, KEEP), deadline(START + SECOND), asks(1, ANSWER),
-                     deadline(START + SECOND)));
-        assert_int_equal(complete(scene, 0), 0);
-        perform(
-            scene, &actor,
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    settle(scene);
+    const uint64_t nodes = nodes_in_use(scene);
+    perform(
+        scene, &actor,
+        ACTS(asks(0, KEEP), deadline(START + SECOND), asks(1, ANSWER), deadline(START + SECOND)));
+    assert_int_equal(complete(scene, 0), 0);
+    perform(scene, &actor,
             ACTS(asks(2, REFUSE), deadline(START + SECOND), asks(3, 77), deadline(START + SECOND)));
-        assert_int_equal(armed(scene), 0);
-        assert_int_equal(actor.count, 4);
-        const int errors[] = {0, 0, ERROR_HANDLER, SKUA_E_UNKNOWN_COMMAND};
-        for (size_t i = 0; i < 4; i++) {
-            const uint64_t tag = actor.notes[i].tag;
-            assert_note(&actor.notes[i], SKUA_EVENT_COMPLETION, tag, errors[tag]);
-        }
-        advance(scene, HOUR);
-        assert_int_equal(actor.count, 4);
-        assert_int_equal(fired(scene), 0);
-        assert_int_equal(nodes_in_use(scene), nodes);
-        scene_close(scene);
+    assert_int_equal(armed(scene), 0);
+    assert_int_equal(actor.count, 4);
+    const int errors[] = {0, 0, ERROR_HANDLER, SKUA_E_UNKNOWN_COMMAND};
+    for (size_t i = 0; i < 4; i++) {
+        const uint64_t tag = actor.notes[i].tag;
+        assert_note(&actor.notes[i], SKUA_EVENT_COMPLETION, tag, errors[tag]);
     }
+    advance(scene, HOUR);
+    assert_int_equal(actor.count, 4);
+    assert_int_equal(fired(scene), 0);
+    assert_int_equal(nodes_in_use(scene), nodes);
+    scene_close(scene);
 }
 
-static void deadline_that_has_passed_keeps_the_handler_from_being_called(void **state)
+TEST(deadline_that_has_passed_keeps_the_handler_from_being_called)
 {
-    (void)state;
     const uint64_t passed[] = {0, 1, START - HOUR, START - 1, START};
     static struct actor actor;
     struct scene *scene = scene_open(1);
@@ -1452,9 +1384,8 @@ static void deadline_that_has_passed_keeps_the_handler_from_being_called(void **
     scene_close(scene);
 }
 
-static void deadline_on_a_sleep_ends_it_if_it_comes_first(void **state)
+TEST(deadline_on_a_sleep_ends_it_if_it_comes_first)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1472,9 +1403,8 @@ static void deadline_on_a_sleep_ends_it_if_it_comes_first(void **state)
     scene_close(scene);
 }
 
-static void deadline_on_a_sleep_does_not_concern_one_that_ends_before(void **state)
+TEST(deadline_on_a_sleep_does_not_concern_one_that_ends_before)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1493,9 +1423,8 @@ static void deadline_on_a_sleep_does_not_concern_one_that_ends_before(void **sta
     scene_close(scene);
 }
 
-static void deadline_at_the_end_of_a_sleep_gives_one_completion(void **state)
+TEST(deadline_at_the_end_of_a_sleep_gives_one_completion)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1506,9 +1435,8 @@ static void deadline_at_the_end_of_a_sleep_gives_one_completion(void **state)
     scene_close(scene);
 }
 
-static void deadline_on_a_ticker_is_refused(void **state)
+TEST(deadline_on_a_ticker_is_refused)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1522,9 +1450,8 @@ static void deadline_on_a_ticker_is_refused(void **state)
     scene_close(scene);
 }
 
-static void deadline_that_is_given_twice_is_the_last_one(void **state)
+TEST(deadline_that_is_given_twice_is_the_last_one)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1542,9 +1469,8 @@ static void deadline_that_is_given_twice_is_the_last_one(void **state)
     scene_close(scene);
 }
 
-static void deadline_without_a_yield_is_refused(void **state)
+TEST(deadline_without_a_yield_is_refused)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1589,9 +1515,8 @@ static void read_the_clock(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void context_tells_the_time_of_the_runtimes_clock(void **state)
+TEST(context_tells_the_time_of_the_runtimes_clock)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -1667,20 +1592,16 @@ static void check_end_with_many_timers(uint32_t workers,
     scene_close(scene);
 }
 
-static void end_of_a_process_ends_all_its_timers(void **state)
+TEST(end_of_a_process_ends_all_its_timers)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        check_end_with_many_timers(workers, end_by_terminate);
-        check_end_with_many_timers(workers, end_by_finishing);
-        check_end_with_many_timers(workers, end_by_failing);
-    }
+    const uint32_t workers = test_workers();
+    check_end_with_many_timers(workers, end_by_terminate);
+    check_end_with_many_timers(workers, end_by_finishing);
+    check_end_with_many_timers(workers, end_by_failing);
 }
 
-static void end_of_a_process_drops_what_has_fired_for_it(void **state)
+TEST(end_of_a_process_drops_what_has_fired_for_it)
 {
-    (void)state;
     const struct act yields[] = {sleeps(1, SECOND), ticker(1, SECOND)};
     const struct act acts[] = {does(HOLD)};
     for (size_t i = 0; i < COUNT_OF(yields); i++) {
@@ -1734,58 +1655,51 @@ static struct scene *doze(uint32_t workers, bool *ignores_cancel)
     return scene;
 }
 
-static void stop_does_not_wait_for_timers(void **state)
+TEST(stop_does_not_wait_for_timers)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        bool ignores_cancel = false;
-        scene_close(doze(workers, &ignores_cancel));
-        ignores_cancel = true;
-        struct scene *scene = doze(workers, &ignores_cancel);
-        api_stop_by_force(&scene->api);
-        assert_int_equal(virtual_now(&scene->time), START);
-        scene_free(scene);
-    }
+    const uint32_t workers = test_workers();
+    bool ignores_cancel = false;
+    scene_close(doze(workers, &ignores_cancel));
+    ignores_cancel = true;
+    struct scene *scene = doze(workers, &ignores_cancel);
+    api_stop_by_force(&scene->api);
+    assert_int_equal(virtual_now(&scene->time), START);
+    scene_free(scene);
 }
 
 /* ---- who waits for them ---- */
 
-static void idle_worker_waits_for_the_nearest_deadline(void **state)
+TEST(idle_worker_waits_for_the_nearest_deadline)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actors[2];
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actors[0]);
-        actor_start(scene, &actors[1]);
-        assert_nobody_waits(scene);
-        /* Each is earlier than those before it, whichever worker it is armed with. */
-        perform(scene, &actors[0], ACTS(sleeps(0, HOUR)));
-        assert_waits_until(scene, firing_time(START + HOUR));
-        perform(scene, &actors[1], ACTS(ticker(1, 60 * SECOND)));
-        assert_waits_until(scene, firing_time(START + 60 * SECOND));
-        perform(scene, &actors[0], ACTS(timer(2, START + SECOND)));
-        assert_waits_until(scene, firing_time(START + SECOND));
-        perform(scene, &actors[1], ACTS(asks(3, KEEP), deadline(START + MILLISECOND)));
-        assert_waits_until(scene, firing_time(START + MILLISECOND));
-        perform(scene, &actors[0], ACTS(sleeps(4, 1)));
-        assert_waits_until(scene, firing_time(START + 1));
-        /* And back, one after the other. */
-        const uint64_t instants[] = {1, MILLISECOND, SECOND, 60 * SECOND, 120 * SECOND};
-        for (size_t i = 0; i + 1 < COUNT_OF(instants); i++) {
-            advance_to(scene, firing_time(START + instants[i]));
-            assert_int_equal(actors[0].count + actors[1].count, i + 1);
-            assert_waits_until(scene, firing_time(START + instants[i + 1]));
-        }
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actors[2];
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actors[0]);
+    actor_start(scene, &actors[1]);
+    assert_nobody_waits(scene);
+    /* Each is earlier than those before it, whichever worker it is armed with. */
+    perform(scene, &actors[0], ACTS(sleeps(0, HOUR)));
+    assert_waits_until(scene, firing_time(START + HOUR));
+    perform(scene, &actors[1], ACTS(ticker(1, 60 * SECOND)));
+    assert_waits_until(scene, firing_time(START + 60 * SECOND));
+    perform(scene, &actors[0], ACTS(timer(2, START + SECOND)));
+    assert_waits_until(scene, firing_time(START + SECOND));
+    perform(scene, &actors[1], ACTS(asks(3, KEEP), deadline(START + MILLISECOND)));
+    assert_waits_until(scene, firing_time(START + MILLISECOND));
+    perform(scene, &actors[0], ACTS(sleeps(4, 1)));
+    assert_waits_until(scene, firing_time(START + 1));
+    /* And back, one after the other. */
+    const uint64_t instants[] = {1, MILLISECOND, SECOND, 60 * SECOND, 120 * SECOND};
+    for (size_t i = 0; i + 1 < COUNT_OF(instants); i++) {
+        advance_to(scene, firing_time(START + instants[i]));
+        assert_int_equal(actors[0].count + actors[1].count, i + 1);
+        assert_waits_until(scene, firing_time(START + instants[i + 1]));
     }
+    scene_close(scene);
 }
 
-static void idle_worker_is_not_disturbed_by_a_later_deadline(void **state)
+TEST(idle_worker_is_not_disturbed_by_a_later_deadline)
 {
-    (void)state;
     for (uint32_t workers = 2; workers <= 4; workers++) {
         static struct actor actor;
         struct scene *scene = scene_open(workers);
@@ -1806,138 +1720,122 @@ static void idle_worker_is_not_disturbed_by_a_later_deadline(void **state)
     }
 }
 
-static void idle_worker_without_anything_to_wait_for_stays_out_of_the_poller(void **state)
+TEST(idle_worker_without_anything_to_wait_for_stays_out_of_the_poller)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        for (int i = 0; i < 100; i++) {
-            perform(scene, &actor, ACTS(asks(1, i % 2 == 0 ? KEEP : ANSWER), spins(10)));
-        }
-        advance(scene, HOUR);
-        assert_int_equal(virtual_wait_calls(&scene->time), 0);
-        assert_int_equal(virtual_interrupts(&scene->time), 0);
-        /* Nor when there was something, once it has come. */
-        perform(scene, &actor, ACTS(sleeps(2, SECOND), awaits(3, 1)));
-        advance(scene, 2 * SECOND);
-        assert_int_equal(virtual_wait_instant(&scene->time), UINT64_MAX);
-        assert_int_equal(virtual_make_ready(&scene->time, 1), 1);
-        assert_nobody_waits(scene);
-        const uint64_t calls = virtual_wait_calls(&scene->time);
-        perform(scene, &actor, ACTS(asks(1, KEEP)));
-        advance(scene, HOUR);
-        assert_int_equal(virtual_wait_calls(&scene->time), calls);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    for (int i = 0; i < 100; i++) {
+        perform(scene, &actor, ACTS(asks(1, i % 2 == 0 ? KEEP : ANSWER), spins(10)));
     }
+    advance(scene, HOUR);
+    assert_int_equal(virtual_wait_calls(&scene->time), 0);
+    assert_int_equal(virtual_interrupts(&scene->time), 0);
+    /* Nor when there was something, once it has come. */
+    perform(scene, &actor, ACTS(sleeps(2, SECOND), awaits(3, 1)));
+    advance(scene, 2 * SECOND);
+    assert_int_equal(virtual_wait_instant(&scene->time), UINT64_MAX);
+    assert_int_equal(virtual_make_ready(&scene->time, 1), 1);
+    assert_nobody_waits(scene);
+    const uint64_t calls = virtual_wait_calls(&scene->time);
+    perform(scene, &actor, ACTS(asks(1, KEEP)));
+    advance(scene, HOUR);
+    assert_int_equal(virtual_wait_calls(&scene->time), calls);
+    scene_close(scene);
 }
 
-static void idle_worker_that_wakes_for_no_reason_waits_on(void **state)
+TEST(idle_worker_that_wakes_for_no_reason_waits_on)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor, ACTS(sleeps(1, SECOND), awaits(2, 1)));
-        for (int i = 0; i < 50; i++) {
-            virtual_nudge(&scene->time);
-            assert_waits_until(scene, firing_time(START + SECOND));
-        }
-        assert_int_equal(actor.count, 0);
-        advance_to(scene, firing_time(START + SECOND));
-        assert_one_completion(&actor, 0, 1, 0);
-        scene_close(scene);
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor, ACTS(sleeps(1, SECOND), awaits(2, 1)));
+    for (int i = 0; i < 50; i++) {
+        virtual_nudge(&scene->time);
+        assert_waits_until(scene, firing_time(START + SECOND));
     }
+    assert_int_equal(actor.count, 0);
+    advance_to(scene, firing_time(START + SECOND));
+    assert_one_completion(&actor, 0, 1, 0);
+    scene_close(scene);
 }
 
 /* ---- simulated sources ---- */
 
-static void source_that_is_ready_ends_the_waits_for_it(void **state)
+TEST(source_that_is_ready_ends_the_waits_for_it)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actors[2];
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actors[0]);
-        actor_start(scene, &actors[1]);
-        perform(scene, &actors[0], ACTS(awaits(0, 10), awaits(1, 11)));
-        perform(scene, &actors[1], ACTS(awaits(0, 10)));
-        assert_waits_until(scene, UINT64_MAX);
-        assert_int_equal(virtual_make_ready(&scene->time, 12), 0);
-        assert_int_equal(virtual_make_ready(&scene->time, 10), 2);
-        settle(scene);
-        assert_one_completion(&actors[0], 0, 0, 0);
-        assert_one_completion(&actors[1], 0, 0, 0);
-        assert_int_equal(virtual_make_ready(&scene->time, 11), 1);
-        settle(scene);
-        assert_one_completion(&actors[0], 1, 1, 0);
-        assert_nobody_waits(scene);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actors[2];
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actors[0]);
+    actor_start(scene, &actors[1]);
+    perform(scene, &actors[0], ACTS(awaits(0, 10), awaits(1, 11)));
+    perform(scene, &actors[1], ACTS(awaits(0, 10)));
+    assert_waits_until(scene, UINT64_MAX);
+    assert_int_equal(virtual_make_ready(&scene->time, 12), 0);
+    assert_int_equal(virtual_make_ready(&scene->time, 10), 2);
+    settle(scene);
+    assert_one_completion(&actors[0], 0, 0, 0);
+    assert_one_completion(&actors[1], 0, 0, 0);
+    assert_int_equal(virtual_make_ready(&scene->time, 11), 1);
+    settle(scene);
+    assert_one_completion(&actors[0], 1, 1, 0);
+    assert_nobody_waits(scene);
+    scene_close(scene);
 }
 
-static void source_with_a_deadline_ends_by_what_comes_first(void **state)
+TEST(source_with_a_deadline_ends_by_what_comes_first)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actor;
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actor);
-        perform(scene, &actor,
-                ACTS(awaits(0, 10), deadline(START + SECOND), awaits(1, 11),
-                     deadline(START + 2 * SECOND), awaits(2, 12)));
-        assert_waits_until(scene, firing_time(START + SECOND));
-        assert_int_equal(virtual_make_ready(&scene->time, 10), 1);
-        settle(scene);
-        assert_one_completion(&actor, 0, 0, 0);
-        advance_to(scene, firing_time(START + 2 * SECOND));
-        assert_one_completion(&actor, 1, 1, SKUA_E_TIMEOUT);
-        perform(scene, &actor, ACTS(cancels(2)));
-        assert_one_completion(&actor, 2, 2, SKUA_E_CANCELLED);
-        /* What is ready too late changes nothing, also for a call that has the same node. */
-        perform(scene, &actor, ACTS(awaits(3, 13), awaits(4, 14)));
-        assert_int_equal(virtual_make_ready(&scene->time, 11), 1);
-        assert_int_equal(virtual_make_ready(&scene->time, 12), 1);
-        settle(scene);
-        assert_int_equal(actor.count, 3);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actor;
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actor);
+    perform(scene, &actor,
+            ACTS(awaits(0, 10), deadline(START + SECOND), awaits(1, 11),
+                 deadline(START + 2 * SECOND), awaits(2, 12)));
+    assert_waits_until(scene, firing_time(START + SECOND));
+    assert_int_equal(virtual_make_ready(&scene->time, 10), 1);
+    settle(scene);
+    assert_one_completion(&actor, 0, 0, 0);
+    advance_to(scene, firing_time(START + 2 * SECOND));
+    assert_one_completion(&actor, 1, 1, SKUA_E_TIMEOUT);
+    perform(scene, &actor, ACTS(cancels(2)));
+    assert_one_completion(&actor, 2, 2, SKUA_E_CANCELLED);
+    /* What is ready too late changes nothing, also for a call that has the same node. */
+    perform(scene, &actor, ACTS(awaits(3, 13), awaits(4, 14)));
+    assert_int_equal(virtual_make_ready(&scene->time, 11), 1);
+    assert_int_equal(virtual_make_ready(&scene->time, 12), 1);
+    settle(scene);
+    assert_int_equal(actor.count, 3);
+    scene_close(scene);
 }
 
-static void source_and_timer_at_the_same_moment_are_both_served(void **state)
+TEST(source_and_timer_at_the_same_moment_are_both_served)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        static struct actor actors[2];
-        struct scene *scene = scene_open(workers);
-        actor_start(scene, &actors[0]);
-        actor_start(scene, &actors[1]);
-        perform(scene, &actors[0], ACTS(sleeps(0, SECOND), awaits(1, 1), deadline(START + HOUR)));
-        perform(scene, &actors[1], ACTS(awaits(0, 2), sleeps(1, SECOND)));
-        virtual_advance_to(&scene->time, firing_time(START + SECOND));
-        assert_int_equal(virtual_make_ready(&scene->time, 1), 1);
-        assert_int_equal(virtual_make_ready(&scene->time, 2), 1);
-        settle(scene);
-        assert_each_once(&actors[0], 2, 0);
-        assert_each_once(&actors[1], 2, 0);
-        scene_close(scene);
-    }
+    const uint32_t workers = test_workers();
+    static struct actor actors[2];
+    struct scene *scene = scene_open(workers);
+    actor_start(scene, &actors[0]);
+    actor_start(scene, &actors[1]);
+    perform(scene, &actors[0], ACTS(sleeps(0, SECOND), awaits(1, 1), deadline(START + HOUR)));
+    perform(scene, &actors[1], ACTS(awaits(0, 2), sleeps(1, SECOND)));
+    virtual_advance_to(&scene->time, firing_time(START + SECOND));
+    assert_int_equal(virtual_make_ready(&scene->time, 1), 1);
+    assert_int_equal(virtual_make_ready(&scene->time, 2), 1);
+    settle(scene);
+    assert_each_once(&actors[0], 2, 0);
+    assert_each_once(&actors[1], 2, 0);
+    scene_close(scene);
 }
 
 /* ---- workers that are not idle ---- */
 
 /* The worker that waited gets the ready process and is held by it: the other one must wait in its
  * place, for all that is left. */
-static void poller_is_handed_over_before_a_step_runs(void **state)
+TEST(poller_is_handed_over_before_a_step_runs)
 {
-    (void)state;
     static struct actor actors[2];
     struct scene *scene = scene_open(2);
     actor_start(scene, &actors[0]);
@@ -1986,9 +1884,8 @@ static const skua_process_type held_when_ready_type = {.name = "held when ready"
                                                        .init = api_init_world,
                                                        .step = held_when_ready_step};
 
-static void poller_is_handed_over_by_the_worker_that_was_in_it(void **state)
+TEST(poller_is_handed_over_by_the_worker_that_was_in_it)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         static struct actor held, other;
         struct scene *scene = scene_open(2);
@@ -2029,17 +1926,15 @@ static void check_source_of_a_stuck_worker(struct act yield, uint64_t instant)
     scene_close(scene);
 }
 
-static void poller_is_entered_for_what_a_stuck_worker_has_armed(void **state)
+TEST(poller_is_entered_for_what_a_stuck_worker_has_armed)
 {
-    (void)state;
     check_source_of_a_stuck_worker(sleeps(1, SECOND), firing_time(START + SECOND));
     check_source_of_a_stuck_worker(ticker(1, SECOND), firing_time(START + SECOND));
     check_source_of_a_stuck_worker(awaits(1, 1), SKUA_FOREVER);
 }
 
-static void timers_of_a_stuck_worker_are_fired_by_another(void **state)
+TEST(timers_of_a_stuck_worker_are_fired_by_another)
 {
-    (void)state;
     static struct actor sleeper, held[2];
     struct scene *scene = scene_open(2);
     actor_start(scene, &sleeper);
@@ -2065,9 +1960,8 @@ static void timers_of_a_stuck_worker_are_fired_by_another(void **state)
     scene_close(scene);
 }
 
-static void timers_of_a_blocked_worker_are_fired_by_a_spare_one(void **state)
+TEST(timers_of_a_blocked_worker_are_fired_by_a_spare_one)
 {
-    (void)state;
     static struct actor sleeper, blocked;
     struct scene *scene = scene_open(1);
     actor_start(scene, &sleeper);
@@ -2088,9 +1982,8 @@ static void timers_of_a_blocked_worker_are_fired_by_a_spare_one(void **state)
 }
 
 /* A process that always goes on keeps its worker from ever being idle. */
-static void sources_are_served_by_a_worker_that_is_never_idle(void **state)
+TEST(sources_are_served_by_a_worker_that_is_never_idle)
 {
-    (void)state;
     static struct actor actor, busy;
     struct scene *scene = scene_open(1);
     actor_start(scene, &actor);
@@ -2117,9 +2010,8 @@ static void sources_are_served_by_a_worker_that_is_never_idle(void **state)
 }
 
 /* The check of the poller is a chore: it has its time, and an idle worker to do it. */
-static void chore_is_done_by_an_idle_worker_at_its_time(void **state)
+TEST(chore_is_done_by_an_idle_worker_at_its_time)
 {
-    (void)state;
     static struct actor actor;
     struct scene *scene = scene_open(1);
     scene->time.check_period_ns = 10 * SECOND;
@@ -2164,9 +2056,8 @@ static skua_payload inline_bytes(uint16_t size)
     return with_inline_size(skua_payload_u64(0, SECOND), size);
 }
 
-static void reserved_commands_refuse_payloads_that_are_not_theirs(void **state)
+TEST(reserved_commands_refuse_payloads_that_are_not_theirs)
 {
-    (void)state;
     static struct actor actor;
     static struct tracked tracked;
     const skua_payload payloads[] = {
@@ -2199,9 +2090,8 @@ static void reserved_commands_refuse_payloads_that_are_not_theirs(void **state)
     scene_close(scene);
 }
 
-static void reserved_commands_refuse_numbers_that_make_no_sense(void **state)
+TEST(reserved_commands_refuse_numbers_that_make_no_sense)
 {
-    (void)state;
     static struct actor actor;
     const struct {
         enum reserved_command command;
@@ -2232,9 +2122,8 @@ static void reserved_commands_refuse_numbers_that_make_no_sense(void **state)
     scene_close(scene);
 }
 
-static void reserved_numbers_without_a_command_are_unknown(void **state)
+TEST(reserved_numbers_without_a_command_are_unknown)
 {
-    (void)state;
     static struct actor actor;
     const uint32_t unknown[] = {reserved_id(RESERVED_BLOCKING) + 1, UINT32_MAX - 1, UINT32_MAX};
     const skua_payload payload = skua_payload_u64(0, 1);
@@ -2247,9 +2136,8 @@ static void reserved_numbers_without_a_command_are_unknown(void **state)
     scene_close(scene);
 }
 
-static void reserved_numbers_cannot_be_registered(void **state)
+TEST(reserved_numbers_cannot_be_registered)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
     const skua_handler handler = {.name = "handler", .run = keep};
@@ -2320,90 +2208,18 @@ static int real_step(void *self, skua_context *ctx, skua_event *events, size_t c
 static const skua_process_type real_type = {
     .name = "real", .state_size = sizeof(void *), .init = api_init_world, .step = real_step};
 
-static void real_time_brings_everything_and_nothing_early(void **state)
+TEST(real_time_brings_everything_and_nothing_early)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct real real = {.early = 0};
-        struct api api;
-        api_run(&api, workers);
-        assert_int_equal(api_run_process(&api, &real_type, &real).error, 0);
-        assert_int_equal(real.early, 0);
-        assert_int_equal(real.wrong, 0);
-        assert_int_equal(real.seen[REAL_SLEEP], 1);
-        assert_int_equal(real.seen[REAL_TIMER], 1);
-        assert_int_equal(real.seen[REAL_DEADLINE], 1);
-        assert_true(real.seen[REAL_TICKER] >= 3);
-        api_stop(&api);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sleep_of_any_length_ends_at_its_time_and_never_before),
-        cmocka_unit_test(sleep_that_ends_with_a_span_is_not_rounded),
-        cmocka_unit_test(sleep_is_counted_from_the_end_of_its_step),
-        cmocka_unit_test(sleep_of_no_time_ends_at_once),
-        cmocka_unit_test(duration_that_is_negative_or_too_long_is_refused),
-        cmocka_unit_test(timer_whose_time_has_passed_fires_at_once),
-        cmocka_unit_test(timer_for_ever_ends_only_when_it_is_cancelled),
-        cmocka_unit_test(timer_that_is_centuries_away_does_not_fire_before),
-        cmocka_unit_test(timers_fire_in_order_as_time_passes),
-        cmocka_unit_test(timers_that_are_all_overdue_come_in_order),
-        cmocka_unit_test(timers_of_one_process_each_fire_once_and_never_early),
-        cmocka_unit_test(timers_of_many_processes_all_fire_and_never_early),
-        cmocka_unit_test(ticker_stays_on_the_grid_of_its_beginning),
-        cmocka_unit_test(ticker_that_is_late_tells_how_many_periods_have_passed),
-        cmocka_unit_test(ticker_of_a_slow_process_has_one_tick_waiting),
-        cmocka_unit_test(ticker_with_the_shortest_period_loses_no_period),
-        cmocka_unit_test(ticker_with_the_longest_period_ticks_once_in_all_time),
-        cmocka_unit_test(durations_that_lead_beyond_all_time_never_end),
-        cmocka_unit_test(tickers_account_for_every_period),
-        cmocka_unit_test(cancel_of_what_waits_ends_it_at_once),
-        cmocka_unit_test(cancel_in_the_same_step_ends_what_was_asked_before_it),
-        cmocka_unit_test(cancel_of_several_with_one_tag_ends_them_all_and_no_other),
-        cmocka_unit_test(cancel_after_the_end_changes_nothing),
-        cmocka_unit_test(cancel_of_a_sleep_that_has_fired_lets_it_end_well),
-        cmocka_unit_test(cancel_of_a_ticker_whose_tick_waits_ends_it_instead),
-        cmocka_unit_test(cancel_of_a_ticker_that_has_ticked_ends_it),
-        cmocka_unit_test(cancel_of_a_ticker_by_its_tick_lets_no_other_come),
-        cmocka_unit_test(cancel_of_the_earliest_leaves_the_later_ones_their_time),
-        cmocka_unit_test(cancel_of_a_command_under_way_drops_its_late_result),
-        cmocka_unit_test(deadline_that_passes_first_ends_the_command),
-        cmocka_unit_test(deadline_does_not_concern_a_command_that_ends_in_time),
-        cmocka_unit_test(deadline_that_has_passed_keeps_the_handler_from_being_called),
-        cmocka_unit_test(deadline_on_a_sleep_ends_it_if_it_comes_first),
-        cmocka_unit_test(deadline_on_a_sleep_does_not_concern_one_that_ends_before),
-        cmocka_unit_test(deadline_at_the_end_of_a_sleep_gives_one_completion),
-        cmocka_unit_test(deadline_on_a_ticker_is_refused),
-        cmocka_unit_test(deadline_that_is_given_twice_is_the_last_one),
-        cmocka_unit_test(deadline_without_a_yield_is_refused),
-        cmocka_unit_test(context_tells_the_time_of_the_runtimes_clock),
-        cmocka_unit_test(end_of_a_process_ends_all_its_timers),
-        cmocka_unit_test(end_of_a_process_drops_what_has_fired_for_it),
-        cmocka_unit_test(stop_does_not_wait_for_timers),
-        cmocka_unit_test(idle_worker_waits_for_the_nearest_deadline),
-        cmocka_unit_test(idle_worker_is_not_disturbed_by_a_later_deadline),
-        cmocka_unit_test(idle_worker_without_anything_to_wait_for_stays_out_of_the_poller),
-        cmocka_unit_test(idle_worker_that_wakes_for_no_reason_waits_on),
-        cmocka_unit_test(source_that_is_ready_ends_the_waits_for_it),
-        cmocka_unit_test(source_with_a_deadline_ends_by_what_comes_first),
-        cmocka_unit_test(source_and_timer_at_the_same_moment_are_both_served),
-        cmocka_unit_test(poller_is_handed_over_before_a_step_runs),
-        cmocka_unit_test(poller_is_handed_over_by_the_worker_that_was_in_it),
-        cmocka_unit_test(poller_is_entered_for_what_a_stuck_worker_has_armed),
-        cmocka_unit_test(timers_of_a_stuck_worker_are_fired_by_another),
-        cmocka_unit_test(timers_of_a_blocked_worker_are_fired_by_a_spare_one),
-        cmocka_unit_test(sources_are_served_by_a_worker_that_is_never_idle),
-        cmocka_unit_test(chore_is_done_by_an_idle_worker_at_its_time),
-        cmocka_unit_test(reserved_commands_refuse_payloads_that_are_not_theirs),
-        cmocka_unit_test(reserved_commands_refuse_numbers_that_make_no_sense),
-        cmocka_unit_test(reserved_numbers_without_a_command_are_unknown),
-        cmocka_unit_test(reserved_numbers_cannot_be_registered),
-        cmocka_unit_test(real_time_brings_everything_and_nothing_early),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const uint32_t workers = test_workers();
+    struct real real = {.early = 0};
+    struct api api;
+    api_run(&api, workers);
+    assert_int_equal(api_run_process(&api, &real_type, &real).error, 0);
+    assert_int_equal(real.early, 0);
+    assert_int_equal(real.wrong, 0);
+    assert_int_equal(real.seen[REAL_SLEEP], 1);
+    assert_int_equal(real.seen[REAL_TIMER], 1);
+    assert_int_equal(real.seen[REAL_DEADLINE], 1);
+    assert_true(real.seen[REAL_TICKER] >= 3);
+    api_stop(&api);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands: handlers that complete at once, later, or on another thread; completions that come
  * late, twice, or from nowhere; and processes that wait for one or many of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 
@@ -258,23 +250,20 @@ static int ask_double(struct client *client, skua_step *out)
     return skua_step_yield(out, DOUBLE_IT, 77, skua_payload_u64(QUESTION, 21));
 }
 
-static void handler_that_completes_at_once_answers(void **state)
+TEST(handler_that_completes_at_once_answers)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_double, 1);
-        assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
-        assert_one_answer(&client, 77, 0, 42);
-        assert_int_equal(desk.calls, 1);
-        assert_int_equal(desk.last_id, DOUBLE_IT);
-        assert_ptr_equal(desk.last_runtime, api.runtime);
-        api_stop(&api);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_double, 1);
+    assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
+    assert_one_answer(&client, 77, 0, 42);
+    assert_int_equal(desk.calls, 1);
+    assert_int_equal(desk.last_id, DOUBLE_IT);
+    assert_ptr_equal(desk.last_runtime, api.runtime);
+    api_stop(&api);
 }
 
 static int ask_inside(struct client *client, skua_step *out)
@@ -308,57 +297,49 @@ static int ask_twice(struct client *client, skua_step *out)
 static void check_answer(int (*ask)(struct client *client, skua_step *out), uint64_t tag, int error,
                          uint64_t value, unsigned input_drops)
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask, 1);
-        assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
-        api_stop(&api);
-        assert_one_answer(&client, tag, error, value);
-        assert_drops(&client.items[0], 1, input_drops);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask, 1);
+    assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
+    api_stop(&api);
+    assert_one_answer(&client, tag, error, value);
+    assert_drops(&client.items[0], 1, input_drops);
 }
 
-static void handler_that_completes_by_a_call_answers(void **state)
+TEST(handler_that_completes_by_a_call_answers)
 {
-    (void)state;
     check_answer(ask_inside, 78, 0, 22, 0);
 }
 
-static void handler_that_fails_answers_with_its_error(void **state)
+TEST(handler_that_fails_answers_with_its_error)
 {
-    (void)state;
     check_answer(ask_fail, 79, ERROR_HANDLER, 0, 1);
 }
 
-static void command_unknown_answers_with_that_error(void **state)
+TEST(command_unknown_answers_with_that_error)
 {
-    (void)state;
     check_answer(ask_unknown, 80, SKUA_E_UNKNOWN_COMMAND, 0, 1);
     check_answer(ask_unknown_large, 81, SKUA_E_UNKNOWN_COMMAND, 0, 1);
 }
 
-static void handler_that_completes_and_returns_a_result_answers_once(void **state)
+TEST(handler_that_completes_and_returns_a_result_answers_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_twice, 2); /* would take a second one */
-        const skua_pid pid = api_submit(&api, &client_type, &client);
-        tally_wait(&client.answered, 1);
-        api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
-        api_stop(&api);
-        assert_one_answer(&client, 82, 0, 1);
-        assert_int_equal(desk.errors[0], 0);
-        assert_drops(&desk.item, 1, 1);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_twice, 2); /* would take a second one */
+    const skua_pid pid = api_submit(&api, &client_type, &client);
+    tally_wait(&client.answered, 1);
+    api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
+    api_stop(&api);
+    assert_one_answer(&client, 82, 0, 1);
+    assert_int_equal(desk.errors[0], 0);
+    assert_drops(&desk.item, 1, 1);
 }
 
 static int take_input(void *arg, skua_command *command, skua_payload *result)
@@ -384,9 +365,8 @@ static int ask_with_inputs(struct client *client, skua_step *out)
                       : skua_step_yield(out, 1, 1, tracked_payload(QUESTION, &client->items[1]));
 }
 
-static void input_left_by_the_handler_is_dropped_and_input_taken_is_kept(void **state)
+TEST(input_left_by_the_handler_is_dropped_and_input_taken_is_kept)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client client;
@@ -419,9 +399,8 @@ static int ask_keep_then_release(struct client *client, skua_step *out)
     return error != 0 ? error : skua_step_yield(out, RELEASE_ALL, 1, skua_payload_empty(QUESTION));
 }
 
-static void completion_later_from_the_same_worker_arrives(void **state)
+TEST(completion_later_from_the_same_worker_arrives)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client client;
@@ -447,27 +426,23 @@ static skua_pid start_asking(const struct api *api, struct desk *desk, struct cl
     return pid;
 }
 
-static void completion_from_another_thread_arrives(void **state)
+TEST(completion_from_another_thread_arrives)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        (void)start_asking(&api, &desk, &client, ask_keep, 1);
-        assert_int_equal(complete(&api, desk.kept[0], 5), 0);
-        tally_wait(&client.answered, 1);
-        api_stop(&api);
-        assert_one_answer(&client, 90, 0, 5);
-        assert_drops(&client.items[0], 1, 1);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    (void)start_asking(&api, &desk, &client, ask_keep, 1);
+    assert_int_equal(complete(&api, desk.kept[0], 5), 0);
+    tally_wait(&client.answered, 1);
+    api_stop(&api);
+    assert_one_answer(&client, 90, 0, 5);
+    assert_drops(&client.items[0], 1, 1);
 }
 
-static void completion_with_an_error_arrives(void **state)
+TEST(completion_with_an_error_arrives)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client client;
@@ -490,25 +465,22 @@ static int wait_for_completer(void *arg, skua_command *command, skua_payload *re
     return SKUA_PENDING;
 }
 
-static void completion_during_the_handler_arrives(void **state)
+TEST(completion_during_the_handler_arrives)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        desk_init(&desk);
-        api_create(&api, (skua_runtime_config){.worker_count = workers});
-        register_handler(&api, KEEP_IT, wait_for_completer, &desk);
-        api_start(&api);
-        (void)start_asking(&api, &desk, &client, ask_keep, 1);
-        assert_int_equal(complete(&api, desk.kept[0], 6), 0);
-        tally_add(&desk.completed, 1);
-        tally_wait(&client.answered, 1);
-        api_stop(&api);
-        assert_one_answer(&client, 90, 0, 6);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    desk_init(&desk);
+    api_create(&api, (skua_runtime_config){.worker_count = workers});
+    register_handler(&api, KEEP_IT, wait_for_completer, &desk);
+    api_start(&api);
+    (void)start_asking(&api, &desk, &client, ask_keep, 1);
+    assert_int_equal(complete(&api, desk.kept[0], 6), 0);
+    tally_add(&desk.completed, 1);
+    tally_wait(&client.answered, 1);
+    api_stop(&api);
+    assert_one_answer(&client, 90, 0, 6);
 }
 
 static int pause_step(struct client *client, skua_step *out)
@@ -519,26 +491,23 @@ static int pause_step(struct client *client, skua_step *out)
     return 0;
 }
 
-static void completion_while_the_process_runs_is_seen(void **state)
+TEST(completion_while_the_process_runs_is_seen)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        for (unsigned round = 0; round < 20; round++) {
-            struct api api;
-            struct desk desk;
-            static struct client client;
-            start_with_desk(&api, workers, &desk);
-            const skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 1);
-            client.on_message = pause_step; /* the message hands it over */
-            assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
-            tally_wait(&client.entered, 1);
-            assert_int_equal(complete(&api, desk.kept[0], 7), 0);
-            tally_add(&client.released, 1);
-            tally_wait(&client.answered, 1);
-            api_stop(&api);
-            assert_one_answer(&client, 90, 0, 7);
-        }
+    const uint32_t workers = test_workers();
+    for (unsigned round = 0; round < 20; round++) {
+        struct api api;
+        struct desk desk;
+        static struct client client;
+        start_with_desk(&api, workers, &desk);
+        const skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 1);
+        client.on_message = pause_step; /* the message hands it over */
+        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
+        tally_wait(&client.entered, 1);
+        assert_int_equal(complete(&api, desk.kept[0], 7), 0);
+        tally_add(&client.released, 1);
+        tally_wait(&client.answered, 1);
+        api_stop(&api);
+        assert_one_answer(&client, 90, 0, 7);
     }
 }
 
@@ -577,22 +546,19 @@ static int ask_mixed_many(struct client *client, skua_step *out)
     return error;
 }
 
-static void many_yields_completed_at_once_come_in_their_order(void **state)
+TEST(many_yields_completed_at_once_come_in_their_order)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_double_many, ANSWERS_MOST);
-        assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
-        api_stop(&api);
-        assert_int_equal(client.count, ANSWERS_MOST);
-        for (uint64_t i = 0; i < ANSWERS_MOST; i++) {
-            assert_answer(&client.answers[i], i, 0, 2 * i);
-        }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_double_many, ANSWERS_MOST);
+    assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
+    api_stop(&api);
+    assert_int_equal(client.count, ANSWERS_MOST);
+    for (uint64_t i = 0; i < ANSWERS_MOST; i++) {
+        assert_answer(&client.answers[i], i, 0, 2 * i);
     }
 }
 
@@ -612,61 +578,55 @@ static void complete_every_nth(void *arg)
     }
 }
 
-static void many_yields_completed_from_threads_come_once_each(void **state)
+TEST(many_yields_completed_from_threads_come_once_each)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        static struct desk desk;
-        static struct client client;
-        struct completer completers[3];
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_keep_many, ANSWERS_MOST);
-        (void)api_submit(&api, &client_type, &client);
-        tally_wait(&desk.kept_count, ANSWERS_MOST);
-        for (size_t i = 0; i < COUNT_OF(completers); i++) {
-            completers[i] = (struct completer){
-                .api = &api, .desk = &desk, .first = i, .stride = COUNT_OF(completers)};
-        }
-        api_in_threads(COUNT_OF(completers), complete_every_nth, completers, sizeof completers[0]);
-        tally_wait(&client.answered, ANSWERS_MOST);
-        api_stop(&api);
-        for (size_t i = 0; i < COUNT_OF(completers); i++) {
-            assert_int_equal(completers[i].refused, 0);
-        }
-        assert_all_answered(&client, ANSWERS_MOST);
-        for (size_t i = 0; i < ANSWERS_MOST; i++) {
-            /* The handlers were called in the order of the yields. */
-            assert_int_equal(client.answers[i].value, 500 + client.answers[i].tag);
-        }
+    const uint32_t workers = test_workers();
+    struct api api;
+    static struct desk desk;
+    static struct client client;
+    struct completer completers[3];
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_keep_many, ANSWERS_MOST);
+    (void)api_submit(&api, &client_type, &client);
+    tally_wait(&desk.kept_count, ANSWERS_MOST);
+    for (size_t i = 0; i < COUNT_OF(completers); i++) {
+        completers[i] = (struct completer){
+            .api = &api, .desk = &desk, .first = i, .stride = COUNT_OF(completers)};
+    }
+    api_in_threads(COUNT_OF(completers), complete_every_nth, completers, sizeof completers[0]);
+    tally_wait(&client.answered, ANSWERS_MOST);
+    api_stop(&api);
+    for (size_t i = 0; i < COUNT_OF(completers); i++) {
+        assert_int_equal(completers[i].refused, 0);
+    }
+    assert_all_answered(&client, ANSWERS_MOST);
+    for (size_t i = 0; i < ANSWERS_MOST; i++) {
+        /* The handlers were called in the order of the yields. */
+        assert_int_equal(client.answers[i].value, 500 + client.answers[i].tag);
     }
 }
 
-static void many_yields_of_all_kinds_come_once_each(void **state)
+TEST(many_yields_of_all_kinds_come_once_each)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        static struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_mixed_many, ANSWERS_MOST);
-        (void)api_submit(&api, &client_type, &client);
-        tally_wait(&desk.kept_count, ANSWERS_MOST / 4);
-        for (size_t i = desk.count; i-- > 0;) {
-            assert_int_equal(complete(&api, desk.kept[i], 0), 0);
-        }
-        tally_wait(&client.answered, ANSWERS_MOST);
-        api_stop(&api);
-        assert_all_answered(&client, ANSWERS_MOST);
-        for (uint64_t i = 0; i < ANSWERS_MOST; i++) {
-            const struct answer *answer = &client.answers[i];
-            const uint64_t values[] = {2 * answer->tag, answer->tag + 1, 0, 0};
-            const int error = answer->tag % 4 == 3 ? SKUA_E_UNKNOWN_COMMAND : 0;
-            assert_answer(answer, answer->tag, error, values[answer->tag % 4]);
-        }
+    const uint32_t workers = test_workers();
+    struct api api;
+    static struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_mixed_many, ANSWERS_MOST);
+    (void)api_submit(&api, &client_type, &client);
+    tally_wait(&desk.kept_count, ANSWERS_MOST / 4);
+    for (size_t i = desk.count; i-- > 0;) {
+        assert_int_equal(complete(&api, desk.kept[i], 0), 0);
+    }
+    tally_wait(&client.answered, ANSWERS_MOST);
+    api_stop(&api);
+    assert_all_answered(&client, ANSWERS_MOST);
+    for (uint64_t i = 0; i < ANSWERS_MOST; i++) {
+        const struct answer *answer = &client.answers[i];
+        const uint64_t values[] = {2 * answer->tag, answer->tag + 1, 0, 0};
+        const int error = answer->tag % 4 == 3 ? SKUA_E_UNKNOWN_COMMAND : 0;
+        assert_answer(answer, answer->tag, error, values[answer->tag % 4]);
     }
 }
 
@@ -682,9 +642,8 @@ static int ask_few(struct client *client, skua_step *out)
     return error;
 }
 
-static void process_can_wait_for_all_of_several_yields(void **state)
+TEST(process_can_wait_for_all_of_several_yields)
 {
-    (void)state;
     static const size_t orders[][FEW] = {
         {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 4, 1, 3}, {1, 3, 0, 2, 4}};
     for (size_t order = 0; order < COUNT_OF(orders); order++) {
@@ -708,9 +667,8 @@ static void process_can_wait_for_all_of_several_yields(void **state)
     }
 }
 
-static void process_can_wait_for_any_of_several_yields(void **state)
+TEST(process_can_wait_for_any_of_several_yields)
 {
-    (void)state;
     for (size_t winner = 0; winner < FEW; winner++) {
         struct api api;
         struct desk desk;
@@ -792,9 +750,8 @@ static void check_shown_states(int (*ask)(struct client *client, skua_step *out)
     assert_int_equal(client.messages, 1);
 }
 
-static void process_with_yields_outstanding_shows_blocked_or_idle(void **state)
+TEST(process_with_yields_outstanding_shows_blocked_or_idle)
 {
-    (void)state;
     check_shown_states(ask_and_say_nothing, SKUA_PROCESS_BLOCKED, NULL, SKUA_PROCESS_IDLE);
     check_shown_states(ask_and_idle, SKUA_PROCESS_IDLE, say_wait, SKUA_PROCESS_BLOCKED);
     check_shown_states(ask_and_wait, SKUA_PROCESS_BLOCKED, say_wait, SKUA_PROCESS_BLOCKED);
@@ -843,22 +800,20 @@ static const skua_process_type busy_type = {
 
 static void check_busy(int (*disturb)(skua_runtime *runtime, skua_pid pid))
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        struct busy_world world = {.steps = 0};
-        tally_init(&world.entered);
-        tally_init(&world.released);
-        start_with_desk(&api, workers, &desk);
-        const skua_pid pid = api_submit(&api, &busy_type, &world);
-        tally_wait(&world.entered, 1);
-        assert_int_equal(disturb(api.runtime, pid), 0);
-        tally_add(&world.released, 1);
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_in_range(world.seen_at, BUSY_PAUSE + 1, BUSY_MOST);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    struct busy_world world = {.steps = 0};
+    tally_init(&world.entered);
+    tally_init(&world.released);
+    start_with_desk(&api, workers, &desk);
+    const skua_pid pid = api_submit(&api, &busy_type, &world);
+    tally_wait(&world.entered, 1);
+    assert_int_equal(disturb(api.runtime, pid), 0);
+    tally_add(&world.released, 1);
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_in_range(world.seen_at, BUSY_PAUSE + 1, BUSY_MOST);
 }
 
 static int disturb_by_message(skua_runtime *runtime, skua_pid pid)
@@ -871,15 +826,13 @@ static int disturb_by_cancel(skua_runtime *runtime, skua_pid pid)
     return skua_process_cancel(runtime, pid, ERROR_STEP);
 }
 
-static void completions_at_once_do_not_hold_up_messages(void **state)
+TEST(completions_at_once_do_not_hold_up_messages)
 {
-    (void)state;
     check_busy(disturb_by_message);
 }
 
-static void completions_at_once_do_not_hold_up_cancel_events(void **state)
+TEST(completions_at_once_do_not_hold_up_cancel_events)
 {
-    (void)state;
     check_busy(disturb_by_cancel);
 }
 
@@ -901,41 +854,35 @@ static int ask_and_finish(struct client *client, skua_step *out)
     return error == ERROR_STEP ? 0 : error;
 }
 
-static void yields_of_a_failing_step_are_dropped(void **state)
+TEST(yields_of_a_failing_step_are_dropped)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_and_fail, 1);
-        assert_int_equal(api_run_process(&api, &client_type, &client).error, ERROR_STEP);
-        api_stop(&api);
-        assert_int_equal(desk.calls, 0);
-        assert_drops(client.items, 2, 1);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_and_fail, 1);
+    assert_int_equal(api_run_process(&api, &client_type, &client).error, ERROR_STEP);
+    api_stop(&api);
+    assert_int_equal(desk.calls, 0);
+    assert_drops(client.items, 2, 1);
 }
 
-static void yields_of_a_done_step_are_carried_out_unheard(void **state)
+TEST(yields_of_a_done_step_are_carried_out_unheard)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        client_init(&client, ask_and_finish, 1);
-        assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
-        assert_int_equal(desk.calls, 2);
-        assert_int_equal(complete(&api, desk.kept[0], 1), SKUA_E_LATE);
-        assert_int_equal(api_stats(&api).late_completions, 1);
-        api_stop(&api);
-        assert_int_equal(client.count, 0);
-        assert_drops(client.items, 2, 1);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    client_init(&client, ask_and_finish, 1);
+    assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
+    assert_int_equal(desk.calls, 2);
+    assert_int_equal(complete(&api, desk.kept[0], 1), SKUA_E_LATE);
+    assert_int_equal(api_stats(&api).late_completions, 1);
+    api_stop(&api);
+    assert_int_equal(client.count, 0);
+    assert_drops(client.items, 2, 1);
 }
 
 /* ---- late, twice, forged ---- */
@@ -958,33 +905,29 @@ static void complete_late(const struct api *api, skua_completion completion)
     assert_int_equal(api_stats(api).late_completions, before + 1);
 }
 
-static void completion_after_the_end_is_late(void **state)
+TEST(completion_after_the_end_is_late)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 1);
-        client.on_message = finish_now;
-        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
-        api_wait_live(&api, 0);
-        complete_late(&api, desk.kept[0]);
-        pid = start_asking(&api, &desk, &client, ask_keep, 1);
-        assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
-        api_wait_live(&api, 0);
-        complete_late(&api, desk.kept[1]);
-        api_stop(&api);
-        assert_int_equal(client.count, 0);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 1);
+    client.on_message = finish_now;
+    assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
+    api_wait_live(&api, 0);
+    complete_late(&api, desk.kept[0]);
+    pid = start_asking(&api, &desk, &client, ask_keep, 1);
+    assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
+    api_wait_live(&api, 0);
+    complete_late(&api, desk.kept[1]);
+    api_stop(&api);
+    assert_int_equal(client.count, 0);
 }
 
 /* Neither the place of the process nor that of the call may be mistaken for their next users. */
-static void completion_after_the_end_does_not_reach_a_later_call(void **state)
+TEST(completion_after_the_end_does_not_reach_a_later_call)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client clients[2];
@@ -1008,9 +951,8 @@ static void completion_after_the_end_does_not_reach_a_later_call(void **state)
 
 /* What a process that ends takes back are the calls it still has, not the places of those it had.
  * */
-static void end_of_a_process_leaves_the_calls_of_others_open(void **state)
+TEST(end_of_a_process_leaves_the_calls_of_others_open)
 {
-    (void)state;
     static const size_t orders[][FEW] = {
         {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 4, 1, 3}, {1, 3, 0, 2, 4}};
     for (size_t order = 0; order < COUNT_OF(orders); order++) {
@@ -1061,9 +1003,8 @@ static int ask_many_and_fail(struct client *client, skua_step *out)
     return error != 0 ? error : ERROR_STEP;
 }
 
-static void yields_without_an_answer_give_their_memory_back(void **state)
+TEST(yields_without_an_answer_give_their_memory_back)
 {
-    (void)state;
     struct api api;
     static struct client client;
     uint64_t bytes = 0;
@@ -1082,32 +1023,28 @@ static void yields_without_an_answer_give_their_memory_back(void **state)
     api_stop(&api);
 }
 
-static void completion_a_second_time_is_late(void **state)
+TEST(completion_a_second_time_is_late)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct desk desk;
-        static struct client client;
-        start_with_desk(&api, workers, &desk);
-        const skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 2);
-        assert_int_equal(complete(&api, desk.kept[0], 1), 0);
-        complete_late(&api, desk.kept[0]);
-        tally_wait(&client.answered, 1);
-        complete_late(&api, desk.kept[0]);
-        api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
-        skua_process_info info;
-        assert_int_equal(skua_process_info_read(api.runtime, pid, &info), 0);
-        assert_int_equal(info.mailbox_length, 0); /* a completion is no message */
-        api_stop(&api);
-        assert_one_answer(&client, 90, 0, 1);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct desk desk;
+    static struct client client;
+    start_with_desk(&api, workers, &desk);
+    const skua_pid pid = start_asking(&api, &desk, &client, ask_keep, 2);
+    assert_int_equal(complete(&api, desk.kept[0], 1), 0);
+    complete_late(&api, desk.kept[0]);
+    tally_wait(&client.answered, 1);
+    complete_late(&api, desk.kept[0]);
+    api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
+    skua_process_info info;
+    assert_int_equal(skua_process_info_read(api.runtime, pid, &info), 0);
+    assert_int_equal(info.mailbox_length, 0); /* a completion is no message */
+    api_stop(&api);
+    assert_one_answer(&client, 90, 0, 1);
 }
 
-static void completion_forged_changes_nothing(void **state)
+TEST(completion_forged_changes_nothing)
 {
-    (void)state;
     struct api api;
     struct api other;
     struct desk desk;
@@ -1231,22 +1168,16 @@ static void run_race(bool terminate, uint32_t workers)
     free(race);
 }
 
-static void completions_from_several_threads_are_accepted_once(void **state)
+TEST(completions_from_several_threads_are_accepted_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        run_race(false, workers);
-    }
+    const uint32_t workers = test_workers();
+    run_race(false, workers);
 }
 
-static void completion_of_a_process_that_ends_drops_its_result_once(void **state)
+TEST(completion_of_a_process_that_ends_drops_its_result_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        run_race(true, workers);
-    }
+    const uint32_t workers = test_workers();
+    run_race(true, workers);
 }
 
 /* ---- what a handler may do ---- */
@@ -1275,32 +1206,29 @@ static int use_everything(void *arg, skua_command *command, skua_payload *result
     return 0;
 }
 
-static void handler_may_call_what_does_not_wait(void **state)
+TEST(handler_may_call_what_does_not_wait)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct busy_handler busy = {.spawned = {0}};
-        static struct client client;
-        tally_init(&busy.called);
-        api_create(&api, (skua_runtime_config){.worker_count = workers});
-        register_handler(&api, KEEP_IT, use_everything, &busy);
-        api_start(&api);
-        client_init(&client, ask_keep, 2);
-        (void)api_submit(&api, &client_type, &client);
-        tally_wait(&busy.called, 1);
-        tally_wait(&client.answered, 1);
-        assert_int_equal(skua_process_cancel(api.runtime, busy.spawned, 0), 0);
-        api_wait_end(&api, busy.spawned);
-        api_stop(&api);
-        assert_int_equal(client.count, 1);
-        for (size_t i = 0; i < 3; i++) {
-            assert_int_equal(busy.errors[i], 0);
-            assert_int_equal(busy.errors[i + 3], SKUA_E_INSIDE_STEP);
-        }
-        assert_drops(&busy.item, 1, 1);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct busy_handler busy = {.spawned = {0}};
+    static struct client client;
+    tally_init(&busy.called);
+    api_create(&api, (skua_runtime_config){.worker_count = workers});
+    register_handler(&api, KEEP_IT, use_everything, &busy);
+    api_start(&api);
+    client_init(&client, ask_keep, 2);
+    (void)api_submit(&api, &client_type, &client);
+    tally_wait(&busy.called, 1);
+    tally_wait(&client.answered, 1);
+    assert_int_equal(skua_process_cancel(api.runtime, busy.spawned, 0), 0);
+    api_wait_end(&api, busy.spawned);
+    api_stop(&api);
+    assert_int_equal(client.count, 1);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(busy.errors[i], 0);
+        assert_int_equal(busy.errors[i + 3], SKUA_E_INSIDE_STEP);
     }
+    assert_drops(&busy.item, 1, 1);
 }
 
 /* ---- the registry ---- */
@@ -1331,9 +1259,8 @@ static int ask_ids(struct client *client, skua_step *out)
     return error;
 }
 
-static void command_ids_of_all_sizes_find_their_handlers(void **state)
+TEST(command_ids_of_all_sizes_find_their_handlers)
 {
-    (void)state;
     struct api api;
     static struct client client;
     static uint32_t args[COUNT_OF(some_ids)];
@@ -1354,9 +1281,8 @@ static void command_ids_of_all_sizes_find_their_handlers(void **state)
     }
 }
 
-static void register_of_a_taken_id_is_refused(void **state)
+TEST(register_of_a_taken_id_is_refused)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client client;
@@ -1376,9 +1302,8 @@ static void register_of_a_taken_id_is_refused(void **state)
     assert_one_answer(&client, 77, 0, 42);
 }
 
-static void register_after_start_is_refused(void **state)
+TEST(register_after_start_is_refused)
 {
-    (void)state;
     struct api api;
     struct desk desk;
     static struct client client;
@@ -1391,45 +1316,4 @@ static void register_after_start_is_refused(void **state)
     assert_int_equal(api_run_process(&api, &client_type, &client).error, 0);
     api_stop(&api);
     assert_one_answer(&client, 80, SKUA_E_UNKNOWN_COMMAND, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(handler_that_completes_at_once_answers),
-        cmocka_unit_test(handler_that_completes_by_a_call_answers),
-        cmocka_unit_test(handler_that_fails_answers_with_its_error),
-        cmocka_unit_test(command_unknown_answers_with_that_error),
-        cmocka_unit_test(handler_that_completes_and_returns_a_result_answers_once),
-        cmocka_unit_test(input_left_by_the_handler_is_dropped_and_input_taken_is_kept),
-        cmocka_unit_test(completion_later_from_the_same_worker_arrives),
-        cmocka_unit_test(completion_from_another_thread_arrives),
-        cmocka_unit_test(completion_with_an_error_arrives),
-        cmocka_unit_test(completion_during_the_handler_arrives),
-        cmocka_unit_test(completion_while_the_process_runs_is_seen),
-        cmocka_unit_test(many_yields_completed_at_once_come_in_their_order),
-        cmocka_unit_test(many_yields_completed_from_threads_come_once_each),
-        cmocka_unit_test(many_yields_of_all_kinds_come_once_each),
-        cmocka_unit_test(process_can_wait_for_all_of_several_yields),
-        cmocka_unit_test(process_can_wait_for_any_of_several_yields),
-        cmocka_unit_test(process_with_yields_outstanding_shows_blocked_or_idle),
-        cmocka_unit_test(completions_at_once_do_not_hold_up_messages),
-        cmocka_unit_test(completions_at_once_do_not_hold_up_cancel_events),
-        cmocka_unit_test(yields_of_a_failing_step_are_dropped),
-        cmocka_unit_test(yields_of_a_done_step_are_carried_out_unheard),
-        cmocka_unit_test(completion_after_the_end_is_late),
-        cmocka_unit_test(completion_after_the_end_does_not_reach_a_later_call),
-        cmocka_unit_test(end_of_a_process_leaves_the_calls_of_others_open),
-        cmocka_unit_test(yields_without_an_answer_give_their_memory_back),
-        cmocka_unit_test(completion_a_second_time_is_late),
-        cmocka_unit_test(completion_forged_changes_nothing),
-        cmocka_unit_test(completions_from_several_threads_are_accepted_once),
-        cmocka_unit_test(completion_of_a_process_that_ends_drops_its_result_once),
-        cmocka_unit_test(handler_may_call_what_does_not_wait),
-        cmocka_unit_test(command_ids_of_all_sizes_find_their_handlers),
-        cmocka_unit_test(register_of_a_taken_id_is_refused),
-        cmocka_unit_test(register_after_start_is_refused),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

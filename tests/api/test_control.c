@@ -2,13 +2,6 @@
 /* Processes from outside: ending them, asking them to finish, waiting for them, hearing of their
  * end, and looking at them. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 
@@ -187,9 +180,8 @@ static void assert_one_exit(struct exits *exits, skua_pid pid, int error)
 
 /* ---- terminate ---- */
 
-static void terminate_of_a_ready_process_ends_it_before_its_step(void **state)
+TEST(terminate_of_a_ready_process_ends_it_before_its_step)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct exits exits;
@@ -212,116 +204,104 @@ static void terminate_of_a_ready_process_ends_it_before_its_step(void **state)
 
 static void check_terminate_of_a_waiting_process(enum order order, enum skua_process_state waiting)
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct subject subject;
-        struct exits exits;
-        subject_init(&subject);
-        exits_init(&exits, &subject);
-        start_with_exits(&api, workers, &exits);
-        const skua_pid pid = api_submit(&api, &subject_type, &subject);
-        tell(&api, pid, order);
-        tally_wait(&subject.stepped, 1);
-        api_wait_state(&api, pid, waiting);
-        const uint64_t steps = tally_count(&subject.stepped);
-        assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
-        api_wait_live(&api, 0);
-        assert_int_equal(tally_count(&subject.stepped), steps);
-        api_stop(&api);
-        assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
-        assert_int_equal(subject.cancels, 0);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct subject subject;
+    struct exits exits;
+    subject_init(&subject);
+    exits_init(&exits, &subject);
+    start_with_exits(&api, workers, &exits);
+    const skua_pid pid = api_submit(&api, &subject_type, &subject);
+    tell(&api, pid, order);
+    tally_wait(&subject.stepped, 1);
+    api_wait_state(&api, pid, waiting);
+    const uint64_t steps = tally_count(&subject.stepped);
+    assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
+    api_wait_live(&api, 0);
+    assert_int_equal(tally_count(&subject.stepped), steps);
+    api_stop(&api);
+    assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
+    assert_int_equal(subject.cancels, 0);
 }
 
-static void terminate_of_an_idle_process_ends_it_without_a_step(void **state)
+TEST(terminate_of_an_idle_process_ends_it_without_a_step)
 {
-    (void)state;
     check_terminate_of_a_waiting_process(STAY, SKUA_PROCESS_IDLE);
 }
 
-static void terminate_of_a_blocked_process_ends_it_without_a_step(void **state)
+TEST(terminate_of_a_blocked_process_ends_it_without_a_step)
 {
-    (void)state;
     check_terminate_of_a_waiting_process(YIELD, SKUA_PROCESS_BLOCKED);
 }
 
 /* The step that runs is its last, whatever it asks for and whatever still waits. */
 static void check_terminate_of_a_running_process(enum order also, unsigned messages)
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct subject subject;
-        struct exits exits;
-        struct blocker blockers[4];
-        subject_init(&subject);
-        exits_init(&exits, &subject);
-        start_with_exits(&api, workers, &exits);
-        const skua_pid pid = api_submit(&api, &subject_type, &subject);
-        tally_wait(&subject.stepped, 1);
-        api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
-        /* All messages are to be there when the step begins. */
-        for (uint32_t i = 0; i < workers; i++) {
-            blocker_start(&blockers[i], &api);
-        }
-        tell(&api, pid, PAUSE);
-        tell(&api, pid, also);
-        for (unsigned i = 0; i < messages; i++) {
-            tell(&api, pid, STAY);
-        }
-        for (uint32_t i = 0; i < workers; i++) {
-            blocker_release(&blockers[i]);
-        }
-        tally_wait(&subject.entered, 1);
-        assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
-        assert_int_equal(subject.closes, 0);
-        tally_add(&subject.released, 1);
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_int_equal(tally_count(&subject.stepped), 2);
-        assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct subject subject;
+    struct exits exits;
+    struct blocker blockers[4];
+    subject_init(&subject);
+    exits_init(&exits, &subject);
+    start_with_exits(&api, workers, &exits);
+    const skua_pid pid = api_submit(&api, &subject_type, &subject);
+    tally_wait(&subject.stepped, 1);
+    api_wait_state(&api, pid, SKUA_PROCESS_IDLE);
+    /* All messages are to be there when the step begins. */
+    for (uint32_t i = 0; i < workers; i++) {
+        blocker_start(&blockers[i], &api);
     }
+    tell(&api, pid, PAUSE);
+    tell(&api, pid, also);
+    for (unsigned i = 0; i < messages; i++) {
+        tell(&api, pid, STAY);
+    }
+    for (uint32_t i = 0; i < workers; i++) {
+        blocker_release(&blockers[i]);
+    }
+    tally_wait(&subject.entered, 1);
+    assert_int_equal(skua_process_terminate(api.runtime, pid), 0);
+    assert_int_equal(subject.closes, 0);
+    tally_add(&subject.released, 1);
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_int_equal(tally_count(&subject.stepped), 2);
+    assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
 }
 
-static void terminate_of_a_running_process_ends_it_after_its_step(void **state)
+TEST(terminate_of_a_running_process_ends_it_after_its_step)
 {
-    (void)state;
     check_terminate_of_a_running_process(STAY, 0);
     check_terminate_of_a_running_process(CONTINUE, 0);
     check_terminate_of_a_running_process(YIELD, 0);
 }
 
-static void terminate_of_a_running_process_leaves_waiting_messages_unread(void **state)
+TEST(terminate_of_a_running_process_leaves_waiting_messages_unread)
 {
-    (void)state;
     check_terminate_of_a_running_process(STAY, 3 * SKUA_EVENTS_PER_STEP);
 }
 
-static void terminate_of_itself_ends_after_the_step(void **state)
+TEST(terminate_of_itself_ends_after_the_step)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct subject subject;
-        struct exits exits;
-        subject_init(&subject);
-        exits_init(&exits, &subject);
-        start_with_exits(&api, workers, &exits);
-        const skua_pid pid = api_submit(&api, &subject_type, &subject);
-        tally_wait(&subject.stepped, 1);
-        tell(&api, pid, TERMINATE_YOURSELF);
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_int_equal(tally_count(&subject.stepped), 2);
-        assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct subject subject;
+    struct exits exits;
+    subject_init(&subject);
+    exits_init(&exits, &subject);
+    start_with_exits(&api, workers, &exits);
+    const skua_pid pid = api_submit(&api, &subject_type, &subject);
+    tally_wait(&subject.stepped, 1);
+    tell(&api, pid, TERMINATE_YOURSELF);
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_int_equal(tally_count(&subject.stepped), 2);
+    assert_one_exit(&exits, pid, SKUA_E_TERMINATED);
 }
 
-static void terminate_again_changes_nothing(void **state)
+TEST(terminate_again_changes_nothing)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct exits exits;
@@ -341,9 +321,8 @@ static void terminate_again_changes_nothing(void **state)
 }
 
 /* A process that others were preferred to, with messages it has not read, is only queued. */
-static void terminate_of_a_requeued_process_ends_it_without_a_step(void **state)
+TEST(terminate_of_a_requeued_process_ends_it_without_a_step)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct exits exits;
@@ -377,47 +356,42 @@ static void terminate_of_a_requeued_process_ends_it_without_a_step(void **state)
 
 static void check_cancel(enum order order, enum skua_process_state waiting)
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct subject subject;
-        struct exits exits;
-        subject_init(&subject);
-        exits_init(&exits, &subject);
-        start_with_exits(&api, workers, &exits);
-        const skua_pid pid = api_submit(&api, &subject_type, &subject);
-        tell(&api, pid, order);
-        tally_wait(&subject.stepped, 1);
-        api_wait_state(&api, pid, waiting);
-        assert_int_equal(skua_process_cancel(api.runtime, pid, -1234), 0);
-        api_wait_live(&api, 0);
-        assert_int_equal(skua_process_cancel(api.runtime, pid, -1234), SKUA_E_NO_PROCESS);
-        api_stop(&api);
-        assert_int_equal(subject.cancels, 1);
-        assert_int_equal(subject.cancel.type, SKUA_EVENT_CANCEL);
-        assert_int_equal(subject.cancel.error, -1234);
-        assert_int_equal(subject.cancel.tag, 0);
-        assert_true(skua_pid_is_none(subject.cancel.from));
-        assert_int_equal(subject.cancel.payload.storage, SKUA_PAYLOAD_EMPTY);
-        assert_one_exit(&exits, pid, 0);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct subject subject;
+    struct exits exits;
+    subject_init(&subject);
+    exits_init(&exits, &subject);
+    start_with_exits(&api, workers, &exits);
+    const skua_pid pid = api_submit(&api, &subject_type, &subject);
+    tell(&api, pid, order);
+    tally_wait(&subject.stepped, 1);
+    api_wait_state(&api, pid, waiting);
+    assert_int_equal(skua_process_cancel(api.runtime, pid, -1234), 0);
+    api_wait_live(&api, 0);
+    assert_int_equal(skua_process_cancel(api.runtime, pid, -1234), SKUA_E_NO_PROCESS);
+    api_stop(&api);
+    assert_int_equal(subject.cancels, 1);
+    assert_int_equal(subject.cancel.type, SKUA_EVENT_CANCEL);
+    assert_int_equal(subject.cancel.error, -1234);
+    assert_int_equal(subject.cancel.tag, 0);
+    assert_true(skua_pid_is_none(subject.cancel.from));
+    assert_int_equal(subject.cancel.payload.storage, SKUA_PAYLOAD_EMPTY);
+    assert_one_exit(&exits, pid, 0);
 }
 
-static void cancel_reaches_an_idle_process_with_its_reason(void **state)
+TEST(cancel_reaches_an_idle_process_with_its_reason)
 {
-    (void)state;
     check_cancel(STAY, SKUA_PROCESS_IDLE);
 }
 
-static void cancel_reaches_a_blocked_process_with_its_reason(void **state)
+TEST(cancel_reaches_a_blocked_process_with_its_reason)
 {
-    (void)state;
     check_cancel(YIELD, SKUA_PROCESS_BLOCKED);
 }
 
-static void cancel_of_a_process_that_does_not_listen_leaves_it_alive(void **state)
+TEST(cancel_of_a_process_that_does_not_listen_leaves_it_alive)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct exits exits;
@@ -445,9 +419,8 @@ static void cancel_of_a_process_that_does_not_listen_leaves_it_alive(void **stat
     assert_one_exit(&exits, pid, 0);
 }
 
-static void cancel_keeps_its_place_among_messages(void **state)
+TEST(cancel_keeps_its_place_among_messages)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct exits exits;
@@ -479,9 +452,8 @@ static const struct {
     int error;
 } own_ends[] = {{FINISH, 0}, {FAIL, ERROR_STEP}};
 
-static void on_exit_tells_how_a_process_ended_by_itself(void **state)
+TEST(on_exit_tells_how_a_process_ended_by_itself)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(own_ends); i++) {
         struct api api;
         struct subject subject;
@@ -517,9 +489,8 @@ static int stubborn_step(void *self, skua_context *ctx, skua_event *events, size
 
 static const skua_process_type stubborn_type = {.name = "stubborn", .step = stubborn_step};
 
-static void on_exit_tells_of_processes_ended_by_the_shutdown(void **state)
+TEST(on_exit_tells_of_processes_ended_by_the_shutdown)
 {
-    (void)state;
     struct api api;
     struct exits exits;
     skua_pid pids[5];
@@ -559,9 +530,8 @@ static int giver_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type giver_type = {
     .name = "giver", .state_size = sizeof(void *), .init = api_init_world, .step = giver_step};
 
-static void on_exit_may_take_the_result(void **state)
+TEST(on_exit_may_take_the_result)
 {
-    (void)state;
     struct api api;
     struct exits exits;
     struct tracked item = {0};
@@ -576,9 +546,8 @@ static void on_exit_may_take_the_result(void **state)
     assert_ptr_equal(skua_payload_data(&exits.list[0].exit.result), &item);
 }
 
-static void result_that_nobody_wants_is_dropped_once(void **state)
+TEST(result_that_nobody_wants_is_dropped_once)
 {
-    (void)state;
     struct api api;
     struct exits exits;
     struct tracked item = {0};
@@ -593,9 +562,8 @@ static void result_that_nobody_wants_is_dropped_once(void **state)
 
 /* ---- wait ---- */
 
-static void wait_for_a_process_that_stays_times_out(void **state)
+TEST(wait_for_a_process_that_stays_times_out)
 {
-    (void)state;
     struct api api;
     skua_exit exit = {.error = ERROR_STEP};
     api_run(&api, 1);
@@ -608,9 +576,8 @@ static void wait_for_a_process_that_stays_times_out(void **state)
 }
 
 /* Waiting for a process is none of its business. */
-static void wait_for_a_process_gives_it_no_step(void **state)
+TEST(wait_for_a_process_gives_it_no_step)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     subject_init(&subject);
@@ -629,9 +596,8 @@ static void wait_for_a_process_gives_it_no_step(void **state)
     api_stop(&api);
 }
 
-static void wait_for_a_finished_process_is_refused(void **state)
+TEST(wait_for_a_finished_process_is_refused)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     skua_exit exit = {.error = ERROR_STEP};
@@ -713,9 +679,8 @@ static unsigned wait_together(const struct api *api, const skua_process_type *ty
 
 #define WAIT_ROUNDS 500
 
-static void wait_of_several_threads_tells_each_the_result(void **state)
+TEST(wait_of_several_threads_tells_each_the_result)
 {
-    (void)state;
     struct api api;
     unsigned complete_rounds = 0;
     api_run(&api, 2);
@@ -738,9 +703,8 @@ static void wait_of_several_threads_tells_each_the_result(void **state)
     api_stop(&api);
 }
 
-static void wait_of_several_threads_gives_an_owned_result_to_one(void **state)
+TEST(wait_of_several_threads_gives_an_owned_result_to_one)
 {
-    (void)state;
     struct api api;
     unsigned complete_rounds = 0;
     api_run(&api, 2);
@@ -796,9 +760,8 @@ static void wait_inside(void *arg, skua_context *ctx, skua_step *out)
     (void)skua_context_spawn(ctx, &waiting_type, NULL, &where, 1, NULL);
 }
 
-static void wait_and_run_inside_a_step_or_init_are_refused(void **state)
+TEST(wait_and_run_inside_a_step_or_init_are_refused)
 {
-    (void)state;
     struct api api;
     struct inside_calls calls = {0};
     api_run(&api, 1);
@@ -822,9 +785,8 @@ static void start_and_end_elsewhere(void *arg, skua_context *ctx, skua_step *out
     }
 }
 
-static void call_to_another_runtime_from_a_step_works(void **state)
+TEST(call_to_another_runtime_from_a_step_works)
 {
-    (void)state;
     struct api api;
     struct api other;
     api_run(&api, 1);
@@ -870,35 +832,32 @@ static const skua_process_type verdict_type = {
     .close = verdict_close,
 };
 
-static void run_returns_how_the_process_ended_after_its_close(void **state)
+TEST(run_returns_how_the_process_ended_after_its_close)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct verdict done = {.error = 0};
-        struct verdict failed = {.error = ERROR_STEP};
-        struct verdict unheard = {.error = 0};
-        api_run(&api, workers);
-        skua_exit exit = api_run_process(&api, &verdict_type, &done);
-        assert_int_equal(done.closes, 1);
-        assert_int_equal(exit.error, 0);
-        assert_ptr_equal(skua_payload_data(&exit.result), &done.item);
-        assert_drops(&done.item, 1, 0);
-        skua_payload_drop(&exit.result);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct verdict done = {.error = 0};
+    struct verdict failed = {.error = ERROR_STEP};
+    struct verdict unheard = {.error = 0};
+    api_run(&api, workers);
+    skua_exit exit = api_run_process(&api, &verdict_type, &done);
+    assert_int_equal(done.closes, 1);
+    assert_int_equal(exit.error, 0);
+    assert_ptr_equal(skua_payload_data(&exit.result), &done.item);
+    assert_drops(&done.item, 1, 0);
+    skua_payload_drop(&exit.result);
 
-        exit = api_run_process(&api, &verdict_type, &failed);
-        assert_int_equal(failed.closes, 1);
-        assert_int_equal(exit.error, ERROR_STEP);
-        assert_int_equal(exit.result.storage, SKUA_PAYLOAD_EMPTY);
-        assert_drops(&failed.item, 1, 1);
+    exit = api_run_process(&api, &verdict_type, &failed);
+    assert_int_equal(failed.closes, 1);
+    assert_int_equal(exit.error, ERROR_STEP);
+    assert_int_equal(exit.result.storage, SKUA_PAYLOAD_EMPTY);
+    assert_drops(&failed.item, 1, 1);
 
-        skua_payload input = api_world_payload(&unheard);
-        assert_int_equal(skua_process_run(api.runtime, &verdict_type, NULL, &input, 1, NULL), 0);
-        api_wait_live(&api, 0);
-        assert_drops(&unheard.item, 1, 1);
-        api_stop(&api);
-    }
+    skua_payload input = api_world_payload(&unheard);
+    assert_int_equal(skua_process_run(api.runtime, &verdict_type, NULL, &input, 1, NULL), 0);
+    api_wait_live(&api, 0);
+    assert_drops(&unheard.item, 1, 1);
+    api_stop(&api);
 }
 
 /* ---- info ---- */
@@ -912,9 +871,8 @@ static skua_process_info look(const struct api *api, skua_pid pid)
     return info;
 }
 
-static void info_shows_a_ready_process(void **state)
+TEST(info_shows_a_ready_process)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     struct blocker blocker;
@@ -933,9 +891,8 @@ static void info_shows_a_ready_process(void **state)
     api_stop(&api);
 }
 
-static void info_shows_a_running_process(void **state)
+TEST(info_shows_a_running_process)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     subject_init(&subject);
@@ -980,21 +937,18 @@ static void check_info_of_a_waiting_process(enum order order, enum skua_process_
     api_stop(&api);
 }
 
-static void info_shows_an_idle_process(void **state)
+TEST(info_shows_an_idle_process)
 {
-    (void)state;
     check_info_of_a_waiting_process(STAY, SKUA_PROCESS_IDLE);
 }
 
-static void info_shows_a_blocked_process(void **state)
+TEST(info_shows_a_blocked_process)
 {
-    (void)state;
     check_info_of_a_waiting_process(YIELD, SKUA_PROCESS_BLOCKED);
 }
 
-static void info_of_a_finished_process_is_refused(void **state)
+TEST(info_of_a_finished_process_is_refused)
 {
-    (void)state;
     struct api api;
     struct subject subject;
     skua_process_info info;
@@ -1007,50 +961,11 @@ static void info_of_a_finished_process_is_refused(void **state)
     api_stop(&api);
 }
 
-static void state_names_are_those_of_the_header(void **state)
+TEST(state_names_are_those_of_the_header)
 {
-    (void)state;
     assert_string_equal(skua_process_state_name(SKUA_PROCESS_READY), "ready");
     assert_string_equal(skua_process_state_name(SKUA_PROCESS_RUNNING), "running");
     assert_string_equal(skua_process_state_name(SKUA_PROCESS_BLOCKED), "blocked");
     assert_string_equal(skua_process_state_name(SKUA_PROCESS_IDLE), "idle");
     assert_string_equal(skua_process_state_name((enum skua_process_state)99), "?");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(terminate_of_a_ready_process_ends_it_before_its_step),
-        cmocka_unit_test(terminate_of_an_idle_process_ends_it_without_a_step),
-        cmocka_unit_test(terminate_of_a_blocked_process_ends_it_without_a_step),
-        cmocka_unit_test(terminate_of_a_running_process_ends_it_after_its_step),
-        cmocka_unit_test(terminate_of_a_running_process_leaves_waiting_messages_unread),
-        cmocka_unit_test(terminate_of_a_requeued_process_ends_it_without_a_step),
-        cmocka_unit_test(terminate_of_itself_ends_after_the_step),
-        cmocka_unit_test(terminate_again_changes_nothing),
-        cmocka_unit_test(cancel_reaches_an_idle_process_with_its_reason),
-        cmocka_unit_test(cancel_reaches_a_blocked_process_with_its_reason),
-        cmocka_unit_test(cancel_of_a_process_that_does_not_listen_leaves_it_alive),
-        cmocka_unit_test(cancel_keeps_its_place_among_messages),
-        cmocka_unit_test(on_exit_tells_how_a_process_ended_by_itself),
-        cmocka_unit_test(on_exit_tells_of_processes_ended_by_the_shutdown),
-        cmocka_unit_test(on_exit_may_take_the_result),
-        cmocka_unit_test(result_that_nobody_wants_is_dropped_once),
-        cmocka_unit_test(wait_for_a_process_that_stays_times_out),
-        cmocka_unit_test(wait_for_a_process_gives_it_no_step),
-        cmocka_unit_test(wait_for_a_finished_process_is_refused),
-        cmocka_unit_test(wait_of_several_threads_tells_each_the_result),
-        cmocka_unit_test(wait_of_several_threads_gives_an_owned_result_to_one),
-        cmocka_unit_test(wait_and_run_inside_a_step_or_init_are_refused),
-        cmocka_unit_test(call_to_another_runtime_from_a_step_works),
-        cmocka_unit_test(run_returns_how_the_process_ended_after_its_close),
-        cmocka_unit_test(info_shows_a_ready_process),
-        cmocka_unit_test(info_shows_a_running_process),
-        cmocka_unit_test(info_shows_an_idle_process),
-        cmocka_unit_test(info_shows_a_blocked_process),
-        cmocka_unit_test(info_of_a_finished_process_is_refused),
-        cmocka_unit_test(state_names_are_those_of_the_header),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

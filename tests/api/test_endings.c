@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What may be relied on once something has ended: places are free, messages have been read, threads
  * are out of the library, and nothing that does not return holds up a stop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 #include "effort.h"
@@ -28,21 +22,18 @@ static int end_step(void *self, skua_context *ctx, skua_event *events, size_t co
 
 static const skua_process_type ends = {.name = "ends", .step = end_step};
 
-static void place_is_free_once_the_end_is_known(void **state)
+TEST(place_is_free_once_the_end_is_known)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        api_create(&api, (skua_runtime_config){.worker_count = workers, .process_limit = 1});
-        api_start(&api);
-        for (int round = 0; round < ROUNDS; round++) {
-            skua_exit exit;
-            assert_int_equal(skua_process_run(api.runtime, &ends, NULL, NULL, 0, &exit), 0);
-            assert_int_equal(exit.error, 0);
-        }
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = workers, .process_limit = 1});
+    api_start(&api);
+    for (int round = 0; round < ROUNDS; round++) {
+        skua_exit exit;
+        assert_int_equal(skua_process_run(api.runtime, &ends, NULL, NULL, 0, &exit), 0);
+        assert_int_equal(exit.error, 0);
     }
+    api_stop(&api);
 }
 
 /* ---- accepted messages ---- */
@@ -73,9 +64,8 @@ static int count_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type counts = {
     .name = "counts", .state_size = sizeof(void *), .init = api_init_world, .step = count_step};
 
-static void stop_comes_behind_the_messages_before_it(void **state)
+TEST(stop_comes_behind_the_messages_before_it)
 {
-    (void)state;
     for (int round = 0; round < EFFORT(200); round++) {
         struct counted counted = {0};
         struct api api;
@@ -131,9 +121,8 @@ static const skua_process_type asks = {.name = "asks", .step = ask_step};
 
 /* The completion is seen before the call that made it returns. The sanitizers see whether that call
  * then still uses a runtime that is gone. */
-static void runtime_outlives_the_calls_whose_effect_was_seen(void **state)
+TEST(runtime_outlives_the_calls_whose_effect_was_seen)
 {
-    (void)state;
     for (int round = 0; round < EFFORT(300); round++) {
         struct handed_over handed;
         struct api api;
@@ -174,9 +163,8 @@ static const skua_process_type slow_to_close = {
     .close = close_slowly,
 };
 
-static void stop_gives_up_on_a_close_that_does_not_return(void **state)
+TEST(stop_gives_up_on_a_close_that_does_not_return)
 {
-    (void)state;
     struct doors doors;
     struct api api;
     tally_init(&doors.entered);
@@ -193,9 +181,8 @@ static void stop_gives_up_on_a_close_that_does_not_return(void **state)
 
 /* ---- a batch from the global queue ---- */
 
-static void worker_without_work_takes_one_and_moves_sixteen(void **state)
+TEST(worker_without_work_takes_one_and_moves_sixteen)
 {
-    (void)state;
     struct blocker blocker;
     struct api api;
     api_run(&api, 1);
@@ -211,17 +198,4 @@ static void worker_without_work_takes_one_and_moves_sixteen(void **state)
     /* All but one of each batch come through the deque; now and then fairness takes one alone. */
     assert_in_range(after.local_pops - before.local_pops, 16 * 17, 16 * 20);
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(place_is_free_once_the_end_is_known),
-        cmocka_unit_test(stop_comes_behind_the_messages_before_it),
-        cmocka_unit_test(runtime_outlives_the_calls_whose_effect_was_seen),
-        cmocka_unit_test(stop_gives_up_on_a_close_that_does_not_return),
-        cmocka_unit_test(worker_without_work_takes_one_and_moves_sixteen),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

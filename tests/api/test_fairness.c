@@ -4,13 +4,6 @@
  * the players it had to wait for. The limits are those that src/sched/find_work.c promises; no
  * clock is involved. Players give up long after the limit, so that a starved victim ends up as a
  * number that is too large and not as a hang. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime_support.h"
 
@@ -185,9 +178,8 @@ static void pairs_begin(struct game *game, struct pair_member *members, uint32_t
     }
 }
 
-static void fairness_pair_in_the_next_slot_lets_the_global_queue_have_its_turn(void **state)
+TEST(fairness_pair_in_the_next_slot_lets_the_global_queue_have_its_turn)
 {
-    (void)state;
     static struct game game;
     struct pair_member members[2] = {{0}};
     game_begin(&game, 1, VICTIMS * FAIRNESS_PERIOD);
@@ -201,9 +193,8 @@ static void fairness_pair_in_the_next_slot_lets_the_global_queue_have_its_turn(v
     }
 }
 
-static void fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn(void **state)
+TEST(fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn)
 {
-    (void)state;
     static struct game game;
     struct pair_member members[2] = {{.spawns = true}, {.spawns = true}};
     game_begin(&game, 1, VICTIMS * FAIRNESS_PERIOD);
@@ -218,9 +209,8 @@ static void fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn(void **s
 }
 
 /* With two pairs the deque is never empty, so only the period helps those in the global queue. */
-static void fairness_deque_that_is_never_empty_does_not_starve_the_global_queue(void **state)
+TEST(fairness_deque_that_is_never_empty_does_not_starve_the_global_queue)
 {
-    (void)state;
     static struct game game;
     struct pair_member members[4] = {{0}};
     game_begin(&game, 1, VICTIMS * FAIRNESS_PERIOD);
@@ -271,9 +261,8 @@ static const skua_process_type trio_type = {
     .step = trio_step,
 };
 
-static void fairness_newest_of_the_deque_does_not_starve_the_oldest(void **state)
+TEST(fairness_newest_of_the_deque_does_not_starve_the_oldest)
 {
-    (void)state;
     static struct game game;
     struct trio_member members[3] = {
         {.readies = {1, 2}, .count = 2, .spawns = true},
@@ -315,9 +304,8 @@ static const skua_process_type spinner_type = {
     .step = spinner_step,
 };
 
-static void fairness_process_that_continues_goes_behind_all_that_wait(void **state)
+TEST(fairness_process_that_continues_goes_behind_all_that_wait)
 {
-    (void)state;
     static struct game game;
     game_begin(&game, 1, VICTIMS * FAIRNESS_PERIOD);
     (void)api_submit(&game.api, &spinner_type, &game);
@@ -374,9 +362,8 @@ static uint64_t shortest_wait(const struct victim *victim)
     return shortest;
 }
 
-static void fairness_one_process_per_worker_that_continues_starves_nobody(void **state)
+TEST(fairness_one_process_per_worker_that_continues_starves_nobody)
 {
-    (void)state;
     static struct game game;
     /* Ahead of a victim: the other victims, and the spinners when they go to the end. */
     const uint32_t limit = (VICTIMS + WORKERS_MAX + 1) * FAIRNESS_PERIOD * TURNS_MAX;
@@ -438,9 +425,8 @@ static const skua_process_type drain_type = {
     .mailbox_limit = 10000,
 };
 
-static void fairness_flood_from_a_process_starves_nobody(void **state)
+TEST(fairness_flood_from_a_process_starves_nobody)
 {
-    (void)state;
     static struct game game;
     const uint32_t limit = (VICTIMS + 2) * FAIRNESS_PERIOD * TURNS_MAX;
     game_begin(&game, 1, limit);
@@ -483,9 +469,8 @@ static const skua_process_type hog_type = {
 };
 
 /* They stay with their worker, so its deque is never empty either. */
-static void fairness_processes_with_a_backlog_starve_nobody(void **state)
+TEST(fairness_processes_with_a_backlog_starve_nobody)
 {
-    (void)state;
     static struct game game;
     game_begin(&game, 1, (VICTIMS + 1) * HOG_PICKS_MAX * TURNS_MAX);
     for (uint32_t i = 0; i < HOGS; i++) {
@@ -530,9 +515,8 @@ static void *flood_from_outside(void *arg)
     return NULL;
 }
 
-static void fairness_flood_from_outside_starves_nobody(void **state)
+TEST(fairness_flood_from_outside_starves_nobody)
 {
-    (void)state;
     static struct game game;
     const uint32_t limit = (VICTIMS + 1) * FAIRNESS_PERIOD * TURNS_MAX;
     pthread_t flooder;
@@ -549,22 +533,4 @@ static void fairness_flood_from_outside_starves_nobody(void **state)
     for (size_t i = 0; i < VICTIMS; i++) {
         assert_in_range(game.victims[i].waited, 0, limit);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fairness_pair_in_the_next_slot_lets_the_global_queue_have_its_turn),
-        cmocka_unit_test(fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn),
-        cmocka_unit_test(fairness_deque_that_is_never_empty_does_not_starve_the_global_queue),
-        cmocka_unit_test(fairness_newest_of_the_deque_does_not_starve_the_oldest),
-        cmocka_unit_test(fairness_process_that_continues_goes_behind_all_that_wait),
-        cmocka_unit_test(fairness_one_process_per_worker_that_continues_starves_nobody),
-        cmocka_unit_test(fairness_flood_from_a_process_starves_nobody),
-        cmocka_unit_test(fairness_processes_with_a_backlog_starve_nobody),
-        cmocka_unit_test(fairness_flood_from_outside_starves_nobody),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

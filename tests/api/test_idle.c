@@ -4,16 +4,8 @@
  * several. */
 #include <dirent.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "runtime/runtime.h"
 #include "runtime_support.h"
@@ -131,9 +123,8 @@ static bool all_sleep(void *arg)
 
 #define POPULATION 10000
 
-static void idle_runtime_with_many_processes_never_runs(void **state)
+TEST(idle_runtime_with_many_processes_never_runs)
 {
-    (void)state;
     const struct threads before = list_threads();
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = WORKERS_MAX,
@@ -173,22 +164,19 @@ static void pause_randomly(uint64_t *seed)
     }
 }
 
-static void idle_runtime_runs_what_is_submitted_at_any_moment(void **state)
+TEST(idle_runtime_runs_what_is_submitted_at_any_moment)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct probe ends = {.habit = PROBE_ENDS};
-        struct api api;
-        api_run(&api, workers);
-        for (int round = 0; round < 5000; round++) {
-            pause_randomly(&seed);
-            (void)api_run_process(&api, &probe_type, &ends);
-        }
-        assert_int_equal(atomic_load(&ends.closes), 5000);
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct probe ends = {.habit = PROBE_ENDS};
+    struct api api;
+    api_run(&api, workers);
+    for (int round = 0; round < 5000; round++) {
+        pause_randomly(&seed);
+        (void)api_run_process(&api, &probe_type, &ends);
     }
+    assert_int_equal(atomic_load(&ends.closes), 5000);
+    api_stop(&api);
 }
 
 /* Says how many messages it has got. */
@@ -210,25 +198,22 @@ static const skua_process_type counter_type = {
     .step = counter_step,
 };
 
-static void idle_process_gets_every_message_sent_at_any_moment(void **state)
+TEST(idle_process_gets_every_message_sent_at_any_moment)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct tally received;
-        tally_init(&received);
-        struct api api;
-        api_run(&api, workers);
-        const skua_pid pid = api_submit(&api, &counter_type, &received);
-        for (uint64_t round = 1; round <= 5000; round++) {
-            pause_randomly(&seed);
-            assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
-            tally_wait(&received, round);
-        }
-        assert_int_equal(tally_count(&received), 5000);
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct tally received;
+    tally_init(&received);
+    struct api api;
+    api_run(&api, workers);
+    const skua_pid pid = api_submit(&api, &counter_type, &received);
+    for (uint64_t round = 1; round <= 5000; round++) {
+        pause_randomly(&seed);
+        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
+        tally_wait(&received, round);
     }
+    assert_int_equal(tally_count(&received), 5000);
+    api_stop(&api);
 }
 
 /* Several threads at once: publishers race with each other too. */
@@ -250,28 +235,24 @@ static void publish_again_and_again(void *arg)
     }
 }
 
-static void idle_runtime_loses_nothing_to_racing_publishers(void **state)
+TEST(idle_runtime_loses_nothing_to_racing_publishers)
 {
-    (void)state;
     uint64_t seed = seed_choose();
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct publisher publishers[3] = {{0}};
-        struct api api;
-        api_run(&api, workers);
-        for (size_t i = 0; i < COUNT_OF(publishers); i++) {
-            publishers[i].api = &api;
-            publishers[i].probe.habit = PROBE_ENDS;
-            publishers[i].seed = seed_next(&seed);
-        }
-        api_in_threads(COUNT_OF(publishers), publish_again_and_again, publishers,
-                       sizeof publishers[0]);
-        for (size_t i = 0; i < COUNT_OF(publishers); i++) {
-            assert_int_equal(publishers[i].failures, 0);
-            assert_int_equal(atomic_load(&publishers[i].probe.closes), 3000);
-        }
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct publisher publishers[3] = {{0}};
+    struct api api;
+    api_run(&api, workers);
+    for (size_t i = 0; i < COUNT_OF(publishers); i++) {
+        publishers[i].api = &api;
+        publishers[i].probe.habit = PROBE_ENDS;
+        publishers[i].seed = seed_next(&seed);
     }
+    api_in_threads(COUNT_OF(publishers), publish_again_and_again, publishers, sizeof publishers[0]);
+    for (size_t i = 0; i < COUNT_OF(publishers); i++) {
+        assert_int_equal(publishers[i].failures, 0);
+        assert_int_equal(atomic_load(&publishers[i].probe.closes), 3000);
+    }
+    api_stop(&api);
 }
 
 /* ---- every worker is used ---- */
@@ -313,9 +294,8 @@ static int meet_step(void *self, skua_context *ctx, skua_event *events, size_t c
 static const skua_process_type meet_type = {
     .name = "meets", .state_size = sizeof(void *), .init = api_init_world, .step = meet_step};
 
-static void idle_workers_all_wake_for_long_steps_submitted_at_once(void **state)
+TEST(idle_workers_all_wake_for_long_steps_submitted_at_once)
 {
-    (void)state;
     for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
         struct meeting meeting = {.size = workers};
         tally_init(&meeting.arrived);
@@ -345,9 +325,8 @@ static void spawn_meeting(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void idle_workers_all_wake_for_long_steps_spawned_at_once(void **state)
+TEST(idle_workers_all_wake_for_long_steps_spawned_at_once)
 {
-    (void)state;
     for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
         struct meeting meeting = {.size = workers};
         tally_init(&meeting.arrived);
@@ -397,9 +376,8 @@ static void spawn_and_stay(void *arg, skua_context *ctx, skua_step *out)
     tally_wait(&hoard->ran, hoard->spawned - 1);
 }
 
-static void idle_workers_take_all_that_a_long_step_has_spawned(void **state)
+TEST(idle_workers_take_all_that_a_long_step_has_spawned)
 {
-    (void)state;
     for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
         struct hoard hoard = {0};
         tally_init(&hoard.ran);
@@ -410,20 +388,4 @@ static void idle_workers_take_all_that_a_long_step_has_spawned(void **state)
         tally_wait(&hoard.ran, 500);
         api_stop(&api);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(idle_runtime_with_many_processes_never_runs),
-        cmocka_unit_test(idle_runtime_runs_what_is_submitted_at_any_moment),
-        cmocka_unit_test(idle_process_gets_every_message_sent_at_any_moment),
-        cmocka_unit_test(idle_runtime_loses_nothing_to_racing_publishers),
-        cmocka_unit_test(idle_workers_all_wake_for_long_steps_submitted_at_once),
-        cmocka_unit_test(idle_workers_take_all_that_a_long_step_has_spawned),
-        cmocka_unit_test(idle_workers_all_wake_for_long_steps_spawned_at_once),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

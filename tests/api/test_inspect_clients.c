@@ -471,27 +471,27 @@ static void floods_of_many_clients_harm_nobody(void **state)
     assert_unharmed();
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     watchdog_start();
     const struct CMUnitTest tests[] = {
-        TEST(rubbish_harms_nobody),
-        TEST(rubbish_that_looks_like_requests_harms_nobody),
-        TEST(zeros_harm_nobody),
-        TEST(endless_line_is_cut_off),
-        TEST(half_a_request_holds_up_nobody),
-        TEST(connections_that_come_and_go_harm_nobody),
-        TEST(ninth_client_is_turned_away),
-        TEST(silent_clients_make_room),
-        TEST(client_that_never_reads_is_closed),
-        TEST(trace_ends_with_its_client),
-        TEST(trace_that_nobody_reads_is_ended),
-        TEST(client_that_reads_slowly_gets_all),
-        TEST(client_that_leaves_in_the_middle_harms_nobody),
-        TEST(floods_are_answered_and_harm_nobody),
-        TEST(floods_of_many_clients_harm_nobody),
+        SCRATCH_TEST(rubbish_harms_nobody),
+        SCRATCH_TEST(rubbish_that_looks_like_requests_harms_nobody),
+        SCRATCH_TEST(zeros_harm_nobody),
+        SCRATCH_TEST(endless_line_is_cut_off),
+        SCRATCH_TEST(half_a_request_holds_up_nobody),
+        SCRATCH_TEST(connections_that_come_and_go_harm_nobody),
+        SCRATCH_TEST(ninth_client_is_turned_away),
+        SCRATCH_TEST(silent_clients_make_room),
+        SCRATCH_TEST(client_that_never_reads_is_closed),
+        SCRATCH_TEST(trace_ends_with_its_client),
+        SCRATCH_TEST(trace_that_nobody_reads_is_ended),
+        SCRATCH_TEST(client_that_reads_slowly_gets_all),
+        SCRATCH_TEST(client_that_leaves_in_the_middle_harms_nobody),
+        SCRATCH_TEST(floods_are_answered_and_harm_nobody),
+        SCRATCH_TEST(floods_of_many_clients_harm_nobody),
     };
     return cmocka_run_group_tests_name("inspect_clients", tests, NULL, NULL);
 }

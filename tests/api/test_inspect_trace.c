@@ -825,23 +825,23 @@ static void trace_ends_with_its_client(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     watchdog_start();
     const struct CMUnitTest tests[] = {
-        TEST(trace_of_messages_is_complete),
-        TEST(trace_of_a_backlog_has_every_event),
-        TEST(trace_tells_of_timers_commands_and_lives),
-        TEST(trace_tells_of_thieves),
-        TEST(trace_tells_of_sleep),
-        TEST(trace_of_a_busy_program_makes_sense),
-        TEST(trace_that_is_not_read_counts_what_is_lost),
-        TEST(trace_does_not_tell_of_the_gaps_before_it),
-        TEST(trace_is_read_in_parts_of_any_size),
-        TEST(trace_is_one_clients),
-        TEST(trace_ends_with_its_client),
+        SCRATCH_TEST(trace_of_messages_is_complete),
+        SCRATCH_TEST(trace_of_a_backlog_has_every_event),
+        SCRATCH_TEST(trace_tells_of_timers_commands_and_lives),
+        SCRATCH_TEST(trace_tells_of_thieves),
+        SCRATCH_TEST(trace_tells_of_sleep),
+        SCRATCH_TEST(trace_of_a_busy_program_makes_sense),
+        SCRATCH_TEST(trace_that_is_not_read_counts_what_is_lost),
+        SCRATCH_TEST(trace_does_not_tell_of_the_gaps_before_it),
+        SCRATCH_TEST(trace_is_read_in_parts_of_any_size),
+        SCRATCH_TEST(trace_is_one_clients),
+        SCRATCH_TEST(trace_ends_with_its_client),
     };
     return cmocka_run_group_tests_name("inspect_trace", tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The limits of a runtime: processes, messages in a mailbox, bytes in a payload. */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 
@@ -70,29 +63,25 @@ static void population_stop(struct population *population)
     api_stop(&population->api);
 }
 
-static void process_limit_when_small_is_exact(void **state)
+TEST(process_limit_when_small_is_exact)
 {
-    (void)state;
     static const uint32_t limits[] = {1, 2, 7, 100};
     static struct population population;
-    FOR_WORKER_COUNTS(workers)
-    {
-        for (size_t i = 0; i < COUNT_OF(limits); i++) {
-            population_start(&population, workers, limits[i]);
-            for (unsigned round = 0; round < 3; round++) {
-                fill_up(&population);
-                assert_int_equal(population.count, limits[i]);
-                assert_int_equal(api_stats(&population.api).live, limits[i]);
-                end_all(&population);
-            }
-            population_stop(&population);
+    const uint32_t workers = test_workers();
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        population_start(&population, workers, limits[i]);
+        for (unsigned round = 0; round < 3; round++) {
+            fill_up(&population);
+            assert_int_equal(population.count, limits[i]);
+            assert_int_equal(api_stats(&population.api).live, limits[i]);
+            end_all(&population);
         }
+        population_stop(&population);
     }
 }
 
-static void process_limit_when_large_is_never_exceeded_and_nearly_reached(void **state)
+TEST(process_limit_when_large_is_never_exceeded_and_nearly_reached)
 {
-    (void)state;
     static struct population population;
     for (uint32_t workers = 1; workers <= 2; workers++) {
         population_start(&population, workers, PROCESSES_MOST);
@@ -105,40 +94,33 @@ static void process_limit_when_large_is_never_exceeded_and_nearly_reached(void *
     }
 }
 
-static void process_that_ends_leaves_one_place(void **state)
+TEST(process_that_ends_leaves_one_place)
 {
-    (void)state;
     static struct population population;
-    FOR_WORKER_COUNTS(workers)
-    {
-        population_start(&population, workers, 10);
-        fill_up(&population);
-        for (unsigned i = 0; i < 5; i++) {
-            assert_int_equal(skua_process_terminate(population.api.runtime, population.pids[2 * i]),
-                             0);
-            api_wait_live(&population.api, 9);
-            assert_true(grow(&population));
-            assert_false(grow(&population));
-        }
-        population_stop(&population);
+    const uint32_t workers = test_workers();
+    population_start(&population, workers, 10);
+    fill_up(&population);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(skua_process_terminate(population.api.runtime, population.pids[2 * i]), 0);
+        api_wait_live(&population.api, 9);
+        assert_true(grow(&population));
+        assert_false(grow(&population));
     }
+    population_stop(&population);
 }
 
-static void process_limit_under_concurrent_submits_is_exact(void **state)
+TEST(process_limit_under_concurrent_submits_is_exact)
 {
-    (void)state;
     static struct population population;
-    FOR_WORKER_COUNTS(workers)
-    {
-        population_start(&population, workers, 50);
-        for (unsigned round = 0; round < 10; round++) {
-            api_in_threads(4, fill_up, &population, 0); /* all fill the same one */
-            assert_int_equal(population.count, 50);
-            assert_int_equal(api_stats(&population.api).live, 50);
-            end_all(&population);
-        }
-        population_stop(&population);
+    const uint32_t workers = test_workers();
+    population_start(&population, workers, 50);
+    for (unsigned round = 0; round < 10; round++) {
+        api_in_threads(4, fill_up, &population, 0); /* all fill the same one */
+        assert_int_equal(population.count, 50);
+        assert_int_equal(api_stats(&population.api).live, 50);
+        end_all(&population);
     }
+    population_stop(&population);
 }
 
 /* Fills the runtime from its steps, once it is told to. */
@@ -167,30 +149,27 @@ static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type spawner_type = {
     .name = "spawner", .state_size = sizeof(void *), .init = api_init_world, .step = spawner_step};
 
-static void process_limit_under_concurrent_spawns_is_exact(void **state)
+TEST(process_limit_under_concurrent_spawns_is_exact)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct spawners spawners = {.spawned = 0};
-        skua_pid pids[4];
-        tally_init(&spawners.finished);
-        api_create(&api, (skua_runtime_config){.worker_count = workers, .process_limit = 100});
-        api_start(&api);
-        for (size_t i = 0; i < COUNT_OF(pids); i++) {
-            pids[i] = api_submit(&api, &spawner_type, &spawners);
-        }
-        for (size_t i = 0; i < COUNT_OF(pids); i++) {
-            api_wait_state(&api, pids[i], SKUA_PROCESS_IDLE);
-            assert_int_equal(skua_message_send(api.runtime, pids[i], skua_payload_empty(0)), 0);
-        }
-        tally_wait(&spawners.finished, COUNT_OF(pids));
-        assert_int_equal(api_stats(&api).live, 100);
-        api_stop(&api);
-        assert_int_equal(spawners.spawned, 100 - COUNT_OF(pids));
-        assert_int_equal(spawners.odd_errors, 0);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct spawners spawners = {.spawned = 0};
+    skua_pid pids[4];
+    tally_init(&spawners.finished);
+    api_create(&api, (skua_runtime_config){.worker_count = workers, .process_limit = 100});
+    api_start(&api);
+    for (size_t i = 0; i < COUNT_OF(pids); i++) {
+        pids[i] = api_submit(&api, &spawner_type, &spawners);
     }
+    for (size_t i = 0; i < COUNT_OF(pids); i++) {
+        api_wait_state(&api, pids[i], SKUA_PROCESS_IDLE);
+        assert_int_equal(skua_message_send(api.runtime, pids[i], skua_payload_empty(0)), 0);
+    }
+    tally_wait(&spawners.finished, COUNT_OF(pids));
+    assert_int_equal(api_stats(&api).live, 100);
+    api_stop(&api);
+    assert_int_equal(spawners.spawned, 100 - COUNT_OF(pids));
+    assert_int_equal(spawners.odd_errors, 0);
 }
 
 static atomic_uint inits;
@@ -218,9 +197,8 @@ static int no_step(void *self, skua_context *ctx, skua_event *events, size_t cou
 static const skua_process_type counted_type = {
     .name = "counted", .init = counting_init, .step = no_step};
 
-static void process_limit_reached_drops_the_input_and_calls_no_init(void **state)
+TEST(process_limit_reached_drops_the_input_and_calls_no_init)
 {
-    (void)state;
     struct api api;
     struct tracked items[4] = {0};
     skua_payload input[4];
@@ -331,9 +309,8 @@ static void check_mailbox_limit(uint32_t of_runtime, const skua_process_type *ty
     assert_int_equal(tally_count(&sink.received), 2 * expected);
 }
 
-static void mailbox_limit_is_the_runtimes_or_the_types(void **state)
+TEST(mailbox_limit_is_the_runtimes_or_the_types)
 {
-    (void)state;
     static skua_process_type smaller;
     static skua_process_type larger;
     smaller = sink_type;
@@ -347,9 +324,8 @@ static void mailbox_limit_is_the_runtimes_or_the_types(void **state)
     check_mailbox_limit(0, &smaller, 3);
 }
 
-static void mailbox_limit_is_whole_again_for_the_next_process_in_a_place(void **state)
+TEST(mailbox_limit_is_whole_again_for_the_next_process_in_a_place)
 {
-    (void)state;
     struct api api;
     struct sink sinks[3];
     api_create(&api,
@@ -417,32 +393,28 @@ static uint64_t send_from_threads(const struct api *api, skua_pid to, void (*fun
     return accepted;
 }
 
-static void mailbox_limit_under_concurrent_sends_delivers_what_it_accepted(void **state)
+TEST(mailbox_limit_under_concurrent_sends_delivers_what_it_accepted)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct sink sink;
-        sink_init(&sink, 0);
-        api_create(&api, (skua_runtime_config){.worker_count = workers, .mailbox_limit = 8});
-        api_start(&api);
-        const skua_pid pid = api_submit(&api, &sink_type, &sink);
-        const uint64_t accepted = send_from_threads(&api, pid, send_stubbornly);
-        assert_int_equal(accepted, STUBBORN_COUNT * STUBBORN_TOTAL);
-        tally_wait(&sink.received, accepted);
-        assert_int_equal(api_stats(&api).messages, accepted);
-        api_stop(&api);
-        assert_int_equal(tally_count(&sink.received), accepted);
-        /* A batch is what waited at one moment; one message more if it woke the process while
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct sink sink;
+    sink_init(&sink, 0);
+    api_create(&api, (skua_runtime_config){.worker_count = workers, .mailbox_limit = 8});
+    api_start(&api);
+    const skua_pid pid = api_submit(&api, &sink_type, &sink);
+    const uint64_t accepted = send_from_threads(&api, pid, send_stubbornly);
+    assert_int_equal(accepted, STUBBORN_COUNT * STUBBORN_TOTAL);
+    tally_wait(&sink.received, accepted);
+    assert_int_equal(api_stats(&api).messages, accepted);
+    api_stop(&api);
+    assert_int_equal(tally_count(&sink.received), accepted);
+    /* A batch is what waited at one moment; one message more if it woke the process while
          * others took the places. */
-        assert_in_range(sink.largest_batch, 1, 8 + 1);
-    }
+    assert_in_range(sink.largest_batch, 1, 8 + 1);
 }
 
-static void mailbox_limit_under_concurrent_sends_is_exact(void **state)
+TEST(mailbox_limit_under_concurrent_sends_is_exact)
 {
-    (void)state;
     for (unsigned round = 0; round < 20; round++) {
         struct api api;
         struct sink sink;
@@ -474,9 +446,8 @@ static void fill_from_step(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void mailbox_limit_holds_for_sends_of_processes(void **state)
+TEST(mailbox_limit_holds_for_sends_of_processes)
 {
-    (void)state;
     struct api api;
     unsigned accepted = 0;
     api_create(&api, (skua_runtime_config){.worker_count = 1, .mailbox_limit = 9});
@@ -486,9 +457,8 @@ static void mailbox_limit_holds_for_sends_of_processes(void **state)
     assert_int_equal(accepted, 9);
 }
 
-static void mailbox_that_is_full_takes_cancel_events(void **state)
+TEST(mailbox_that_is_full_takes_cancel_events)
 {
-    (void)state;
     struct api api;
     struct sink sink;
     sink_init(&sink, 1);
@@ -522,9 +492,8 @@ static void api_with_payload_limit(struct api *api, size_t limit)
     api_start(api);
 }
 
-static void payload_limit_holds_for_send(void **state)
+TEST(payload_limit_holds_for_send)
 {
-    (void)state;
     struct api api;
     struct tracked items[3] = {0};
     api_with_payload_limit(&api, PAYLOAD_LIMIT);
@@ -558,9 +527,8 @@ static void use_sizes_in_step(void *arg, skua_context *ctx, skua_step *out)
     sizes->errors[5] = skua_context_spawn(ctx, &counted_type, NULL, &input[1], 1, NULL);
 }
 
-static void payload_limit_holds_for_sends_yields_and_spawns_of_processes(void **state)
+TEST(payload_limit_holds_for_sends_yields_and_spawns_of_processes)
 {
-    (void)state;
     struct api api;
     struct step_sizes sizes = {0};
     inits = 0;
@@ -574,9 +542,8 @@ static void payload_limit_holds_for_sends_yields_and_spawns_of_processes(void **
     assert_int_equal(inits, 0);
 }
 
-static void payload_limit_holds_for_each_input_of_submit(void **state)
+TEST(payload_limit_holds_for_each_input_of_submit)
 {
-    (void)state;
     struct api api;
     struct tracked items[9] = {0};
     inits = 0;
@@ -596,9 +563,8 @@ static void payload_limit_holds_for_each_input_of_submit(void **state)
     api_stop(&api);
 }
 
-static void payload_limit_holds_for_copy(void **state)
+TEST(payload_limit_holds_for_copy)
 {
-    (void)state;
     struct api api;
     char bytes[PAYLOAD_LIMIT + 1];
     skua_payload payload;
@@ -616,9 +582,8 @@ static void payload_limit_holds_for_copy(void **state)
 }
 
 /* A limit below what fits inside a payload holds, too; a pointer has no bytes. */
-static void payload_limit_holds_for_inline_payloads_but_not_pointers(void **state)
+TEST(payload_limit_holds_for_inline_payloads_but_not_pointers)
 {
-    (void)state;
     struct api api;
     struct tracked item = {0};
     skua_payload payload;
@@ -634,29 +599,4 @@ static void payload_limit_holds_for_inline_payloads_but_not_pointers(void **stat
     assert_int_equal(skua_message_send(api.runtime, pid, payload), 0);
     api_stop(&api);
     assert_drops(&item, 1, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(process_limit_when_small_is_exact),
-        cmocka_unit_test(process_limit_when_large_is_never_exceeded_and_nearly_reached),
-        cmocka_unit_test(process_that_ends_leaves_one_place),
-        cmocka_unit_test(process_limit_under_concurrent_submits_is_exact),
-        cmocka_unit_test(process_limit_under_concurrent_spawns_is_exact),
-        cmocka_unit_test(process_limit_reached_drops_the_input_and_calls_no_init),
-        cmocka_unit_test(mailbox_limit_is_the_runtimes_or_the_types),
-        cmocka_unit_test(mailbox_limit_is_whole_again_for_the_next_process_in_a_place),
-        cmocka_unit_test(mailbox_limit_under_concurrent_sends_delivers_what_it_accepted),
-        cmocka_unit_test(mailbox_limit_under_concurrent_sends_is_exact),
-        cmocka_unit_test(mailbox_limit_holds_for_sends_of_processes),
-        cmocka_unit_test(mailbox_that_is_full_takes_cancel_events),
-        cmocka_unit_test(payload_limit_holds_for_send),
-        cmocka_unit_test(payload_limit_holds_for_sends_yields_and_spawns_of_processes),
-        cmocka_unit_test(payload_limit_holds_for_each_input_of_submit),
-        cmocka_unit_test(payload_limit_holds_for_copy),
-        cmocka_unit_test(payload_limit_holds_for_inline_payloads_but_not_pointers),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages: order, batches, who sent them, who owns their payloads, and what happens to a message
  * whose receiver is gone, ends at that moment, or belongs to another runtime. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 
@@ -93,29 +85,26 @@ static void send_row(void *arg)
     }
 }
 
-static void order_of_each_outside_thread_is_kept(void **state)
+TEST(order_of_each_outside_thread_is_kept)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct collection collection;
-        struct outside_sender senders[SENDERS];
-        collection_init(&collection);
-        api_run(&api, workers);
-        const skua_pid to = api_submit(&api, &collector_type, &collection);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            senders[i] = (struct outside_sender){.runtime = api.runtime, .to = to, .number = i};
-        }
-        api_in_threads(SENDERS, send_row, senders, sizeof senders[0]);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            assert_int_equal(senders[i].error, 0);
-        }
-        tally_wait(&collection.received, SENDERS * SENDER_TOTAL);
-        assert_int_equal(api_stats(&api).messages, SENDERS * SENDER_TOTAL);
-        api_stop(&api);
-        check_collection(&collection, SENDERS, SENDER_TOTAL); /* from stays zero: outside */
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct collection collection;
+    struct outside_sender senders[SENDERS];
+    collection_init(&collection);
+    api_run(&api, workers);
+    const skua_pid to = api_submit(&api, &collector_type, &collection);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        senders[i] = (struct outside_sender){.runtime = api.runtime, .to = to, .number = i};
     }
+    api_in_threads(SENDERS, send_row, senders, sizeof senders[0]);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        assert_int_equal(senders[i].error, 0);
+    }
+    tally_wait(&collection.received, SENDERS * SENDER_TOTAL);
+    assert_int_equal(api_stats(&api).messages, SENDERS * SENDER_TOTAL);
+    api_stop(&api);
+    check_collection(&collection, SENDERS, SENDER_TOTAL); /* from stays zero: outside */
 }
 
 /* A process that sends a row, some messages in every step. */
@@ -162,29 +151,26 @@ static const skua_process_type inside_sender_type = {.name = "sender",
                                                      .init = inside_sender_init,
                                                      .step = inside_sender_step};
 
-static void order_of_each_sending_process_is_kept(void **state)
+TEST(order_of_each_sending_process_is_kept)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct collection collection;
-        struct inside_sender senders[SENDERS];
-        collection_init(&collection);
-        api_run(&api, workers);
-        const skua_pid to = api_submit(&api, &collector_type, &collection);
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            senders[i] = (struct inside_sender){.collection = &collection, .to = to, .number = i};
-            (void)api_submit(&api, &inside_sender_type, &senders[i]);
-        }
-        api_wait_live(&api, 1); /* all have sent, or failed to */
-        for (uint32_t i = 0; i < SENDERS; i++) {
-            assert_int_equal(senders[i].sent, SENDER_TOTAL);
-        }
-        tally_wait(&collection.received, SENDERS * SENDER_TOTAL);
-        api_stop(&api);
-        check_collection(&collection, SENDERS, SENDER_TOTAL);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct collection collection;
+    struct inside_sender senders[SENDERS];
+    collection_init(&collection);
+    api_run(&api, workers);
+    const skua_pid to = api_submit(&api, &collector_type, &collection);
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        senders[i] = (struct inside_sender){.collection = &collection, .to = to, .number = i};
+        (void)api_submit(&api, &inside_sender_type, &senders[i]);
     }
+    api_wait_live(&api, 1); /* all have sent, or failed to */
+    for (uint32_t i = 0; i < SENDERS; i++) {
+        assert_int_equal(senders[i].sent, SENDER_TOTAL);
+    }
+    tally_wait(&collection.received, SENDERS * SENDER_TOTAL);
+    api_stop(&api);
+    check_collection(&collection, SENDERS, SENDER_TOTAL);
 }
 
 /* ---- batches ---- */
@@ -229,50 +215,44 @@ static void send_numbers(const struct api *api, skua_pid to, uint64_t first, uin
     }
 }
 
-static void batch_is_cut_and_the_rest_comes_in_order(void **state)
+TEST(batch_is_cut_and_the_rest_comes_in_order)
 {
-    (void)state;
     const uint64_t total = 10 * SKUA_EVENTS_PER_STEP + 50;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct paused_collection paused;
-        paused_init(&paused, 1);
-        api_run(&api, workers);
-        const skua_pid to = api_submit(&api, &paused_type, &paused);
-        tally_wait(&paused.entered, 1);
-        send_numbers(&api, to, 0, total);
-        tally_add(&paused.released, 1);
-        tally_wait(&paused.collection.received, total);
-        api_stop(&api);
-        check_collection(&paused.collection, 1, total);
-        assert_int_equal(paused.collection.largest_batch, SKUA_EVENTS_PER_STEP);
-        assert_int_equal(paused.steps, 1 + 10 + 1 + 1); /* first, full, the rest, cancel */
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct paused_collection paused;
+    paused_init(&paused, 1);
+    api_run(&api, workers);
+    const skua_pid to = api_submit(&api, &paused_type, &paused);
+    tally_wait(&paused.entered, 1);
+    send_numbers(&api, to, 0, total);
+    tally_add(&paused.released, 1);
+    tally_wait(&paused.collection.received, total);
+    api_stop(&api);
+    check_collection(&paused.collection, 1, total);
+    assert_int_equal(paused.collection.largest_batch, SKUA_EVENTS_PER_STEP);
+    assert_int_equal(paused.steps, 1 + 10 + 1 + 1); /* first, full, the rest, cancel */
 }
 
 /* What arrives while older messages still wait comes after them. */
-static void batch_cut_with_new_arrivals_keeps_the_order(void **state)
+TEST(batch_cut_with_new_arrivals_keeps_the_order)
 {
-    (void)state;
     const uint64_t wave = 2 * SKUA_EVENTS_PER_STEP + 50;
     const uint64_t waves = 12;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct paused_collection paused;
-        paused_init(&paused, waves);
-        api_run(&api, workers);
-        const skua_pid to = api_submit(&api, &paused_type, &paused);
-        for (uint64_t i = 0; i < waves; i++) {
-            tally_wait(&paused.entered, i + 1);
-            send_numbers(&api, to, i * wave, (i + 1) * wave);
-            tally_add(&paused.released, 1);
-        }
-        tally_wait(&paused.collection.received, waves * wave);
-        api_stop(&api);
-        check_collection(&paused.collection, 1, waves * wave);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct paused_collection paused;
+    paused_init(&paused, waves);
+    api_run(&api, workers);
+    const skua_pid to = api_submit(&api, &paused_type, &paused);
+    for (uint64_t i = 0; i < waves; i++) {
+        tally_wait(&paused.entered, i + 1);
+        send_numbers(&api, to, i * wave, (i + 1) * wave);
+        tally_add(&paused.released, 1);
     }
+    tally_wait(&paused.collection.received, waves * wave);
+    api_stop(&api);
+    check_collection(&paused.collection, 1, waves * wave);
 }
 
 /* ---- arrival while the receiver runs ---- */
@@ -305,26 +285,23 @@ static int running_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type running_type = {
     .name = "running", .state_size = sizeof(void *), .init = api_init_world, .step = running_step};
 
-static void message_to_a_running_process_is_seen(void **state)
+TEST(message_to_a_running_process_is_seen)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct running_world world = {.received = 0};
-        tally_init(&world.entered);
-        tally_init(&world.sent);
-        api_run(&api, workers);
-        const skua_pid pid = api_submit(&api, &running_type, &world);
-        for (uint64_t i = 0; i < RUNNING_ROUNDS; i++) {
-            tally_wait(&world.entered, i + 1);
-            assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
-            tally_add(&world.sent, 1);
-        }
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_int_equal(world.received, RUNNING_ROUNDS);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct running_world world = {.received = 0};
+    tally_init(&world.entered);
+    tally_init(&world.sent);
+    api_run(&api, workers);
+    const skua_pid pid = api_submit(&api, &running_type, &world);
+    for (uint64_t i = 0; i < RUNNING_ROUNDS; i++) {
+        tally_wait(&world.entered, i + 1);
+        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
+        tally_add(&world.sent, 1);
     }
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_int_equal(world.received, RUNNING_ROUNDS);
 }
 
 /* ---- conversations ---- */
@@ -361,21 +338,18 @@ static int player_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type player_type = {
     .name = "player", .state_size = sizeof(void *), .init = api_init_world, .step = player_step};
 
-static void ping_pong_loses_nothing(void **state)
+TEST(ping_pong_loses_nothing)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct player players[2] = {0};
-        api_run(&api, workers);
-        players[1].opponent = api_submit(&api, &player_type, &players[0]);
-        (void)api_submit(&api, &player_type, &players[1]);
-        api_wait_live(&api, 0);
-        api_stop(&api);
-        assert_int_equal(players[0].hits + players[1].hits, PINGS + PINGS + 1);
-        assert_int_equal(players[0].wrong + players[1].wrong, 0);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct player players[2] = {0};
+    api_run(&api, workers);
+    players[1].opponent = api_submit(&api, &player_type, &players[0]);
+    (void)api_submit(&api, &player_type, &players[1]);
+    api_wait_live(&api, 0);
+    api_stop(&api);
+    assert_int_equal(players[0].hits + players[1].hits, PINGS + PINGS + 1);
+    assert_int_equal(players[0].wrong + players[1].wrong, 0);
 }
 
 /* ---- to itself ---- */
@@ -407,20 +381,17 @@ static const skua_process_type narcissus_type = {.name = "narcissus",
                                                  .init = api_init_world,
                                                  .step = narcissus_step};
 
-static void message_to_itself_arrives_in_a_later_step(void **state)
+TEST(message_to_itself_arrives_in_a_later_step)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct collection collection;
-        collection_init(&collection);
-        api_run(&api, workers);
-        const skua_exit exit = api_run_process(&api, &narcissus_type, &collection);
-        api_stop(&api);
-        assert_int_equal(exit.error, 0);
-        check_collection(&collection, 1, SENDER_TOTAL);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct collection collection;
+    collection_init(&collection);
+    api_run(&api, workers);
+    const skua_exit exit = api_run_process(&api, &narcissus_type, &collection);
+    api_stop(&api);
+    assert_int_equal(exit.error, 0);
+    check_collection(&collection, 1, SENDER_TOTAL);
 }
 
 /* ---- payloads ---- */
@@ -452,9 +423,8 @@ static int boxer_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type boxer_type = {
     .name = "boxer", .state_size = sizeof(void *), .init = api_init_world, .step = boxer_step};
 
-static void payload_of_every_kind_arrives_as_it_was_sent(void **state)
+TEST(payload_of_every_kind_arrives_as_it_was_sent)
 {
-    (void)state;
     struct api api;
     struct gift_box box = {.count = 0};
     struct tracked owned = {.value = 11};
@@ -505,9 +475,8 @@ static void payload_of_every_kind_arrives_as_it_was_sent(void **state)
     assert_drops(&pointed, 1, 1);
 }
 
-static void payload_left_in_its_event_is_dropped_once(void **state)
+TEST(payload_left_in_its_event_is_dropped_once)
 {
-    (void)state;
     struct api api;
     struct tracked items[250] = {0};
     struct blocker blocker;
@@ -562,39 +531,35 @@ static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type relay_type = {
     .name = "relay", .state_size = sizeof(void *), .init = api_init_world, .step = relay_step};
 
-static void payload_taken_and_passed_on_is_dropped_once_at_the_end(void **state)
+TEST(payload_taken_and_passed_on_is_dropped_once_at_the_end)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct tally arrived;
-        struct relay relays[RELAYS] = {0};
-        struct tracked items[RELAYED_TOTAL] = {0};
-        tally_init(&arrived);
-        api_run(&api, workers);
-        skua_pid first = {0};
-        for (size_t i = RELAYS; i-- > 0;) {
-            relays[i].next = first;
-            relays[i].arrived = &arrived;
-            first = api_submit(&api, &relay_type, &relays[i]);
-            if (i + 1 < RELAYS) {
-                relays[i + 1].previous = first; /* it reads that when the first message comes */
-            }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct tally arrived;
+    struct relay relays[RELAYS] = {0};
+    struct tracked items[RELAYED_TOTAL] = {0};
+    tally_init(&arrived);
+    api_run(&api, workers);
+    skua_pid first = {0};
+    for (size_t i = RELAYS; i-- > 0;) {
+        relays[i].next = first;
+        relays[i].arrived = &arrived;
+        first = api_submit(&api, &relay_type, &relays[i]);
+        if (i + 1 < RELAYS) {
+            relays[i + 1].previous = first; /* it reads that when the first message comes */
         }
-        for (size_t i = 0; i < RELAYED_TOTAL; i++) {
-            items[i].value = i;
-            assert_int_equal(skua_message_send(api.runtime, first, tracked_payload(0, &items[i])),
-                             0);
-        }
-        tally_wait(&arrived, RELAYED_TOTAL);
-        api_stop(&api);
-        for (size_t i = 0; i < RELAYS; i++) {
-            assert_int_equal(relays[i].received, RELAYED_TOTAL);
-            assert_int_equal(relays[i].wrong, 0);
-        }
-        assert_drops(items, RELAYED_TOTAL, 1);
     }
+    for (size_t i = 0; i < RELAYED_TOTAL; i++) {
+        items[i].value = i;
+        assert_int_equal(skua_message_send(api.runtime, first, tracked_payload(0, &items[i])), 0);
+    }
+    tally_wait(&arrived, RELAYED_TOTAL);
+    api_stop(&api);
+    for (size_t i = 0; i < RELAYS; i++) {
+        assert_int_equal(relays[i].received, RELAYED_TOTAL);
+        assert_int_equal(relays[i].wrong, 0);
+    }
+    assert_drops(items, RELAYED_TOTAL, 1);
 }
 
 /* ---- a receiver that ends at that moment ---- */
@@ -668,28 +633,25 @@ static void race_to_mayfly(void *arg)
     }
 }
 
-static void send_to_a_process_that_ends_drops_every_payload_once(void **state)
+TEST(send_to_a_process_that_ends_drops_every_payload_once)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct end_race *race = calloc(1, sizeof *race);
-        assert_non_null(race);
-        struct racer racers[END_THREADS];
-        api_run(&race->api, workers);
-        assert_int_equal(pthread_barrier_init(&race->round, NULL, END_THREADS), 0);
-        for (size_t i = 0; i < END_THREADS; i++) {
-            racers[i] = (struct racer){.race = race, .number = i};
-        }
-        api_in_threads(END_THREADS, race_to_mayfly, racers, sizeof racers[0]);
-        assert_int_equal(api_stats(&race->api).messages, race->accepted);
-        api_stop(&race->api);
-        assert_int_equal(race->submit_errors, 0);
-        assert_int_equal(race->odd_errors, 0);
-        assert_drops(&race->items[0][0][0], sizeof race->items / sizeof race->items[0][0][0], 1);
-        assert_int_equal(pthread_barrier_destroy(&race->round), 0);
-        free(race);
+    const uint32_t workers = test_workers();
+    struct end_race *race = calloc(1, sizeof *race);
+    assert_non_null(race);
+    struct racer racers[END_THREADS];
+    api_run(&race->api, workers);
+    assert_int_equal(pthread_barrier_init(&race->round, NULL, END_THREADS), 0);
+    for (size_t i = 0; i < END_THREADS; i++) {
+        racers[i] = (struct racer){.race = race, .number = i};
     }
+    api_in_threads(END_THREADS, race_to_mayfly, racers, sizeof racers[0]);
+    assert_int_equal(api_stats(&race->api).messages, race->accepted);
+    api_stop(&race->api);
+    assert_int_equal(race->submit_errors, 0);
+    assert_int_equal(race->odd_errors, 0);
+    assert_drops(&race->items[0][0][0], sizeof race->items / sizeof race->items[0][0][0], 1);
+    assert_int_equal(pthread_barrier_destroy(&race->round), 0);
+    free(race);
 }
 
 static int done_step(void *self, skua_context *ctx, skua_event *events, size_t count,
@@ -706,9 +668,8 @@ static int done_step(void *self, skua_context *ctx, skua_event *events, size_t c
 static const skua_process_type brief_type = {.name = "brief", .step = done_step};
 
 /* Messages that wait when their process ends are dropped with it. */
-static void message_waiting_at_the_end_is_dropped_once(void **state)
+TEST(message_waiting_at_the_end_is_dropped_once)
 {
-    (void)state;
     struct api api;
     struct paused_collection paused;
     struct tracked items[250] = {0};
@@ -745,9 +706,8 @@ static const skua_process_type talker_type = {
     .name = "talker", .state_size = sizeof(void *), .init = api_init_world, .step = talker_step};
 
 /* Events come from a pool that grows by megabytes: what is not given back shows. */
-static void messages_read_one_by_one_give_their_memory_back(void **state)
+TEST(messages_read_one_by_one_give_their_memory_back)
 {
-    (void)state;
     struct api api;
     uint64_t few = 100;
     uint64_t many = 50000;
@@ -759,9 +719,8 @@ static void messages_read_one_by_one_give_their_memory_back(void **state)
     api_stop(&api);
 }
 
-static void messages_dropped_unread_give_their_memory_back(void **state)
+TEST(messages_dropped_unread_give_their_memory_back)
 {
-    (void)state;
     struct api api;
     uint64_t bytes = 0;
     api_run(&api, 1);
@@ -790,9 +749,8 @@ static void messages_dropped_unread_give_their_memory_back(void **state)
 
 /* ---- PIDs that lead nowhere ---- */
 
-static void stale_pid_never_reaches_the_next_process_in_its_place(void **state)
+TEST(stale_pid_never_reaches_the_next_process_in_its_place)
 {
-    (void)state;
     struct api api;
     struct collection collection;
     struct tracked item = {0};
@@ -835,9 +793,8 @@ static void send_from_step(void *arg, skua_context *ctx, skua_step *out)
     world->error = skua_context_send(ctx, world->to, tracked_payload(0, &world->item));
 }
 
-static void pid_of_another_runtime_is_refused(void **state)
+TEST(pid_of_another_runtime_is_refused)
 {
-    (void)state;
     struct api here;
     struct api there;
     struct tracked item = {0};
@@ -878,9 +835,8 @@ static void send_refused(const struct api *api, skua_pid to, int expected)
     assert_drops(&world.item, 1, 1);
 }
 
-static void send_refused_for_any_reason_drops_the_payload_once(void **state)
+TEST(send_refused_for_any_reason_drops_the_payload_once)
 {
-    (void)state;
     struct api api;
     struct paused_collection paused;
     struct tracked items[2] = {0};
@@ -907,9 +863,8 @@ static void send_refused_for_any_reason_drops_the_payload_once(void **state)
     check_collection(&paused.collection, 1, 1);
 }
 
-static void send_without_memory_drops_the_payload_once(void **state)
+TEST(send_without_memory_drops_the_payload_once)
 {
-    (void)state;
     struct api api;
     struct tracked item = {0};
     api_run(&api, 1);
@@ -922,30 +877,4 @@ static void send_without_memory_drops_the_payload_once(void **state)
     assert_drops(&item, 1, 1);
     assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(order_of_each_outside_thread_is_kept),
-        cmocka_unit_test(order_of_each_sending_process_is_kept),
-        cmocka_unit_test(batch_is_cut_and_the_rest_comes_in_order),
-        cmocka_unit_test(batch_cut_with_new_arrivals_keeps_the_order),
-        cmocka_unit_test(message_to_a_running_process_is_seen),
-        cmocka_unit_test(ping_pong_loses_nothing),
-        cmocka_unit_test(message_to_itself_arrives_in_a_later_step),
-        cmocka_unit_test(payload_of_every_kind_arrives_as_it_was_sent),
-        cmocka_unit_test(payload_left_in_its_event_is_dropped_once),
-        cmocka_unit_test(payload_taken_and_passed_on_is_dropped_once_at_the_end),
-        cmocka_unit_test(send_to_a_process_that_ends_drops_every_payload_once),
-        cmocka_unit_test(message_waiting_at_the_end_is_dropped_once),
-        cmocka_unit_test(messages_read_one_by_one_give_their_memory_back),
-        cmocka_unit_test(messages_dropped_unread_give_their_memory_back),
-        cmocka_unit_test(stale_pid_never_reaches_the_next_process_in_its_place),
-        cmocka_unit_test(pid_of_another_runtime_is_refused),
-        cmocka_unit_test(send_refused_for_any_reason_drops_the_payload_once),
-        cmocka_unit_test(send_without_memory_drops_the_payload_once),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

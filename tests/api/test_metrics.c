@@ -4,15 +4,7 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime/runtime.h"
 #include "sim_support.h"
@@ -307,30 +299,26 @@ static void start_children(void *arg, skua_context *ctx, skua_step *out)
 
 static struct page page;
 
-static void metrics_of_a_stopped_runtime_are_its_statistics(void **state)
+TEST(metrics_of_a_stopped_runtime_are_its_statistics)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        api_run(&api, workers);
-        api_in_step(&api, start_children, NULL);
-        api_wait_live(&api, 0);
-        assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), 0);
+    const uint32_t workers = test_workers();
+    struct api api;
+    api_run(&api, workers);
+    api_in_step(&api, start_children, NULL);
+    api_wait_live(&api, 0);
+    assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), 0);
 
-        read_metrics(&page, api.runtime);
+    read_metrics(&page, api.runtime);
 
-        assert_equal_to_stats(&page, api.runtime, (int)workers);
-        assert_gauges(&page, api.runtime, 0);
-        assert_int_equal(number_of(&page, "skua_spawned_total", "outside"), 1);
-        assert_true(number_of(&page, "skua_runtime_age_seconds", "") > 0);
-        api_stop(&api);
-    }
+    assert_equal_to_stats(&page, api.runtime, (int)workers);
+    assert_gauges(&page, api.runtime, 0);
+    assert_int_equal(number_of(&page, "skua_spawned_total", "outside"), 1);
+    assert_true(number_of(&page, "skua_runtime_age_seconds", "") > 0);
+    api_stop(&api);
 }
 
-static void metrics_of_a_runtime_that_was_not_started_are_zero(void **state)
+TEST(metrics_of_a_runtime_that_was_not_started_are_zero)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 3, .process_limit = 1234});
 
@@ -345,9 +333,8 @@ static void metrics_of_a_runtime_that_was_not_started_are_zero(void **state)
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
 }
 
-static void metrics_of_a_simulation_are_its_statistics(void **state)
+TEST(metrics_of_a_simulation_are_its_statistics)
 {
-    (void)state;
     struct sim_scene scene;
     sim_begin(&scene, 1, (skua_sim_faults){0});
     const skua_pid pid = api_submit(&scene.api, &child_type, NULL);
@@ -364,9 +351,8 @@ static void metrics_of_a_simulation_are_its_statistics(void **state)
 }
 
 /* More than any test could wait for, so it is put there. */
-static void metrics_have_times_in_seconds(void **state)
+TEST(metrics_have_times_in_seconds)
 {
-    (void)state;
     static char text[TEXT_MAX];
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 2});
@@ -407,9 +393,8 @@ static int crowd_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type crowd_type = {
     .name = "crowd", .state_size = sizeof(void *), .init = api_init_world, .step = crowd_step};
 
-static void metrics_show_what_waits_for_a_worker(void **state)
+TEST(metrics_show_what_waits_for_a_worker)
 {
-    (void)state;
     struct api api;
     struct crowd crowd;
     tally_init(&crowd.queued);
@@ -441,9 +426,8 @@ static void block(void *arg, skua_context *ctx, skua_step *out)
     (void)skua_blocking_end(ctx);
 }
 
-static void metrics_tell_spare_workers_from_others(void **state)
+TEST(metrics_tell_spare_workers_from_others)
 {
-    (void)state;
     struct api api;
     api_run(&api, 1);
     api_in_step(&api, block, &api);
@@ -476,9 +460,8 @@ static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t c
 
 static const skua_process_type busy_type = {.name = "busy", .step = busy_step};
 
-static void metrics_can_be_read_while_everything_runs(void **state)
+TEST(metrics_can_be_read_while_everything_runs)
 {
-    (void)state;
     uint64_t steps = 0;
     struct api api;
     api_run(&api, 2);
@@ -498,9 +481,8 @@ static void metrics_can_be_read_while_everything_runs(void **state)
 
 /* ---- the arguments ---- */
 
-static void metrics_are_cut_as_snprintf_cuts(void **state)
+TEST(metrics_are_cut_as_snprintf_cuts)
 {
-    (void)state;
     static char whole[TEXT_MAX];
     static char part[TEXT_MAX];
     struct api api;
@@ -521,9 +503,8 @@ static void metrics_are_cut_as_snprintf_cuts(void **state)
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
 }
 
-static void metrics_without_a_runtime_or_a_buffer_are_refused(void **state)
+TEST(metrics_without_a_runtime_or_a_buffer_are_refused)
 {
-    (void)state;
     char text[8] = "before";
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
@@ -534,22 +515,4 @@ static void metrics_without_a_runtime_or_a_buffer_are_refused(void **state)
     assert_true(skua_metrics_format(api.runtime, text, 0) > 0);
     assert_string_equal(text, "before");
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(metrics_of_a_stopped_runtime_are_its_statistics),
-        cmocka_unit_test(metrics_of_a_runtime_that_was_not_started_are_zero),
-        cmocka_unit_test(metrics_of_a_simulation_are_its_statistics),
-        cmocka_unit_test(metrics_have_times_in_seconds),
-        cmocka_unit_test(metrics_show_what_waits_for_a_worker),
-        cmocka_unit_test(metrics_tell_spare_workers_from_others),
-        cmocka_unit_test(metrics_can_be_read_while_everything_runs),
-        cmocka_unit_test(metrics_are_cut_as_snprintf_cuts),
-        cmocka_unit_test(metrics_without_a_runtime_or_a_buffer_are_refused),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,20 +3,19 @@
  * told which steps they are, and when they return all is as before. Steps are stuck until the test
  * permits them to go on, which it does only after it has seen what it waits for. */
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/monotonic.h"
 #include "runtime/runtime.h"
 #include "runtime_support.h"
+
+/* These tests are about steps that are stuck. */
+__attribute__((constructor)) static void watch_every_step(void)
+{
+    api_stall_limit_ns = 0;
+}
 
 #define WORKERS 2
 
@@ -416,15 +415,13 @@ static void play_until_right(uint32_t spare_limit)
     assert_true(right);
 }
 
-static void monitor_with_all_workers_stuck_serves_everything_meanwhile(void **state)
+TEST(monitor_with_all_workers_stuck_serves_everything_meanwhile)
 {
-    (void)state;
     play_until_right(0);
 }
 
-static void monitor_with_one_spare_for_two_stuck_workers_serves_everything_meanwhile(void **state)
+TEST(monitor_with_one_spare_for_two_stuck_workers_serves_everything_meanwhile)
 {
-    (void)state;
     play_until_right(1);
 }
 
@@ -444,9 +441,8 @@ static bool others_sleep(void *arg)
 }
 
 /* Nobody is awake who could come across the process that the stuck step readies. */
-static void monitor_takes_out_what_a_stuck_step_readies_while_all_others_sleep(void **state)
+TEST(monitor_takes_out_what_a_stuck_step_readies_while_all_others_sleep)
 {
-    (void)state;
     for (uint32_t workers = 1; workers <= WORKERS; workers++) {
         struct api api;
         struct stall_log log;
@@ -512,9 +508,8 @@ static int yielder_step(void *self, skua_context *ctx, skua_event *events, size_
 
 static const skua_process_type yielder_type = {.name = "yielder", .step = yielder_step};
 
-static void monitor_finds_a_handler_that_does_not_return(void **state)
+TEST(monitor_finds_a_handler_that_does_not_return)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprit;
@@ -558,9 +553,8 @@ static const skua_process_type closing_type = {.name = "closing",
                                                .step = ending_step,
                                                .close = stuck_close};
 
-static void monitor_finds_a_close_that_does_not_return(void **state)
+TEST(monitor_finds_a_close_that_does_not_return)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprit;
@@ -586,9 +580,8 @@ static void stuck_on_exit(void *arg, skua_exit *exit)
 }
 
 /* Its process has gone, so only the PID is left of it. */
-static void monitor_finds_an_exit_hook_that_does_not_return(void **state)
+TEST(monitor_finds_an_exit_hook_that_does_not_return)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprit;
@@ -610,9 +603,8 @@ static void monitor_finds_an_exit_hook_that_does_not_return(void **state)
 /* ---- the limits ---- */
 
 /* With every worker stuck, spare ones included, nobody is left; later everything goes on. */
-static void monitor_with_every_spare_stuck_too_goes_on_after_the_release(void **state)
+TEST(monitor_with_every_spare_stuck_too_goes_on_after_the_release)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprits[1 + 2];
@@ -679,9 +671,8 @@ static bool play_with_nobody_left(uint64_t sleep_ns)
     return right;
 }
 
-static void monitor_itself_looks_at_timers_and_descriptors_when_nobody_else_can(void **state)
+TEST(monitor_itself_looks_at_timers_and_descriptors_when_nobody_else_can)
 {
-    (void)state;
     uint64_t sleep_ns = 100 * SKUA_MILLISECOND;
     while (!play_with_nobody_left(sleep_ns)) {
         sleep_ns *= 2;
@@ -691,9 +682,8 @@ static void monitor_itself_looks_at_timers_and_descriptors_when_nobody_else_can(
 /* Longer than two looks of the monitor and shorter than the limit. */
 #define LARGE_LIMIT_NS (800 * SKUA_MILLISECOND)
 
-static void monitor_does_not_report_a_step_below_the_limit(void **state)
+TEST(monitor_does_not_report_a_step_below_the_limit)
 {
-    (void)state;
     uint64_t duration_ns = LARGE_LIMIT_NS;
     while (duration_ns >= LARGE_LIMIT_NS) { /* not on a machine that was too slow to tell */
         struct api api;
@@ -750,9 +740,8 @@ static int runner_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type runner_type = {
     .name = "runner", .state_size = sizeof(void *), .init = api_init_world, .step = runner_step};
 
-static void monitor_does_not_take_many_short_steps_of_one_process_for_a_long_one(void **state)
+TEST(monitor_does_not_take_many_short_steps_of_one_process_for_a_long_one)
 {
-    (void)state;
     const uint64_t limit_ns = 20 * SKUA_MILLISECOND;
     struct runner runner = {.largest = limit_ns};
     while (runner.largest >= limit_ns) { /* a step was interrupted for that long: once more */
@@ -803,9 +792,8 @@ static void tell_and_end(struct stall_log *log, const skua_stall *stall)
     log->results[2] = skua_process_submit(log->runtime, &api_idler, NULL, &input, 1, NULL);
 }
 
-static void monitor_hook_may_send_terminate_and_submit(void **state)
+TEST(monitor_hook_may_send_terminate_and_submit)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprit;
@@ -888,9 +876,8 @@ static struct record report_captive(struct stall_log *log, const struct api *api
 
 /* The monitor does not wait long for a thread that gets no CPU, and may be faster with its first
  * report than the test with the address that it looks for, so this is tried a few times. */
-static void monitor_with_a_signal_gives_the_stack_of_the_stuck_step(void **state)
+TEST(monitor_with_a_signal_gives_the_stack_of_the_stuck_step)
 {
-    (void)state;
     struct record record = {0};
     struct api api;
     struct stall_log log;
@@ -917,9 +904,8 @@ static bool handler_is(int number, void (*handler)(int))
     return action.sa_handler == handler;
 }
 
-static void monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it(void **state)
+TEST(monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it)
 {
-    (void)state;
     const struct sigaction mine = {.sa_handler = ignore_signal};
     struct sigaction before;
     struct api apis[2];
@@ -937,9 +923,8 @@ static void monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it(void 
     assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
 }
 
-static void monitor_signal_that_cannot_be_caught_is_refused(void **state)
+TEST(monitor_signal_that_cannot_be_caught_is_refused)
 {
-    (void)state;
     static const int refused[] = {SIGKILL, SIGSTOP, NSIG, 1000, INT32_MAX};
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct api api;
@@ -955,9 +940,8 @@ static void monitor_signal_that_cannot_be_caught_is_refused(void **state)
     }
 }
 
-static void monitor_limits_out_of_range_are_refused(void **state)
+TEST(monitor_limits_out_of_range_are_refused)
 {
-    (void)state;
     static const skua_runtime_config refused[] = {
         {.stall_signal = -1},
         {.stall_limit_ns = SKUA_MILLISECOND - 1},
@@ -982,42 +966,39 @@ static void monitor_limits_out_of_range_are_refused(void **state)
 /* ---- sleeping ---- */
 
 /* Timers and descriptors that are waited for do not keep it awake, as they do no worker. */
-static void monitor_sleeps_while_all_is_idle_and_wakes_for_work(void **state)
+TEST(monitor_sleeps_while_all_is_idle_and_wakes_for_work)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct stall_log log;
-        int ends[2];
-        struct waiter sleeper = {.duration_ns = 3600 * SKUA_SECOND};
-        assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
-        struct waiter reader = {.fd = ends[0]};
-        stall_log_init(&log);
-        run_logged(&api, &log, (skua_runtime_config){.worker_count = workers});
-        wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep");
-        (void)waiter_start(&sleeper, &api);
-        (void)waiter_start(&reader, &api);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct stall_log log;
+    int ends[2];
+    struct waiter sleeper = {.duration_ns = 3600 * SKUA_SECOND};
+    assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    struct waiter reader = {.fd = ends[0]};
+    stall_log_init(&log);
+    run_logged(&api, &log, (skua_runtime_config){.worker_count = workers});
+    wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep");
+    (void)waiter_start(&sleeper, &api);
+    (void)waiter_start(&reader, &api);
 
-        for (int round = 0; round < 3; round++) {
-            struct culprit culprit;
-            culprit_init(&culprit);
-            wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep again");
-            culprit_submit(&culprit, &api, &first_type);
-            (void)wait_named(&log, culprit.pid);
-            assert_false(monitor_is_asleep(sched_of(&api)));
-            assert_named_rightly(&log, &culprit, "first culprit",
-                                 sched_of(&api)->config.stall_limit_ns);
-            culprit_release(&culprit);
-            api_wait_end(&api, culprit.pid);
-        }
-        wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep at last");
-        assert_int_equal(tally_count(&sleeper.served), 0);
-        assert_int_equal(tally_count(&reader.served), 0);
-        api_stop(&api);
-        assert_int_equal(close(ends[0]), 0);
-        assert_int_equal(close(ends[1]), 0);
+    for (int round = 0; round < 3; round++) {
+        struct culprit culprit;
+        culprit_init(&culprit);
+        wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep again");
+        culprit_submit(&culprit, &api, &first_type);
+        (void)wait_named(&log, culprit.pid);
+        assert_false(monitor_is_asleep(sched_of(&api)));
+        assert_named_rightly(&log, &culprit, "first culprit",
+                             sched_of(&api)->config.stall_limit_ns);
+        culprit_release(&culprit);
+        api_wait_end(&api, culprit.pid);
     }
+    wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep at last");
+    assert_int_equal(tally_count(&sleeper.served), 0);
+    assert_int_equal(tally_count(&reader.served), 0);
+    api_stop(&api);
+    assert_int_equal(close(ends[0]), 0);
+    assert_int_equal(close(ends[1]), 0);
 }
 
 /* Says that it blocks; when it does not any more, it is stuck. */
@@ -1042,37 +1023,33 @@ static const skua_process_type blocking_type = {.name = "blocking",
                                                 .init = api_init_world,
                                                 .step = blocking_step};
 
-static void monitor_sleeps_while_a_step_blocks_and_finds_it_stuck_afterwards(void **state)
+TEST(monitor_sleeps_while_a_step_blocks_and_finds_it_stuck_afterwards)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct stall_log log;
-        struct culprit culprit;
-        stall_log_init(&log);
-        culprit_init(&culprit);
-        run_logged(&api, &log, (skua_runtime_config){.worker_count = workers});
-        culprit_submit(&culprit, &api, &blocking_type);
-        tally_wait(&culprit.entered, 1);
-        wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep");
-        assert_int_equal(times_named(&log, culprit.pid, NULL), 0);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct stall_log log;
+    struct culprit culprit;
+    stall_log_init(&log);
+    culprit_init(&culprit);
+    run_logged(&api, &log, (skua_runtime_config){.worker_count = workers});
+    culprit_submit(&culprit, &api, &blocking_type);
+    tally_wait(&culprit.entered, 1);
+    wait_until(monitor_is_asleep, sched_of(&api), "the monitor to sleep");
+    assert_int_equal(times_named(&log, culprit.pid, NULL), 0);
 
-        tally_add(&culprit.may_send, 1);
-        tally_wait(&culprit.sent, 1);
+    tally_add(&culprit.may_send, 1);
+    tally_wait(&culprit.sent, 1);
 
-        (void)wait_named(&log, culprit.pid); /* with nothing else to wake it */
-        expect_service_and_name(&api, &log, &culprit, "blocking");
-        assert_int_equal(culprit.send_error, 0);
-        culprit_release(&culprit);
-        api_stop(&api);
-    }
+    (void)wait_named(&log, culprit.pid); /* with nothing else to wake it */
+    expect_service_and_name(&api, &log, &culprit, "blocking");
+    assert_int_equal(culprit.send_error, 0);
+    culprit_release(&culprit);
+    api_stop(&api);
 }
 
 /* Its thread must not be left behind, however deep it sleeps. */
-static void monitor_that_sleeps_does_not_hold_up_the_stop(void **state)
+TEST(monitor_that_sleeps_does_not_hold_up_the_stop)
 {
-    (void)state;
     const uint32_t threads = os_wait_alone();
     struct api api;
     api_run(&api, 1);
@@ -1082,9 +1059,8 @@ static void monitor_that_sleeps_does_not_hold_up_the_stop(void **state)
     assert_int_equal(os_wait_alone(), threads);
 }
 
-static void monitor_with_the_longest_limit_does_not_hold_up_the_stop(void **state)
+TEST(monitor_with_the_longest_limit_does_not_hold_up_the_stop)
 {
-    (void)state;
     struct probe probe = {.habit = PROBE_ENDS};
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 2, .stall_limit_ns = SKUA_DURATION_MAX});
@@ -1123,9 +1099,8 @@ static void let_spares_rest(const struct api *api)
 
 /* A spare worker that rests is in no step, whatever it has run last: it must be taken neither for
  * stuck by the monitor nor for running by the stop. */
-static void monitor_takes_a_spare_that_rests_for_what_it_is(void **state)
+TEST(monitor_takes_a_spare_that_rests_for_what_it_is)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     struct culprit culprit;
@@ -1162,9 +1137,8 @@ static void monitor_takes_a_spare_that_rests_for_what_it_is(void **state)
 }
 
 /* The same few threads serve again and again. */
-static void monitor_uses_the_same_spare_for_stall_after_stall(void **state)
+TEST(monitor_uses_the_same_spare_for_stall_after_stall)
 {
-    (void)state;
     struct api api;
     struct stall_log log;
     stall_log_init(&log);
@@ -1189,33 +1163,4 @@ static void monitor_uses_the_same_spare_for_stall_after_stall(void **state)
     assert_in_range(skua_stats_read(api.runtime, NULL, NULL, 0), 2, 4);
     assert_true(api_stats(&api).stalls >= 20);
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(monitor_with_all_workers_stuck_serves_everything_meanwhile),
-        cmocka_unit_test(monitor_with_one_spare_for_two_stuck_workers_serves_everything_meanwhile),
-        cmocka_unit_test(monitor_takes_out_what_a_stuck_step_readies_while_all_others_sleep),
-        cmocka_unit_test(monitor_finds_a_handler_that_does_not_return),
-        cmocka_unit_test(monitor_finds_a_close_that_does_not_return),
-        cmocka_unit_test(monitor_finds_an_exit_hook_that_does_not_return),
-        cmocka_unit_test(monitor_with_every_spare_stuck_too_goes_on_after_the_release),
-        cmocka_unit_test(monitor_itself_looks_at_timers_and_descriptors_when_nobody_else_can),
-        cmocka_unit_test(monitor_does_not_report_a_step_below_the_limit),
-        cmocka_unit_test(monitor_does_not_take_many_short_steps_of_one_process_for_a_long_one),
-        cmocka_unit_test(monitor_hook_may_send_terminate_and_submit),
-        cmocka_unit_test(monitor_with_a_signal_gives_the_stack_of_the_stuck_step),
-        cmocka_unit_test(monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it),
-        cmocka_unit_test(monitor_signal_that_cannot_be_caught_is_refused),
-        cmocka_unit_test(monitor_limits_out_of_range_are_refused),
-        cmocka_unit_test(monitor_sleeps_while_all_is_idle_and_wakes_for_work),
-        cmocka_unit_test(monitor_sleeps_while_a_step_blocks_and_finds_it_stuck_afterwards),
-        cmocka_unit_test(monitor_that_sleeps_does_not_hold_up_the_stop),
-        cmocka_unit_test(monitor_with_the_longest_limit_does_not_hold_up_the_stop),
-        cmocka_unit_test(monitor_takes_a_spare_that_rests_for_what_it_is),
-        cmocka_unit_test(monitor_uses_the_same_spare_for_stall_after_stall),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,21 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/mutex.h"
 #include "dispatch/reserved.h"
@@ -336,9 +328,8 @@ static void assert_waits(struct watch *watch, const struct api *api, uint64_t en
 
 /* ---- what ends a wait ---- */
 
-static void net_wait_for_every_kind_ends_when_it_becomes_readable(void **state)
+TEST(net_wait_for_every_kind_ends_when_it_becomes_readable)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         FOR_WORKER_COUNTS(workers)
         {
@@ -361,9 +352,8 @@ static void net_wait_for_every_kind_ends_when_it_becomes_readable(void **state)
     }
 }
 
-static void net_wait_for_what_is_readable_already_ends_at_once(void **state)
+TEST(net_wait_for_what_is_readable_already_ends_at_once)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         int ends[2];
         struct api api;
@@ -379,9 +369,8 @@ static void net_wait_for_what_is_readable_already_ends_at_once(void **state)
 }
 
 /* The kernel is asked for edges, but a wait is about the state. */
-static void net_wait_for_data_that_was_left_unread_ends_every_time(void **state)
+TEST(net_wait_for_data_that_was_left_unread_ends_every_time)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         int ends[2];
         struct api api;
@@ -400,9 +389,8 @@ static void net_wait_for_data_that_was_left_unread_ends_every_time(void **state)
     }
 }
 
-static void net_wait_after_reading_all_waits_for_new_data(void **state)
+TEST(net_wait_after_reading_all_waits_for_new_data)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -423,9 +411,8 @@ static void net_wait_after_reading_all_waits_for_new_data(void **state)
 static void (*const two_way[])(int ends[2]) = {make_pipe, make_pair};
 
 /* ends[1] is written to. */
-static void net_wait_ends_when_there_is_room_to_write(void **state)
+TEST(net_wait_ends_when_there_is_room_to_write)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(two_way); i++) {
         int ends[2];
         struct api api;
@@ -446,9 +433,8 @@ static void net_wait_ends_when_there_is_room_to_write(void **state)
     }
 }
 
-static void net_wait_for_a_connection_ends_when_it_stands(void **state)
+TEST(net_wait_for_a_connection_ends_when_it_stands)
 {
-    (void)state;
     int listener[2];
     struct api api;
     api_run(&api, 2);
@@ -469,9 +455,8 @@ static void net_wait_for_a_connection_ends_when_it_stands(void **state)
     close_both(listener);
 }
 
-static void net_wait_for_a_connection_ends_when_it_is_refused(void **state)
+TEST(net_wait_for_a_connection_ends_when_it_is_refused)
 {
-    (void)state;
     int listener[2];
     struct api api;
     api_run(&api, 1);
@@ -496,9 +481,8 @@ static void make_full_pair(int ends[2])
     fill(ends[0]);
 }
 
-static void net_reader_and_writer_of_one_descriptor_are_told_separately(void **state)
+TEST(net_reader_and_writer_of_one_descriptor_are_told_separately)
 {
-    (void)state;
     for (int reader_first = 0; reader_first < 2; reader_first++) {
         int ends[2];
         struct api api;
@@ -534,43 +518,40 @@ static void net_reader_and_writer_of_one_descriptor_are_told_separately(void **s
 
 #define CROWD 100
 
-static void net_all_waiters_of_one_descriptor_are_told(void **state)
+TEST(net_all_waiters_of_one_descriptor_are_told)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct watch crowd[CROWD] = {{0}};
-        struct api api;
-        api_run(&api, workers);
-        make_full_pair(ends);
-        for (size_t i = 0; i < CROWD; i++) {
-            crowd[i].fd = ends[0];
-            crowd[i].writes = i % 4 == 3;
-            watch_start(&crowd[i], &api);
-        }
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct watch crowd[CROWD] = {{0}};
+    struct api api;
+    api_run(&api, workers);
+    make_full_pair(ends);
+    for (size_t i = 0; i < CROWD; i++) {
+        crowd[i].fd = ends[0];
+        crowd[i].writes = i % 4 == 3;
+        watch_start(&crowd[i], &api);
+    }
 
-        write_byte(ends[1]);
+    write_byte(ends[1]);
 
-        for (size_t i = 0; i < CROWD; i++) {
-            if (!crowd[i].writes) {
-                expect_end(&crowd[i], 1, 0);
-            }
-        }
-        let_poller_catch_up(&api);
-        for (size_t i = 0; i < CROWD; i++) {
-            if (crowd[i].writes) {
-                assert_waits(&crowd[i], &api, 0);
-            }
-        }
-        drain(ends[1]);
-        for (size_t i = 0; i < CROWD; i++) {
+    for (size_t i = 0; i < CROWD; i++) {
+        if (!crowd[i].writes) {
             expect_end(&crowd[i], 1, 0);
         }
-        assert_int_equal(waits_of(&api), 0);
-        api_stop(&api);
-        close_both(ends);
     }
+    let_poller_catch_up(&api);
+    for (size_t i = 0; i < CROWD; i++) {
+        if (crowd[i].writes) {
+            assert_waits(&crowd[i], &api, 0);
+        }
+    }
+    drain(ends[1]);
+    for (size_t i = 0; i < CROWD; i++) {
+        expect_end(&crowd[i], 1, 0);
+    }
+    assert_int_equal(waits_of(&api), 0);
+    api_stop(&api);
+    close_both(ends);
 }
 
 /* One process, many waits of its own. */
@@ -601,9 +582,8 @@ static const skua_process_type multiple_type = {.name = "multiple",
                                                 .init = api_init_world,
                                                 .step = multiple_step};
 
-static void net_process_may_wait_for_one_descriptor_many_times(void **state)
+TEST(net_process_may_wait_for_one_descriptor_many_times)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -628,9 +608,8 @@ static void net_process_may_wait_for_one_descriptor_many_times(void **state)
 /* ---- who looks ---- */
 
 /* Nobody has to know about what nobody waits for, although the kernel knows the descriptor. */
-static void net_descriptor_that_nobody_waits_for_wakes_nobody(void **state)
+TEST(net_descriptor_that_nobody_waits_for_wakes_nobody)
 {
-    (void)state;
     int ends[2];
     int quiet[2];
     const struct timespec moment = {.tv_nsec = 100000}; /* in which somebody could wake */
@@ -690,9 +669,8 @@ static bool one_was_ready(void *arg)
 }
 
 /* No step counts as stuck here, so the monitor does not help. */
-static void net_wait_is_attended_while_the_worker_that_began_it_is_busy(void **state)
+TEST(net_wait_is_attended_while_the_worker_that_began_it_is_busy)
 {
-    (void)state;
     int ends[2];
     struct tally permission;
     struct api api;
@@ -715,9 +693,8 @@ static void net_wait_is_attended_while_the_worker_that_began_it_is_busy(void **s
 
 /* ---- hang-ups and errors ---- */
 
-static void net_hang_up_ends_the_wait_of_a_reader(void **state)
+TEST(net_hang_up_ends_the_wait_of_a_reader)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(two_way); i++) {
         int ends[2];
         char byte;
@@ -737,9 +714,8 @@ static void net_hang_up_ends_the_wait_of_a_reader(void **state)
     }
 }
 
-static void net_hang_up_ends_the_wait_of_a_writer(void **state)
+TEST(net_hang_up_ends_the_wait_of_a_writer)
 {
-    (void)state;
     void (*const before)(int) = signal(SIGPIPE, SIG_IGN);
     for (size_t i = 0; i < COUNT_OF(two_way); i++) {
         int ends[2];
@@ -761,9 +737,8 @@ static void net_hang_up_ends_the_wait_of_a_writer(void **state)
     (void)signal(SIGPIPE, before);
 }
 
-static void net_hang_up_ends_the_waits_of_both(void **state)
+TEST(net_hang_up_ends_the_waits_of_both)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -782,9 +757,8 @@ static void net_hang_up_ends_the_waits_of_both(void **state)
 }
 
 /* The other side writes no more, but still reads. */
-static void net_half_close_ends_the_wait_of_a_reader_only(void **state)
+TEST(net_half_close_ends_the_wait_of_a_reader_only)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -807,9 +781,8 @@ static void net_half_close_ends_the_wait_of_a_reader_only(void **state)
 
 /* ---- deadlines and taking back ---- */
 
-static void net_wait_ends_at_its_deadline(void **state)
+TEST(net_wait_ends_at_its_deadline)
 {
-    (void)state;
     for (int writes = 0; writes < 2; writes++) {
         int ends[2];
         struct api api;
@@ -825,40 +798,36 @@ static void net_wait_ends_at_its_deadline(void **state)
     }
 }
 
-static void net_wait_that_has_timed_out_does_not_disturb_the_next_one(void **state)
+TEST(net_wait_that_has_timed_out_does_not_disturb_the_next_one)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct api api;
-        api_run(&api, workers);
-        make_pipe(ends);
-        struct watch watch = {.fd = ends[0], .timeout_ns = SKUA_MILLISECOND};
-        struct watch other = {.fd = ends[0]};
-        watch_submit(&watch, &api);
-        expect_end(&watch, 1, SKUA_E_TIMEOUT);
-        api_wait_state(&api, watch.pid, SKUA_PROCESS_IDLE);
-        watch.timeout_ns = 0;
-        watch_again(&watch, &api);
-        api_wait_state(&api, watch.pid, SKUA_PROCESS_BLOCKED);
-        watch_start(&other, &api);
-        let_poller_catch_up(&api);
-        assert_waits(&watch, &api, 1);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct api api;
+    api_run(&api, workers);
+    make_pipe(ends);
+    struct watch watch = {.fd = ends[0], .timeout_ns = SKUA_MILLISECOND};
+    struct watch other = {.fd = ends[0]};
+    watch_submit(&watch, &api);
+    expect_end(&watch, 1, SKUA_E_TIMEOUT);
+    api_wait_state(&api, watch.pid, SKUA_PROCESS_IDLE);
+    watch.timeout_ns = 0;
+    watch_again(&watch, &api);
+    api_wait_state(&api, watch.pid, SKUA_PROCESS_BLOCKED);
+    watch_start(&other, &api);
+    let_poller_catch_up(&api);
+    assert_waits(&watch, &api, 1);
 
-        write_byte(ends[1]);
+    write_byte(ends[1]);
 
-        expect_end(&watch, 2, 0);
-        expect_end(&other, 1, 0);
-        api_stop(&api);
-        assert_int_equal(tally_count(&watch.ended), 2);
-        close_both(ends);
-    }
+    expect_end(&watch, 2, 0);
+    expect_end(&other, 1, 0);
+    api_stop(&api);
+    assert_int_equal(tally_count(&watch.ended), 2);
+    close_both(ends);
 }
 
-static void net_descriptor_that_is_ready_first_has_no_time_out(void **state)
+TEST(net_descriptor_that_is_ready_first_has_no_time_out)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -872,32 +841,29 @@ static void net_descriptor_that_is_ready_first_has_no_time_out(void **state)
     close_both(ends);
 }
 
-static void net_wait_that_is_taken_back_ends_with_that(void **state)
+TEST(net_wait_that_is_taken_back_ends_with_that)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct api api;
-        api_run(&api, workers);
-        make_pipe(ends);
-        struct watch watch = {.fd = ends[0]};
-        struct watch other = {.fd = ends[0]};
-        watch_start(&watch, &api);
-        watch_start(&other, &api);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct api api;
+    api_run(&api, workers);
+    make_pipe(ends);
+    struct watch watch = {.fd = ends[0]};
+    struct watch other = {.fd = ends[0]};
+    watch_start(&watch, &api);
+    watch_start(&other, &api);
 
-        assert_int_equal(skua_process_cancel(api.runtime, watch.pid, REASON_TAKE_BACK), 0);
-        expect_end(&watch, 1, SKUA_E_CANCELLED);
-        write_byte(ends[1]);
-        expect_end(&other, 1, 0);
-        let_poller_catch_up(&api);
-        assert_int_equal(tally_count(&watch.ended), 1);
+    assert_int_equal(skua_process_cancel(api.runtime, watch.pid, REASON_TAKE_BACK), 0);
+    expect_end(&watch, 1, SKUA_E_CANCELLED);
+    write_byte(ends[1]);
+    expect_end(&other, 1, 0);
+    let_poller_catch_up(&api);
+    assert_int_equal(tally_count(&watch.ended), 1);
 
-        watch_again(&watch, &api);
-        expect_end(&watch, 2, 0);
-        api_stop(&api);
-        close_both(ends);
-    }
+    watch_again(&watch, &api);
+    expect_end(&watch, 2, 0);
+    api_stop(&api);
+    close_both(ends);
 }
 
 /* Waits and takes it back, again and again, without the descriptor ever being ready. */
@@ -932,9 +898,8 @@ static int fickle_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type fickle_type = {
     .name = "fickle", .state_size = sizeof(void *), .init = api_init_world, .step = fickle_step};
 
-static void net_waits_that_ended_otherwise_leave_no_memory_behind(void **state)
+TEST(net_waits_that_ended_otherwise_leave_no_memory_behind)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 1);
@@ -972,9 +937,8 @@ static void expect_refused(const struct api *api, int fd)
 }
 
 /* Only a mistake can lead to them, but it must not cost the runtime its wake-ups. */
-static void net_descriptors_of_the_runtime_are_refused(void **state)
+TEST(net_descriptors_of_the_runtime_are_refused)
 {
-    (void)state;
     struct api api;
     int ends[2];
     make_pipe(ends);
@@ -990,9 +954,8 @@ static void net_descriptors_of_the_runtime_are_refused(void **state)
     close_both(ends);
 }
 
-static void net_descriptor_that_is_no_such_thing_is_refused(void **state)
+TEST(net_descriptor_that_is_no_such_thing_is_refused)
 {
-    (void)state;
     char path[] = "/tmp/skua-test-net-XXXXXX";
     struct api api;
     api_run(&api, 2);
@@ -1029,9 +992,8 @@ static void call_with_nothing(void *arg, skua_context *ctx, skua_step *out)
     errors[3] = skua_step_wait_writable(out, 0, -1);
 }
 
-static void net_bad_arguments_are_refused_at_once(void **state)
+TEST(net_bad_arguments_are_refused_at_once)
 {
-    (void)state;
     int errors[4] = {0};
     struct api api;
     api_run(&api, 1);
@@ -1075,9 +1037,8 @@ static int foreign_step(void *self, skua_context *ctx, skua_event *events, size_
 static const skua_process_type foreign_type = {
     .name = "foreign", .state_size = sizeof(void *), .init = api_init_world, .step = foreign_step};
 
-static void net_commands_that_are_yielded_by_number_need_a_descriptor(void **state)
+TEST(net_commands_that_are_yielded_by_number_need_a_descriptor)
 {
-    (void)state;
     struct watch watch = {0};
     struct api api;
     api_run(&api, 1);
@@ -1097,49 +1058,45 @@ static bool is_open(int fd)
     return fcntl(fd, F_GETFD) >= 0;
 }
 
-static void net_close_ends_all_waits_of_the_descriptor(void **state)
+TEST(net_close_ends_all_waits_of_the_descriptor)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        int quiet[2];
-        struct watch crowd[CROWD] = {{0}};
-        struct api api;
-        api_run(&api, workers);
-        make_full_pair(ends);
-        make_pipe(quiet);
-        struct watch bystander = {.fd = quiet[0]};
-        watch_start(&bystander, &api);
-        for (size_t i = 0; i < CROWD; i++) {
-            crowd[i].fd = ends[0];
-            crowd[i].writes = i % 2 == 0;
-            watch_start(&crowd[i], &api);
-        }
-        assert_int_equal(waits_of(&api), 2);
-
-        assert_int_equal(skua_descriptor_close(api.runtime, ends[0]), 0);
-
-        assert_false(is_open(ends[0]));
-        for (size_t i = 0; i < CROWD; i++) {
-            expect_end(&crowd[i], 1, SKUA_E_CLOSED);
-        }
-        let_poller_catch_up(&api);
-        assert_waits(&bystander, &api, 0);
-        assert_int_equal(waits_of(&api), 1);
-        assert_int_equal(api_stats(&api).ready, 1); /* the sentinel */
-        assert_int_equal(skua_descriptor_close(api.runtime, ends[0]), SKUA_E_DESCRIPTOR);
-        write_byte(quiet[1]);
-        expect_end(&bystander, 1, 0);
-        api_stop(&api);
-        assert_int_equal(close(ends[1]), 0);
-        close_both(quiet);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    int quiet[2];
+    struct watch crowd[CROWD] = {{0}};
+    struct api api;
+    api_run(&api, workers);
+    make_full_pair(ends);
+    make_pipe(quiet);
+    struct watch bystander = {.fd = quiet[0]};
+    watch_start(&bystander, &api);
+    for (size_t i = 0; i < CROWD; i++) {
+        crowd[i].fd = ends[0];
+        crowd[i].writes = i % 2 == 0;
+        watch_start(&crowd[i], &api);
     }
+    assert_int_equal(waits_of(&api), 2);
+
+    assert_int_equal(skua_descriptor_close(api.runtime, ends[0]), 0);
+
+    assert_false(is_open(ends[0]));
+    for (size_t i = 0; i < CROWD; i++) {
+        expect_end(&crowd[i], 1, SKUA_E_CLOSED);
+    }
+    let_poller_catch_up(&api);
+    assert_waits(&bystander, &api, 0);
+    assert_int_equal(waits_of(&api), 1);
+    assert_int_equal(api_stats(&api).ready, 1); /* the sentinel */
+    assert_int_equal(skua_descriptor_close(api.runtime, ends[0]), SKUA_E_DESCRIPTOR);
+    write_byte(quiet[1]);
+    expect_end(&bystander, 1, 0);
+    api_stop(&api);
+    assert_int_equal(close(ends[1]), 0);
+    close_both(quiet);
 }
 
-static void net_close_without_waiters_closes(void **state)
+TEST(net_close_without_waiters_closes)
 {
-    (void)state;
     int ends[2];
     struct api api;
     const uint32_t files = os_file_count();
@@ -1174,9 +1131,8 @@ static void close_in_step(void *arg, skua_context *ctx, skua_step *out)
     *fd = skua_descriptor_close(skua_context_runtime(ctx), *fd);
 }
 
-static void net_close_within_a_step_ends_the_waits_of_others(void **state)
+TEST(net_close_within_a_step_ends_the_waits_of_others)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 1);
@@ -1220,72 +1176,65 @@ static uint64_t check_now(const struct api *api)
     return poller->check(poller, NULL, 1);
 }
 
-static void net_number_that_is_reused_serves_the_new_waiter_only(void **state)
+TEST(net_number_that_is_reused_serves_the_new_waiter_only)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int before[2];
-        struct api api;
-        api_run(&api, workers);
-        make_pipe(before);
-        struct watch old = {.fd = before[0]};
-        watch_start(&old, &api);
-        assert_int_equal(close(before[0]), 0);
-        const int writer = reuse_number(before[0]);
-        struct watch fresh = {.fd = before[0]};
+    const uint32_t workers = test_workers();
+    int before[2];
+    struct api api;
+    api_run(&api, workers);
+    make_pipe(before);
+    struct watch old = {.fd = before[0]};
+    watch_start(&old, &api);
+    assert_int_equal(close(before[0]), 0);
+    const int writer = reuse_number(before[0]);
+    struct watch fresh = {.fd = before[0]};
 
-        watch_start(&fresh, &api);
+    watch_start(&fresh, &api);
 
-        expect_end(&old, 1, SKUA_E_CLOSED);
-        let_poller_catch_up(&api);
-        assert_waits(&fresh, &api, 0);
-        write_byte(writer);
-        expect_end(&fresh, 1, 0);
-        assert_int_equal(tally_count(&old.ended), 1);
-        assert_int_equal(waits_of(&api), 0);
-        api_stop(&api);
-        close_both(before);
-        assert_int_equal(close(writer), 0);
-    }
+    expect_end(&old, 1, SKUA_E_CLOSED);
+    let_poller_catch_up(&api);
+    assert_waits(&fresh, &api, 0);
+    write_byte(writer);
+    expect_end(&fresh, 1, 0);
+    assert_int_equal(tally_count(&old.ended), 1);
+    assert_int_equal(waits_of(&api), 0);
+    api_stop(&api);
+    close_both(before);
+    assert_int_equal(close(writer), 0);
 }
 
 /* The old file lives on under another number, so the kernel still reports about it. */
-static void net_old_file_of_a_reused_number_wakes_nobody(void **state)
+TEST(net_old_file_of_a_reused_number_wakes_nobody)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int before[2];
-        struct api api;
-        api_run(&api, workers);
-        make_pipe(before);
-        const int alive = dup(before[0]);
-        struct watch old = {.fd = before[0]};
-        watch_start(&old, &api);
-        assert_int_equal(close(before[0]), 0);
-        const int writer = reuse_number(before[0]);
-        struct watch fresh = {.fd = before[0]};
-        watch_start(&fresh, &api);
-        expect_end(&old, 1, SKUA_E_CLOSED);
+    const uint32_t workers = test_workers();
+    int before[2];
+    struct api api;
+    api_run(&api, workers);
+    make_pipe(before);
+    const int alive = dup(before[0]);
+    struct watch old = {.fd = before[0]};
+    watch_start(&old, &api);
+    assert_int_equal(close(before[0]), 0);
+    const int writer = reuse_number(before[0]);
+    struct watch fresh = {.fd = before[0]};
+    watch_start(&fresh, &api);
+    expect_end(&old, 1, SKUA_E_CLOSED);
 
-        write_byte(before[1]); /* the old file is readable now */
-        let_poller_catch_up(&api);
-        assert_waits(&fresh, &api, 0);
+    write_byte(before[1]); /* the old file is readable now */
+    let_poller_catch_up(&api);
+    assert_waits(&fresh, &api, 0);
 
-        write_byte(writer);
-        expect_end(&fresh, 1, 0);
-        expect_ready(&api, alive, false); /* and its other number can be waited for */
-        assert_int_equal(tally_count(&old.ended), 1);
-        api_stop(&api);
-        close_both(before);
-        close_both((const int[]){alive, writer});
-    }
+    write_byte(writer);
+    expect_end(&fresh, 1, 0);
+    expect_ready(&api, alive, false); /* and its other number can be waited for */
+    assert_int_equal(tally_count(&old.ended), 1);
+    api_stop(&api);
+    close_both(before);
+    close_both((const int[]){alive, writer});
 }
 
-static void net_new_file_of_a_number_does_not_wake_who_waited_for_the_old_one(void **state)
+TEST(net_new_file_of_a_number_does_not_wake_who_waited_for_the_old_one)
 {
-    (void)state;
     int before[2];
     struct api api;
     api_run(&api, 2);
@@ -1308,9 +1257,8 @@ static void net_new_file_of_a_number_does_not_wake_who_waited_for_the_old_one(vo
     close_both((const int[]){alive, writer});
 }
 
-static void net_number_that_is_reused_by_a_regular_file_serves_nobody(void **state)
+TEST(net_number_that_is_reused_by_a_regular_file_serves_nobody)
 {
-    (void)state;
     char path[] = "/tmp/skua-test-net-XXXXXX";
     int before[2];
     struct api api;
@@ -1340,9 +1288,8 @@ static void net_number_that_is_reused_by_a_regular_file_serves_nobody(void **sta
     assert_int_equal(unlink(path), 0);
 }
 
-static void net_check_finds_what_was_closed_and_leaves_the_rest_alone(void **state)
+TEST(net_check_finds_what_was_closed_and_leaves_the_rest_alone)
 {
-    (void)state;
     enum { PIPES = 600 }; /* more than are checked at once */
     struct watch *watches = calloc(PIPES, sizeof *watches);
     int(*ends)[2] = calloc(PIPES, sizeof *ends);
@@ -1398,48 +1345,44 @@ static uint64_t count_check(struct poller *poller, struct worker *worker, uint64
 /* The same by the runtime itself: its chore is wanted as soon as something is waited for. Its time,
  * ten seconds from then, is put into the past; the worker in the poller looks when it is woken. Who
  * is told then must run at once, and not when that worker happens to wake for the next check. */
-static void net_check_runs_by_itself_when_its_time_has_come(void **state)
+TEST(net_check_runs_by_itself_when_its_time_has_come)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        int quiet[2];
-        struct api api;
-        api_create(&api, (skua_runtime_config){.worker_count = workers});
-        atomic_store(&checks, 0);
-        checks_really = net_of(&api)->poller.check;
-        net_of(&api)->poller.check = count_check;
-        api_start(&api);
-        struct scheduler *sched = &api.runtime->sched;
-        make_pipe(ends);
-        make_pipe(quiet);
-        struct watch watch = {.fd = ends[0]};
-        struct watch bystander = {.fd = quiet[0]};
-        watch_start(&watch, &api);
-        watch_start(&bystander, &api);
-        const uint64_t due = load_seq_cst(&sched->chores.due[CHORE_CHECK]);
-        assert_true(due > monotonic_ns() && due < monotonic_ns() + 11 * SKUA_SECOND);
-        assert_int_equal(close(ends[0]), 0);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    int quiet[2];
+    struct api api;
+    api_create(&api, (skua_runtime_config){.worker_count = workers});
+    atomic_store(&checks, 0);
+    checks_really = net_of(&api)->poller.check;
+    net_of(&api)->poller.check = count_check;
+    api_start(&api);
+    struct scheduler *sched = &api.runtime->sched;
+    make_pipe(ends);
+    make_pipe(quiet);
+    struct watch watch = {.fd = ends[0]};
+    struct watch bystander = {.fd = quiet[0]};
+    watch_start(&watch, &api);
+    watch_start(&bystander, &api);
+    const uint64_t due = load_seq_cst(&sched->chores.due[CHORE_CHECK]);
+    assert_true(due > monotonic_ns() && due < monotonic_ns() + 11 * SKUA_SECOND);
+    assert_int_equal(close(ends[0]), 0);
 
-        store_seq_cst(&sched->chores.due[CHORE_CHECK], monotonic_ns());
-        sched->poller->interrupt(sched->poller);
+    store_seq_cst(&sched->chores.due[CHORE_CHECK], monotonic_ns());
+    sched->poller->interrupt(sched->poller);
 
-        expect_end(&watch, 1, SKUA_E_CLOSED);
-        assert_int_equal(atomic_load(&checks), 1);
-        let_poller_catch_up(&api);
-        assert_waits(&bystander, &api, 0);
-        assert_true(load_seq_cst(&sched->chores.due[CHORE_CHECK]) >= due);
-        api_stop(&api);
-        assert_int_equal(close(ends[1]), 0);
-        close_both(quiet);
-    }
+    expect_end(&watch, 1, SKUA_E_CLOSED);
+    assert_int_equal(atomic_load(&checks), 1);
+    let_poller_catch_up(&api);
+    assert_waits(&bystander, &api, 0);
+    assert_true(load_seq_cst(&sched->chores.due[CHORE_CHECK]) >= due);
+    api_stop(&api);
+    assert_int_equal(close(ends[1]), 0);
+    close_both(quiet);
 }
 
 /* Only the number is gone: that its file becomes ready is a way to find out, not to be served. */
-static void net_closed_number_of_a_file_that_lives_on_ends_the_wait_as_closed(void **state)
+TEST(net_closed_number_of_a_file_that_lives_on_ends_the_wait_as_closed)
 {
-    (void)state;
     for (int checked = 0; checked < 2; checked++) {
         int ends[2];
         struct api api;
@@ -1472,9 +1415,8 @@ static void net_closed_number_of_a_file_that_lives_on_ends_the_wait_as_closed(vo
 }
 
 /* Nobody has waited for the new file of the number, so this event is still about the old one. */
-static void net_old_file_of_a_reused_number_does_not_serve_its_waiter_any_more(void **state)
+TEST(net_old_file_of_a_reused_number_does_not_serve_its_waiter_any_more)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -1499,9 +1441,8 @@ static void net_old_file_of_a_reused_number_does_not_serve_its_waiter_any_more(v
 }
 
 /* skua_descriptor_close is about the number as well: the file lives on. */
-static void net_close_of_one_number_leaves_the_waits_for_the_other_alone(void **state)
+TEST(net_close_of_one_number_leaves_the_waits_for_the_other_alone)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -1534,46 +1475,42 @@ static void net_close_of_one_number_leaves_the_waits_for_the_other_alone(void **
 
 /* ---- processes and runtimes that end ---- */
 
-static void net_process_that_is_ended_while_it_waits_leaves_the_others_alone(void **state)
+TEST(net_process_that_is_ended_while_it_waits_leaves_the_others_alone)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct watch crowd[CROWD] = {{0}};
-        struct api api;
-        api_run(&api, workers);
-        make_pipe(ends);
-        for (size_t i = 0; i < CROWD; i++) {
-            crowd[i].fd = ends[0];
-            watch_start(&crowd[i], &api);
-        }
-        for (size_t i = 0; i < CROWD; i += 2) {
-            assert_int_equal(skua_process_terminate(api.runtime, crowd[i].pid), 0);
-            api_wait_end(&api, crowd[i].pid);
-        }
-
-        write_byte(ends[1]);
-
-        for (size_t i = 0; i < CROWD; i++) {
-            if (i % 2 == 1) {
-                expect_end(&crowd[i], 1, 0);
-            }
-        }
-        let_poller_catch_up(&api);
-        for (size_t i = 0; i < CROWD; i += 2) {
-            assert_int_equal(tally_count(&crowd[i].ended), 0);
-        }
-        assert_int_equal(waits_of(&api), 0);
-        api_stop(&api);
-        close_both(ends);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct watch crowd[CROWD] = {{0}};
+    struct api api;
+    api_run(&api, workers);
+    make_pipe(ends);
+    for (size_t i = 0; i < CROWD; i++) {
+        crowd[i].fd = ends[0];
+        watch_start(&crowd[i], &api);
     }
+    for (size_t i = 0; i < CROWD; i += 2) {
+        assert_int_equal(skua_process_terminate(api.runtime, crowd[i].pid), 0);
+        api_wait_end(&api, crowd[i].pid);
+    }
+
+    write_byte(ends[1]);
+
+    for (size_t i = 0; i < CROWD; i++) {
+        if (i % 2 == 1) {
+            expect_end(&crowd[i], 1, 0);
+        }
+    }
+    let_poller_catch_up(&api);
+    for (size_t i = 0; i < CROWD; i += 2) {
+        assert_int_equal(tally_count(&crowd[i].ended), 0);
+    }
+    assert_int_equal(waits_of(&api), 0);
+    api_stop(&api);
+    close_both(ends);
 }
 
 /* What is left of its wait goes with the next check. */
-static void net_last_process_that_waits_may_be_ended(void **state)
+TEST(net_last_process_that_waits_may_be_ended)
 {
-    (void)state;
     int ends[2];
     struct api api;
     api_run(&api, 2);
@@ -1596,31 +1533,28 @@ static void net_last_process_that_waits_may_be_ended(void **state)
     close_both(ends);
 }
 
-static void net_stop_ends_processes_that_wait(void **state)
+TEST(net_stop_ends_processes_that_wait)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct watch crowd[CROWD] = {{0}};
-        struct api api;
-        const uint32_t files = os_file_count();
-        api_run(&api, workers);
-        make_pipe(ends);
-        for (size_t i = 0; i < CROWD; i++) {
-            crowd[i].fd = ends[i % 2];
-            crowd[i].writes = false;
-            crowd[i].timeout_ns = i % 3 == 0 ? 3600 * SKUA_SECOND : 0;
-            watch_start(&crowd[i], &api);
-        }
-        api_stop(&api); /* all of them end by themselves, when they are asked to */
-        for (size_t i = 0; i < CROWD; i++) {
-            assert_int_equal(tally_count(&crowd[i].ended), 0);
-        }
-        assert_true(is_open(ends[0]) && is_open(ends[1])); /* they are the program's */
-        close_both(ends);
-        assert_int_equal(os_file_count(), files);
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct watch crowd[CROWD] = {{0}};
+    struct api api;
+    const uint32_t files = os_file_count();
+    api_run(&api, workers);
+    make_pipe(ends);
+    for (size_t i = 0; i < CROWD; i++) {
+        crowd[i].fd = ends[i % 2];
+        crowd[i].writes = false;
+        crowd[i].timeout_ns = i % 3 == 0 ? 3600 * SKUA_SECOND : 0;
+        watch_start(&crowd[i], &api);
     }
+    api_stop(&api); /* all of them end by themselves, when they are asked to */
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_int_equal(tally_count(&crowd[i].ended), 0);
+    }
+    assert_true(is_open(ends[0]) && is_open(ends[1])); /* they are the program's */
+    close_both(ends);
+    assert_int_equal(os_file_count(), files);
 }
 
 /* Waits and hears of nothing else. */
@@ -1636,9 +1570,8 @@ static int deaf_step(void *self, skua_context *ctx, skua_event *events, size_t c
 static const skua_process_type deaf_type = {
     .name = "deaf", .state_size = sizeof(void *), .init = api_init_world, .step = deaf_step};
 
-static void net_stop_ends_processes_that_wait_and_will_not_end(void **state)
+TEST(net_stop_ends_processes_that_wait_and_will_not_end)
 {
-    (void)state;
     int ends[2];
     struct watch watch;
     struct api api;
@@ -1684,9 +1617,8 @@ static void expect_served(struct watch *watches, const uint64_t *expected, const
     assert_int_equal(waits_of(api), MANY);
 }
 
-static void net_thousand_descriptors_are_each_served_as_often_as_they_are_ready(void **state)
+TEST(net_thousand_descriptors_are_each_served_as_often_as_they_are_ready)
 {
-    (void)state;
     uint64_t seed = seed_choose();
     const rlim_t files = allow_many_files();
     struct watch *watches = calloc(MANY, sizeof *watches);
@@ -1781,30 +1713,27 @@ static const skua_process_type talker_type = {
 
 #define EXCHANGES 5000
 
-static void net_conversation_of_two_processes_loses_no_wake_up(void **state)
+TEST(net_conversation_of_two_processes_loses_no_wake_up)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        int ends[2];
-        struct api api;
-        api_run(&api, workers);
-        make_pair(ends);
-        /* The first begins with a byte of its own; the last one that it reads ends it. */
-        struct talker talkers[2] = {{.fd = ends[0], .left = EXCHANGES, .answers = 1},
-                                    {.fd = ends[1], .left = EXCHANGES + 1}};
-        const skua_pid other = api_submit(&api, &talker_type, &talkers[1]);
-        const skua_exit exit = api_run_process(&api, &talker_type, &talkers[0]);
-        assert_int_equal(exit.error, 0);
-        assert_int_equal(talkers[0].left, 0);
-        assert_int_equal(close(ends[0]), 0); /* the other reads the end of the file */
-        api_wait_end(&api, other);
-        assert_int_equal(talkers[0].wrong, 0);
-        assert_int_equal(talkers[1].left, 1);
-        assert_true(talkers[0].waits > 0);
-        api_stop(&api);
-        assert_int_equal(close(ends[1]), 0);
-    }
+    const uint32_t workers = test_workers();
+    int ends[2];
+    struct api api;
+    api_run(&api, workers);
+    make_pair(ends);
+    /* The first begins with a byte of its own; the last one that it reads ends it. */
+    struct talker talkers[2] = {{.fd = ends[0], .left = EXCHANGES, .answers = 1},
+                                {.fd = ends[1], .left = EXCHANGES + 1}};
+    const skua_pid other = api_submit(&api, &talker_type, &talkers[1]);
+    const skua_exit exit = api_run_process(&api, &talker_type, &talkers[0]);
+    assert_int_equal(exit.error, 0);
+    assert_int_equal(talkers[0].left, 0);
+    assert_int_equal(close(ends[0]), 0); /* the other reads the end of the file */
+    api_wait_end(&api, other);
+    assert_int_equal(talkers[0].wrong, 0);
+    assert_int_equal(talkers[1].left, 1);
+    assert_true(talkers[0].waits > 0);
+    api_stop(&api);
+    assert_int_equal(close(ends[1]), 0);
 }
 
 /* ---- what is refused ---- */
@@ -1877,9 +1806,8 @@ static enum outcome wait_with_failure(uint64_t n, int fd, int writer)
     return world.error != 0 ? REFUSED_LATER : NOT_REFUSED;
 }
 
-static void net_failure_of_any_allocation_is_reported_and_harmless(void **state)
+TEST(net_failure_of_any_allocation_is_reported_and_harmless)
 {
-    (void)state;
     int ends[2];
     unsigned outcomes[3] = {0};
     make_pipe(ends);
@@ -1894,9 +1822,8 @@ static void net_failure_of_any_allocation_is_reported_and_harmless(void **state)
     close_both(ends);
 }
 
-static void net_start_without_files_can_be_tried_again(void **state)
+TEST(net_start_without_files_can_be_tried_again)
 {
-    (void)state;
     int ends[2];
     int failures = 0;
     int error = SKUA_E_POLLER;
@@ -1932,57 +1859,4 @@ static void net_start_without_files_can_be_tried_again(void **state)
     api_stop(&api);
     assert_int_equal(os_file_count(), files);
     close_both(ends);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(net_wait_for_every_kind_ends_when_it_becomes_readable),
-        cmocka_unit_test(net_wait_for_what_is_readable_already_ends_at_once),
-        cmocka_unit_test(net_wait_for_data_that_was_left_unread_ends_every_time),
-        cmocka_unit_test(net_wait_after_reading_all_waits_for_new_data),
-        cmocka_unit_test(net_wait_ends_when_there_is_room_to_write),
-        cmocka_unit_test(net_wait_for_a_connection_ends_when_it_stands),
-        cmocka_unit_test(net_wait_for_a_connection_ends_when_it_is_refused),
-        cmocka_unit_test(net_reader_and_writer_of_one_descriptor_are_told_separately),
-        cmocka_unit_test(net_all_waiters_of_one_descriptor_are_told),
-        cmocka_unit_test(net_process_may_wait_for_one_descriptor_many_times),
-        cmocka_unit_test(net_descriptor_that_nobody_waits_for_wakes_nobody),
-        cmocka_unit_test(net_wait_is_attended_while_the_worker_that_began_it_is_busy),
-        cmocka_unit_test(net_hang_up_ends_the_wait_of_a_reader),
-        cmocka_unit_test(net_hang_up_ends_the_wait_of_a_writer),
-        cmocka_unit_test(net_hang_up_ends_the_waits_of_both),
-        cmocka_unit_test(net_half_close_ends_the_wait_of_a_reader_only),
-        cmocka_unit_test(net_wait_ends_at_its_deadline),
-        cmocka_unit_test(net_wait_that_has_timed_out_does_not_disturb_the_next_one),
-        cmocka_unit_test(net_descriptor_that_is_ready_first_has_no_time_out),
-        cmocka_unit_test(net_wait_that_is_taken_back_ends_with_that),
-        cmocka_unit_test(net_waits_that_ended_otherwise_leave_no_memory_behind),
-        cmocka_unit_test(net_descriptors_of_the_runtime_are_refused),
-        cmocka_unit_test(net_descriptor_that_is_no_such_thing_is_refused),
-        cmocka_unit_test(net_bad_arguments_are_refused_at_once),
-        cmocka_unit_test(net_commands_that_are_yielded_by_number_need_a_descriptor),
-        cmocka_unit_test(net_close_ends_all_waits_of_the_descriptor),
-        cmocka_unit_test(net_close_without_waiters_closes),
-        cmocka_unit_test(net_close_within_a_step_ends_the_waits_of_others),
-        cmocka_unit_test(net_number_that_is_reused_serves_the_new_waiter_only),
-        cmocka_unit_test(net_old_file_of_a_reused_number_wakes_nobody),
-        cmocka_unit_test(net_new_file_of_a_number_does_not_wake_who_waited_for_the_old_one),
-        cmocka_unit_test(net_number_that_is_reused_by_a_regular_file_serves_nobody),
-        cmocka_unit_test(net_check_finds_what_was_closed_and_leaves_the_rest_alone),
-        cmocka_unit_test(net_check_runs_by_itself_when_its_time_has_come),
-        cmocka_unit_test(net_closed_number_of_a_file_that_lives_on_ends_the_wait_as_closed),
-        cmocka_unit_test(net_old_file_of_a_reused_number_does_not_serve_its_waiter_any_more),
-        cmocka_unit_test(net_close_of_one_number_leaves_the_waits_for_the_other_alone),
-        cmocka_unit_test(net_process_that_is_ended_while_it_waits_leaves_the_others_alone),
-        cmocka_unit_test(net_last_process_that_waits_may_be_ended),
-        cmocka_unit_test(net_stop_ends_processes_that_wait),
-        cmocka_unit_test(net_stop_ends_processes_that_wait_and_will_not_end),
-        cmocka_unit_test(net_thousand_descriptors_are_each_served_as_often_as_they_are_ready),
-        cmocka_unit_test(net_conversation_of_two_processes_loses_no_wake_up),
-        cmocka_unit_test(net_failure_of_any_allocation_is_reported_and_harmless),
-        cmocka_unit_test(net_start_without_files_can_be_tried_again),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

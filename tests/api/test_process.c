@@ -1,14 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The life of a process as its author sees it: init, step and close, methods, what a step may say,
  * its state, and the processes it starts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 
@@ -109,52 +101,45 @@ static void submit_mortal(const struct api *api, struct life *life)
 
 static void live_and_die(enum ending ending)
 {
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct life life;
-        begin_life(&life, ending);
-        api_run(&api, workers);
-        submit_mortal(&api, &life);
-        if (ending == BY_SHUTDOWN) {
-            api_stop_by_force(&api);
-        } else {
-            api_stop(&api);
-        }
-        assert_int_equal(life.inits, 1);
-        assert_int_equal(life.closes, 1);
-        assert_int_equal(life.steps_after_close, 0);
-        assert_true(ending == BY_FAILED_INIT ? life.steps == 0 : life.steps >= 1);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct life life;
+    begin_life(&life, ending);
+    api_run(&api, workers);
+    submit_mortal(&api, &life);
+    if (ending == BY_SHUTDOWN) {
+        api_stop_by_force(&api);
+    } else {
+        api_stop(&api);
     }
+    assert_int_equal(life.inits, 1);
+    assert_int_equal(life.closes, 1);
+    assert_int_equal(life.steps_after_close, 0);
+    assert_true(ending == BY_FAILED_INIT ? life.steps == 0 : life.steps >= 1);
 }
 
-static void close_after_done_is_called_once(void **state)
+TEST(close_after_done_is_called_once)
 {
-    (void)state;
     live_and_die(BY_DONE);
 }
 
-static void close_after_failed_step_is_called_once(void **state)
+TEST(close_after_failed_step_is_called_once)
 {
-    (void)state;
     live_and_die(BY_FAILED_STEP);
 }
 
-static void close_after_failed_init_releases_partial_work_once(void **state)
+TEST(close_after_failed_init_releases_partial_work_once)
 {
-    (void)state;
     live_and_die(BY_FAILED_INIT);
 }
 
-static void close_after_terminate_is_called_once(void **state)
+TEST(close_after_terminate_is_called_once)
 {
-    (void)state;
     live_and_die(BY_TERMINATE);
 }
 
-static void close_after_shutdown_timeout_is_called_once(void **state)
+TEST(close_after_shutdown_timeout_is_called_once)
 {
-    (void)state;
     live_and_die(BY_SHUTDOWN);
 }
 
@@ -169,10 +154,9 @@ static int done_step(void *self, skua_context *ctx, skua_event *events, size_t c
     return 0;
 }
 
-static void process_without_init_and_close_runs(void **state)
+TEST(process_without_init_and_close_runs)
 {
     static const skua_process_type bare = {.name = "bare", .step = done_step};
-    (void)state;
     struct api api;
     struct tracked item = {0};
     skua_payload input = tracked_payload(0, &item);
@@ -193,9 +177,8 @@ static void count_exit(void *arg, skua_exit *exit)
     (void)atomic_fetch_add(exits, 1);
 }
 
-static void init_failing_leaves_no_process(void **state)
+TEST(init_failing_leaves_no_process)
 {
-    (void)state;
     struct api api;
     struct life life;
     atomic_uint exits = 0;
@@ -219,9 +202,8 @@ static void init_failing_leaves_no_process(void **state)
     assert_int_equal(exits, 0);
 }
 
-static void init_failing_gives_its_place_back(void **state)
+TEST(init_failing_gives_its_place_back)
 {
-    (void)state;
     struct api api;
     struct life life;
     api_create(&api, (skua_runtime_config){.worker_count = 1, .process_limit = 1});
@@ -244,9 +226,8 @@ static void spawn_failing_child(void *arg, skua_context *ctx, skua_step *out)
     *error = skua_context_spawn(ctx, &mortal_type, NULL, &input, 1, NULL);
 }
 
-static void init_failing_in_run_and_spawn_returns_its_error(void **state)
+TEST(init_failing_in_run_and_spawn_returns_its_error)
 {
-    (void)state;
     struct api api;
     struct life life;
     int spawn_error = 0;
@@ -311,9 +292,8 @@ static int submit_keeper(const struct api *api, int init_error, struct tracked *
     return skua_process_submit(api->runtime, &keeper_type, NULL, input, COUNT_OF(input), NULL);
 }
 
-static void input_left_by_init_is_dropped_and_input_taken_is_kept(void **state)
+TEST(input_left_by_init_is_dropped_and_input_taken_is_kept)
 {
-    (void)state;
     struct api api;
     struct tracked items[3] = {0};
     api_run(&api, 1);
@@ -324,9 +304,8 @@ static void input_left_by_init_is_dropped_and_input_taken_is_kept(void **state)
     assert_drops(items, COUNT_OF(items), 1);
 }
 
-static void input_of_failing_init_is_dropped_once(void **state)
+TEST(input_of_failing_init_is_dropped_once)
 {
-    (void)state;
     struct api api;
     struct tracked items[3] = {0};
     api_run(&api, 1);
@@ -402,9 +381,8 @@ static uint64_t run_method(const struct api *api, const skua_process_type *type,
     return skua_payload_to_u64(&exit.result);
 }
 
-static void method_null_means_the_first(void **state)
+TEST(method_null_means_the_first)
 {
-    (void)state;
     struct api api;
     api_run(&api, 1);
     assert_int_equal(run_method(&api, &chooser, NULL), ALPHA);
@@ -412,9 +390,8 @@ static void method_null_means_the_first(void **state)
     api_stop(&api);
 }
 
-static void method_by_name_is_chosen(void **state)
+TEST(method_by_name_is_chosen)
 {
-    (void)state;
     struct api api;
     char copy[] = "gamma"; /* equal, but not the same pointer */
     api_run(&api, 1);
@@ -486,9 +463,8 @@ static void refuse_method(const skua_process_type *type, const char *method)
     api_stop(&api);
 }
 
-static void method_unknown_is_refused_without_a_trace(void **state)
+TEST(method_unknown_is_refused_without_a_trace)
 {
-    (void)state;
     refuse_method(&chooser, "delta");
     refuse_method(&chooser, "");
     refuse_method(&chooser, "alph");
@@ -615,18 +591,16 @@ static skua_exit play(line_fn *const *lines, size_t count, struct script *script
     return exit;
 }
 
-static void step_first_gets_no_events(void **state)
+TEST(step_first_gets_no_events)
 {
-    (void)state;
     struct script script;
     const skua_exit exit = play((line_fn *const[]){say_done}, 1, &script);
     assert_int_equal(exit.error, 0);
     assert_int_equal(script.counts[0], 0);
 }
 
-static void step_continue_runs_again_without_events(void **state)
+TEST(step_continue_runs_again_without_events)
 {
-    (void)state;
     struct script script;
     line_fn *const lines[] = {say_continue, say_continue, say_continue, say_continue,
                               say_continue, say_continue, say_continue, say_done};
@@ -637,9 +611,8 @@ static void step_continue_runs_again_without_events(void **state)
     }
 }
 
-static void step_done_ends_with_its_result(void **state)
+TEST(step_done_ends_with_its_result)
 {
-    (void)state;
     struct script script;
     skua_exit exit = play((line_fn *const[]){say_continue, say_done}, 2, &script);
     assert_int_equal(exit.error, 0);
@@ -649,9 +622,8 @@ static void step_done_ends_with_its_result(void **state)
     skua_payload_drop(&exit.result);
 }
 
-static void step_done_again_replaces_the_result(void **state)
+TEST(step_done_again_replaces_the_result)
 {
-    (void)state;
     struct script script;
     const skua_exit exit = play((line_fn *const[]){say_done_twice}, 1, &script);
     assert_int_equal(exit.error, 0);
@@ -660,9 +632,8 @@ static void step_done_again_replaces_the_result(void **state)
     assert_drops(&script.items[1], 1, 1);
 }
 
-static void step_status_set_last_counts(void **state)
+TEST(step_status_set_last_counts)
 {
-    (void)state;
     struct script script;
     const skua_exit exit = play((line_fn *const[]){say_done_then_continue, say_done}, 2, &script);
     assert_int_equal(exit.error, 0);
@@ -670,18 +641,16 @@ static void step_status_set_last_counts(void **state)
     assert_drops(&script.items[1], 1, 1);
 }
 
-static void step_failing_ends_with_its_error(void **state)
+TEST(step_failing_ends_with_its_error)
 {
-    (void)state;
     struct script script;
     const skua_exit exit = play((line_fn *const[]){say_continue, say_failed}, 2, &script);
     assert_int_equal(exit.error, ERROR_STEP);
     assert_int_equal(exit.result.storage, SKUA_PAYLOAD_EMPTY);
 }
 
-static void step_failing_drops_its_result(void **state)
+TEST(step_failing_drops_its_result)
 {
-    (void)state;
     struct script script;
     const skua_exit exit = play((line_fn *const[]){say_done_and_fail}, 1, &script);
     assert_int_equal(exit.error, ERROR_STEP);
@@ -714,21 +683,18 @@ static void check_waiting(line_fn *status)
     assert_drops(&script.items[0], 1, 1); /* nobody waited for the result */
 }
 
-static void step_idle_waits_for_an_event(void **state)
+TEST(step_idle_waits_for_an_event)
 {
-    (void)state;
     check_waiting(say_idle);
 }
 
-static void step_without_status_waits_for_an_event(void **state)
+TEST(step_without_status_waits_for_an_event)
 {
-    (void)state;
     check_waiting(say_nothing);
 }
 
-static void step_wait_without_yields_waits_for_an_event(void **state)
+TEST(step_wait_without_yields_waits_for_an_event)
 {
-    (void)state;
     check_waiting(say_wait);
 }
 
@@ -792,9 +758,8 @@ static int vessel_step(void *self, skua_context *ctx, skua_event *events, size_t
 
 static const size_t state_sizes[] = {0, 1, 63, 64, 65, 127, 4096, 1 << 20};
 
-static void state_of_any_size_is_zeroed_at_first(void **state)
+TEST(state_of_any_size_is_zeroed_at_first)
 {
-    (void)state;
     struct api api;
     /* One place only, so that every process gets the place of the one before. */
     api_create(&api, (skua_runtime_config){.worker_count = 1, .process_limit = 1});
@@ -818,9 +783,8 @@ static void count_failure(void *arg, skua_exit *exit)
     (void)atomic_fetch_add(failures, exit->error != 0);
 }
 
-static void state_of_any_size_stays_as_it_was_left(void **state)
+TEST(state_of_any_size_stays_as_it_was_left)
 {
-    (void)state;
     static skua_process_type types[COUNT_OF(state_sizes)];
     for (size_t i = 0; i < COUNT_OF(state_sizes); i++) {
         struct api api;
@@ -891,9 +855,8 @@ static int viewer_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type viewer_type = {
     .name = "viewer", .state_size = sizeof(void *), .init = viewer_init, .step = viewer_step};
 
-static void context_shows_itself_its_runtime_and_time(void **state)
+TEST(context_shows_itself_its_runtime_and_time)
 {
-    (void)state;
     struct api api;
     struct context_view view = {0};
     atomic_uint failures = 0;
@@ -973,9 +936,8 @@ static void assert_all_different(uint64_t *values, size_t count)
     }
 }
 
-static void context_random_depends_on_seed_process_step_and_call(void **state)
+TEST(context_random_depends_on_seed_process_step_and_call)
 {
-    (void)state;
     struct random_numbers numbers[6];
     draw(5, &numbers[0], &numbers[1]);
     draw(5, &numbers[2], &numbers[3]);
@@ -1008,9 +970,8 @@ static void use_memory(void *arg, skua_context *ctx, skua_step *out)
     skua_context_free(ctx, NULL, 0);
 }
 
-static void context_memory_comes_from_the_runtime(void **state)
+TEST(context_memory_comes_from_the_runtime)
 {
-    (void)state;
     struct api api;
     bool good = false;
     api_run(&api, 1);
@@ -1082,9 +1043,8 @@ static void check_family(struct family *family, struct api *api)
     assert_int_equal(tally_count(&family->child_steps), 1);
 }
 
-static void spawn_in_a_step_starts_a_child_after_it(void **state)
+TEST(spawn_in_a_step_starts_a_child_after_it)
 {
-    (void)state;
     struct api api;
     struct family family;
     begin_family(&family, 0);
@@ -1094,18 +1054,15 @@ static void spawn_in_a_step_starts_a_child_after_it(void **state)
     assert_int_equal(family.steps_when_parent_ended, 0);
 }
 
-static void spawn_in_init_starts_a_child(void **state)
+TEST(spawn_in_init_starts_a_child)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct family family;
-        begin_family(&family, 0);
-        api_run(&api, workers);
-        (void)api_submit(&api, &parent_type, &family);
-        check_family(&family, &api);
-    }
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct family family;
+    begin_family(&family, 0);
+    api_run(&api, workers);
+    (void)api_submit(&api, &parent_type, &family);
+    check_family(&family, &api);
 }
 
 static void spawn_parent(void *arg, skua_context *ctx, skua_step *out)
@@ -1115,9 +1072,8 @@ static void spawn_parent(void *arg, skua_context *ctx, skua_step *out)
     (void)skua_context_spawn(ctx, &parent_type, NULL, &input, 1, NULL);
 }
 
-static void spawn_in_init_of_a_spawned_process_starts_a_child(void **state)
+TEST(spawn_in_init_of_a_spawned_process_starts_a_child)
 {
-    (void)state;
     struct api api;
     struct family family;
     begin_family(&family, 0);
@@ -1126,9 +1082,8 @@ static void spawn_in_init_of_a_spawned_process_starts_a_child(void **state)
     check_family(&family, &api);
 }
 
-static void spawn_in_failing_init_starts_a_child_of_its_own(void **state)
+TEST(spawn_in_failing_init_starts_a_child_of_its_own)
 {
-    (void)state;
     struct api api;
     struct family family;
     begin_family(&family, ERROR_INIT);
@@ -1193,45 +1148,41 @@ static void spawn_crowd(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void spawn_of_100000_children_in_one_step_runs_all(void **state)
+TEST(spawn_of_100000_children_in_one_step_runs_all)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        atomic_uint failures = 0;
-        struct crowd *crowd = calloc(1, sizeof *crowd);
-        assert_non_null(crowd);
-        tally_init(&crowd->all_ran);
-        api_create(&api, (skua_runtime_config){.worker_count = workers,
-                                               .on_exit = count_failure,
-                                               .on_exit_arg = &failures});
-        api_start(&api);
-        api_in_step(&api, spawn_crowd, crowd);
-        assert_int_equal(crowd->error, 0);
-        tally_wait(&crowd->all_ran, 1);
-        assert_int_equal(api_stats(&api).spawned, CHILDREN + 1);
-        api_stop(&api);
-        assert_int_equal(failures, 0);
-        uint64_t *bits = malloc(CHILDREN * sizeof *bits);
-        assert_non_null(bits);
-        for (size_t i = 0; i < CHILDREN; i++) {
-            assert_int_equal(crowd->runs[i], 1);
-            bits[i] = crowd->pids[i].bits;
-        }
-        assert_all_different(bits, CHILDREN);
-        free(bits);
-        free(crowd);
+    const uint32_t workers = test_workers();
+    struct api api;
+    atomic_uint failures = 0;
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    assert_non_null(crowd);
+    tally_init(&crowd->all_ran);
+    api_create(&api, (skua_runtime_config){.worker_count = workers,
+                                           .on_exit = count_failure,
+                                           .on_exit_arg = &failures});
+    api_start(&api);
+    api_in_step(&api, spawn_crowd, crowd);
+    assert_int_equal(crowd->error, 0);
+    tally_wait(&crowd->all_ran, 1);
+    assert_int_equal(api_stats(&api).spawned, CHILDREN + 1);
+    api_stop(&api);
+    assert_int_equal(failures, 0);
+    uint64_t *bits = malloc(CHILDREN * sizeof *bits);
+    assert_non_null(bits);
+    for (size_t i = 0; i < CHILDREN; i++) {
+        assert_int_equal(crowd->runs[i], 1);
+        bits[i] = crowd->pids[i].bits;
     }
+    assert_all_different(bits, CHILDREN);
+    free(bits);
+    free(crowd);
 }
 
 /* ---- PIDs ---- */
 
 #define REUSES 20000
 
-static void pid_is_never_given_twice(void **state)
+TEST(pid_is_never_given_twice)
 {
-    (void)state;
     static const skua_process_type brief = {.name = "brief", .step = done_step};
     struct api api;
     static uint64_t bits[REUSES];
@@ -1251,67 +1202,20 @@ static void pid_is_never_given_twice(void **state)
     assert_all_different(bits, REUSES);
 }
 
-static void pid_of_a_finished_process_receives_nothing(void **state)
+TEST(pid_of_a_finished_process_receives_nothing)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        struct life life;
-        struct tracked item = {0};
-        begin_life(&life, BY_DONE);
-        api_run(&api, workers);
-        const skua_exit exit = api_run_process(&api, &mortal_type, &life);
-        assert_true(skua_pid_equal(exit.pid, life.pid));
-        assert_int_equal(skua_message_send(api.runtime, exit.pid, tracked_payload(0, &item)),
-                         SKUA_E_NO_PROCESS);
-        assert_drops(&item, 1, 1);
-        api_stop(&api);
-        assert_int_equal(life.steps, 1);
-        assert_int_equal(life.closes, 1);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(close_after_done_is_called_once),
-        cmocka_unit_test(close_after_failed_step_is_called_once),
-        cmocka_unit_test(close_after_failed_init_releases_partial_work_once),
-        cmocka_unit_test(close_after_terminate_is_called_once),
-        cmocka_unit_test(close_after_shutdown_timeout_is_called_once),
-        cmocka_unit_test(process_without_init_and_close_runs),
-        cmocka_unit_test(init_failing_leaves_no_process),
-        cmocka_unit_test(init_failing_gives_its_place_back),
-        cmocka_unit_test(init_failing_in_run_and_spawn_returns_its_error),
-        cmocka_unit_test(input_left_by_init_is_dropped_and_input_taken_is_kept),
-        cmocka_unit_test(input_of_failing_init_is_dropped_once),
-        cmocka_unit_test(method_null_means_the_first),
-        cmocka_unit_test(method_by_name_is_chosen),
-        cmocka_unit_test(method_unknown_is_refused_without_a_trace),
-        cmocka_unit_test(step_first_gets_no_events),
-        cmocka_unit_test(step_continue_runs_again_without_events),
-        cmocka_unit_test(step_done_ends_with_its_result),
-        cmocka_unit_test(step_done_again_replaces_the_result),
-        cmocka_unit_test(step_status_set_last_counts),
-        cmocka_unit_test(step_failing_ends_with_its_error),
-        cmocka_unit_test(step_failing_drops_its_result),
-        cmocka_unit_test(step_idle_waits_for_an_event),
-        cmocka_unit_test(step_without_status_waits_for_an_event),
-        cmocka_unit_test(step_wait_without_yields_waits_for_an_event),
-        cmocka_unit_test(state_of_any_size_is_zeroed_at_first),
-        cmocka_unit_test(state_of_any_size_stays_as_it_was_left),
-        cmocka_unit_test(context_shows_itself_its_runtime_and_time),
-        cmocka_unit_test(context_random_depends_on_seed_process_step_and_call),
-        cmocka_unit_test(context_memory_comes_from_the_runtime),
-        cmocka_unit_test(spawn_in_a_step_starts_a_child_after_it),
-        cmocka_unit_test(spawn_in_init_starts_a_child),
-        cmocka_unit_test(spawn_in_init_of_a_spawned_process_starts_a_child),
-        cmocka_unit_test(spawn_in_failing_init_starts_a_child_of_its_own),
-        cmocka_unit_test(spawn_of_100000_children_in_one_step_runs_all),
-        cmocka_unit_test(pid_is_never_given_twice),
-        cmocka_unit_test(pid_of_a_finished_process_receives_nothing),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const uint32_t workers = test_workers();
+    struct api api;
+    struct life life;
+    struct tracked item = {0};
+    begin_life(&life, BY_DONE);
+    api_run(&api, workers);
+    const skua_exit exit = api_run_process(&api, &mortal_type, &life);
+    assert_true(skua_pid_equal(exit.pid, life.pid));
+    assert_int_equal(skua_message_send(api.runtime, exit.pid, tracked_payload(0, &item)),
+                     SKUA_E_NO_PROCESS);
+    assert_drops(&item, 1, 1);
+    api_stop(&api);
+    assert_int_equal(life.steps, 1);
+    assert_int_equal(life.closes, 1);
 }

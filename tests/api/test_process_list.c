@@ -2,15 +2,7 @@
 /* skua_process_list, and what a look at a process tells of its age and of the time it has run. */
 #include <inttypes.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "effort.h"
 #include "sim_support.h"
@@ -54,9 +46,8 @@ static uint32_t times_listed(uint32_t count, skua_pid pid)
 
 /* ---- pages ---- */
 
-static void list_has_every_process_once(void **state)
+TEST(list_has_every_process_once)
 {
-    (void)state;
     static const size_t pages[] = {1, 2, 7, 100, CROWD - 1, CROWD, CROWD + 1, 1000};
     skua_pid pids[CROWD];
     struct api api;
@@ -74,9 +65,8 @@ static void list_has_every_process_once(void **state)
 }
 
 /* A capacity beyond all processes there can be. */
-static void list_of_any_capacity_ends_with_the_last(void **state)
+TEST(list_of_any_capacity_ends_with_the_last)
 {
-    (void)state;
     static const size_t capacities[] = {INFOS_MAX, (size_t)INT32_MAX + 1, SIZE_MAX};
     struct api api;
     api_run(&api, 1);
@@ -88,9 +78,8 @@ static void list_of_any_capacity_ends_with_the_last(void **state)
     api_stop(&api);
 }
 
-static void list_of_a_runtime_without_processes_is_empty(void **state)
+TEST(list_of_a_runtime_without_processes_is_empty)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
     assert_int_equal(list_all(api.runtime, 10), 0);
@@ -106,9 +95,8 @@ static void list_of_a_runtime_without_processes_is_empty(void **state)
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
 }
 
-static void list_refuses_what_is_wrong(void **state)
+TEST(list_refuses_what_is_wrong)
 {
-    (void)state;
     struct api api;
     struct api other;
     const skua_pid none = {0};
@@ -128,9 +116,8 @@ static void list_refuses_what_is_wrong(void **state)
 }
 
 /* `after` is a place, whoever has it now. */
-static void list_goes_on_after_a_process_that_has_ended(void **state)
+TEST(list_goes_on_after_a_process_that_has_ended)
 {
-    (void)state;
     struct api api;
     api_run(&api, 1);
     for (uint32_t i = 0; i < 10; i++) {
@@ -155,9 +142,8 @@ static void list_goes_on_after_a_process_that_has_ended(void **state)
 }
 
 /* The same as one look at each. */
-static void list_tells_what_a_look_tells(void **state)
+TEST(list_tells_what_a_look_tells)
 {
-    (void)state;
     struct api api;
     struct blocker blocker;
     api_stall_limit_ns = API_NEVER_STUCK;
@@ -200,9 +186,8 @@ static void list_own(void *arg, skua_context *ctx, skua_step *out)
         infos[0].pid.bits == skua_context_self(ctx).bits && infos[0].state == SKUA_PROCESS_RUNNING;
 }
 
-static void list_may_be_read_in_a_step(void **state)
+TEST(list_may_be_read_in_a_step)
 {
-    (void)state;
     struct api api;
     bool is_right = false;
     api_run(&api, 1);
@@ -230,9 +215,8 @@ static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t 
 static const skua_process_type relay_type = {
     .name = "relay", .state_size = sizeof(void *), .init = api_init_world, .step = relay_step};
 
-static void list_has_those_that_stay_once_while_others_come_and_go(void **state)
+TEST(list_has_those_that_stay_once_while_others_come_and_go)
 {
-    (void)state;
     static const size_t pages[] = {1, 13, 64, 500};
     atomic_bool goes_on = true;
     skua_pid pids[CROWD];
@@ -288,9 +272,8 @@ static bool is_old(void *arg)
 }
 
 /* It cannot be older than its runtime, nor younger than one that came after it. */
-static void age_grows(void **state)
+TEST(age_grows)
 {
-    (void)state;
     const uint64_t before = clock_ns();
     struct api api;
     api_run(&api, 1);
@@ -311,9 +294,8 @@ static bool has_run(void *arg)
 }
 
 /* Runs until the test has seen that it does. */
-static void run_time_adds_up_for_what_runs(void **state)
+TEST(run_time_adds_up_for_what_runs)
 {
-    (void)state;
     struct api api;
     struct blocker blocker;
     api_stall_limit_ns = API_NEVER_STUCK;
@@ -346,9 +328,8 @@ static int spin_step(void *self, skua_context *ctx, skua_event *events, size_t c
 
 static const skua_process_type spinner = {.name = "spinner", .step = spin_step};
 
-static void run_time_adds_up_for_what_runs_often(void **state)
+TEST(run_time_adds_up_for_what_runs_often)
 {
-    (void)state;
     struct api api;
     api_run(&api, 2);
     struct subject subject = {api.runtime, api_submit(&api, &spinner, NULL), 20 * SKUA_MILLISECOND};
@@ -382,9 +363,8 @@ static int look_at_own_age(void *arg, const struct sim_turn *turn)
 }
 
 /* The time of the simulation, which has nothing to do with the time that it takes. */
-static void age_in_a_simulation_is_its_time(void **state)
+TEST(age_in_a_simulation_is_its_time)
 {
-    (void)state;
     struct sim_scene scene;
     skua_process_info info = {.age_ns = 0};
     sim_begin(&scene, 7, (skua_sim_faults){0});
@@ -394,24 +374,4 @@ static void age_in_a_simulation_is_its_time(void **state)
     assert_in_range(info.age_ns, 100 * SKUA_SECOND, 100 * SKUA_SECOND + 2 * BORN_UNIT);
     assert_int_equal(info.run_ns, 0);
     sim_end(&scene);
-}
-
-int main(void)
-{
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(list_has_every_process_once),
-        cmocka_unit_test(list_of_any_capacity_ends_with_the_last),
-        cmocka_unit_test(list_of_a_runtime_without_processes_is_empty),
-        cmocka_unit_test(list_refuses_what_is_wrong),
-        cmocka_unit_test(list_goes_on_after_a_process_that_has_ended),
-        cmocka_unit_test(list_tells_what_a_look_tells),
-        cmocka_unit_test(list_may_be_read_in_a_step),
-        cmocka_unit_test(list_has_those_that_stay_once_while_others_come_and_go),
-        cmocka_unit_test(age_grows),
-        cmocka_unit_test(run_time_adds_up_for_what_runs),
-        cmocka_unit_test(run_time_adds_up_for_what_runs_often),
-        cmocka_unit_test(age_in_a_simulation_is_its_time),
-    };
-    return cmocka_run_group_tests_name("process_list", tests, NULL, NULL);
 }

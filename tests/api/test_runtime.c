@@ -3,25 +3,17 @@
  * its configuration shows; several runtimes side by side. */
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "effort.h"
 #include "runtime_support.h"
 
 /* ---- configuration ---- */
 
-static void runtime_config_of_null_shows_every_default(void **state)
+TEST(runtime_config_of_null_shows_every_default)
 {
-    (void)state;
     skua_runtime *runtime;
     skua_runtime_config config;
     assert_int_equal(skua_runtime_create(&runtime, NULL), 0);
@@ -52,9 +44,8 @@ static void ignore_survivor(void *arg, const skua_process_info *info)
     (void)info;
 }
 
-static void runtime_config_that_was_given_is_shown_unchanged(void **state)
+TEST(runtime_config_that_was_given_is_shown_unchanged)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     int arg;
@@ -159,9 +150,8 @@ static bool quota_is_possible(void)
     return possible;
 }
 
-static void runtime_workers_by_default_are_as_many_as_cpus_in_the_mask(void **state)
+TEST(runtime_workers_by_default_are_as_many_as_cpus_in_the_mask)
 {
-    (void)state;
     cpu_set_t mask;
     assert_int_equal(sched_getaffinity(0, sizeof mask, &mask), 0);
     const int cpus = CPU_COUNT(&mask) < SKUA_WORKERS_MAX ? CPU_COUNT(&mask) : SKUA_WORKERS_MAX;
@@ -178,9 +168,8 @@ static void runtime_workers_by_default_are_as_many_as_cpus_in_the_mask(void **st
     }
 }
 
-static void runtime_started_has_a_thread_for_each_worker_and_the_monitor(void **state)
+TEST(runtime_started_has_a_thread_for_each_worker_and_the_monitor)
 {
-    (void)state;
     struct api api;
     const uint32_t before = os_wait_alone();
 
@@ -218,9 +207,8 @@ static void live_once(uint32_t workers)
     assert_int_equal(atomic_load(&ends.closes), 1);
 }
 
-static void runtime_that_lives_a_thousand_times_leaks_nothing(void **state)
+TEST(runtime_that_lives_a_thousand_times_leaks_nothing)
 {
-    (void)state;
     live_once(2); /* what the C library and sanitizers keep for good, they take now */
     const uint32_t threads = os_wait_alone();
     const uint32_t files = os_file_count();
@@ -269,9 +257,8 @@ static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t c
 
 /* The dead leave nothing behind: there are more of them than places and events in one block of
  * either, and still no further block is needed. */
-static void runtime_memory_does_not_grow_with_the_number_of_past_processes(void **state)
+TEST(runtime_memory_does_not_grow_with_the_number_of_past_processes)
 {
-    (void)state;
     const skua_handler handler = {.name = "never", .run = never_complete};
     atomic_uint born = GENERATIONS - 100;
     struct api api;
@@ -292,9 +279,8 @@ static void runtime_memory_does_not_grow_with_the_number_of_past_processes(void 
     api_stop(&api);
 }
 
-static void runtime_that_is_never_started_has_no_threads_and_leaks_nothing(void **state)
+TEST(runtime_that_is_never_started_has_no_threads_and_leaks_nothing)
 {
-    (void)state;
     const uint32_t threads = os_wait_alone();
     struct api api;
 
@@ -307,9 +293,8 @@ static void runtime_that_is_never_started_has_no_threads_and_leaks_nothing(void 
 
 /* ---- the wrong order ---- */
 
-static void runtime_start_twice_is_an_error(void **state)
+TEST(runtime_start_twice_is_an_error)
 {
-    (void)state;
     const uint32_t threads = os_wait_alone();
     struct api api;
     api_run(&api, 2);
@@ -320,9 +305,8 @@ static void runtime_start_twice_is_an_error(void **state)
     api_stop(&api);
 }
 
-static void runtime_stop_before_start_is_an_error_and_changes_nothing(void **state)
+TEST(runtime_stop_before_start_is_an_error_and_changes_nothing)
 {
-    (void)state;
     struct probe probe = {.habit = PROBE_OBEYS};
     struct api api;
     api_create(&api, (skua_runtime_config){0});
@@ -335,9 +319,8 @@ static void runtime_stop_before_start_is_an_error_and_changes_nothing(void **sta
     assert_probe_stopped_once(&probe);
 }
 
-static void runtime_stop_again_and_again_returns_0(void **state)
+TEST(runtime_stop_again_and_again_returns_0)
 {
-    (void)state;
     struct api api;
     api_run(&api, 2);
 
@@ -348,9 +331,8 @@ static void runtime_stop_again_and_again_returns_0(void **state)
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
 }
 
-static void runtime_start_after_stop_is_an_error(void **state)
+TEST(runtime_start_after_stop_is_an_error)
 {
-    (void)state;
     const uint32_t threads = os_wait_alone();
     struct api api;
     api_run(&api, 2);
@@ -362,9 +344,8 @@ static void runtime_start_after_stop_is_an_error(void **state)
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
 }
 
-static void runtime_destroy_while_running_is_refused_and_harmless(void **state)
+TEST(runtime_destroy_while_running_is_refused_and_harmless)
 {
-    (void)state;
     struct probe rests = {.habit = PROBE_OBEYS};
     struct probe ends = {.habit = PROBE_ENDS};
     struct api api;
@@ -379,9 +360,8 @@ static void runtime_destroy_while_running_is_refused_and_harmless(void **state)
     assert_int_equal(atomic_load(&rests.messages), 1);
 }
 
-static void runtime_register_after_start_is_an_error(void **state)
+TEST(runtime_register_after_start_is_an_error)
 {
-    (void)state;
     const skua_handler handler = {.name = "nothing", .run = complete_at_once};
     struct api api;
     api_run(&api, 1);
@@ -410,9 +390,8 @@ static void assert_refused(skua_runtime *runtime, int expected)
     assert_int_equal(exit.error, 42);
 }
 
-static void runtime_submit_before_start_is_refused(void **state)
+TEST(runtime_submit_before_start_is_refused)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){0});
 
@@ -423,9 +402,8 @@ static void runtime_submit_before_start_is_refused(void **state)
     assert_true(counting_allocator_is_clean(&api.memory));
 }
 
-static void runtime_submit_after_stop_is_refused(void **state)
+TEST(runtime_submit_after_stop_is_refused)
 {
-    (void)state;
     struct api api;
     api_run(&api, 2);
     assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), 0);
@@ -436,9 +414,8 @@ static void runtime_submit_after_stop_is_refused(void **state)
     api_stop(&api);
 }
 
-static void runtime_that_has_stopped_still_answers(void **state)
+TEST(runtime_that_has_stopped_still_answers)
 {
-    (void)state;
     struct probe probe = {.habit = PROBE_OBEYS};
     struct tracked item = {0};
     skua_process_info info;
@@ -495,9 +472,8 @@ static void call_in_step(void *arg, skua_context *ctx, skua_step *out)
     call_all(arg, skua_context_runtime(ctx), skua_context_self(ctx));
 }
 
-static void runtime_waiting_calls_inside_a_step_are_refused(void **state)
+TEST(runtime_waiting_calls_inside_a_step_are_refused)
 {
-    (void)state;
     struct inside inside = {0};
     struct api api;
     api_run(&api, 1);
@@ -521,9 +497,8 @@ static void yield_once(void *arg, skua_context *ctx, skua_step *out)
     *(int *)arg = skua_step_yield(out, 7, 0, skua_payload_empty(0));
 }
 
-static void runtime_waiting_calls_inside_a_handler_are_refused(void **state)
+TEST(runtime_waiting_calls_inside_a_handler_are_refused)
 {
-    (void)state;
     struct inside inside = {0};
     const skua_handler handler = {.name = "calls", .run = call_in_handler, .arg = &inside};
     int yielded = 1;
@@ -550,9 +525,8 @@ static void call_in_on_exit(void *arg, skua_exit *exit)
     call_all(&hook->inside, hook->runtime, exit->pid);
 }
 
-static void runtime_waiting_calls_inside_on_exit_are_refused(void **state)
+TEST(runtime_waiting_calls_inside_on_exit_are_refused)
 {
-    (void)state;
     struct exit_hook hook = {0};
     struct probe ends = {.habit = PROBE_ENDS};
     struct api api;
@@ -580,9 +554,8 @@ static void stop_other(void *arg, skua_context *ctx, skua_step *out)
     call->stop = skua_runtime_stop(call->other, SKUA_FOREVER);
 }
 
-static void runtime_of_others_can_be_stopped_inside_a_step(void **state)
+TEST(runtime_of_others_can_be_stopped_inside_a_step)
 {
-    (void)state;
     struct probe rests = {.habit = PROBE_OBEYS};
     struct api here;
     struct api there;
@@ -638,9 +611,8 @@ static void assert_undisturbed(struct neighbour *neighbour, uint32_t population)
         skua_message_send(neighbour->api.runtime, neighbour->pids[0], skua_payload_empty(0)), 0);
 }
 
-static void runtimes_side_by_side_live_and_end_by_themselves(void **state)
+TEST(runtimes_side_by_side_live_and_end_by_themselves)
 {
-    (void)state;
     static struct neighbour neighbours[NEIGHBOURS];
     for (uint32_t i = 0; i < NEIGHBOURS; i++) {
         neighbour_begin(&neighbours[i], RESIDENTS - i);
@@ -663,9 +635,8 @@ static void runtimes_side_by_side_live_and_end_by_themselves(void **state)
     }
 }
 
-static void runtime_refuses_the_pids_of_another(void **state)
+TEST(runtime_refuses_the_pids_of_another)
 {
-    (void)state;
     static struct neighbour here;
     static struct neighbour there;
     static struct tracked items[RESIDENTS];
@@ -728,9 +699,8 @@ static const skua_process_type crosser_type = {
     .step = cross,
 };
 
-static void runtimes_can_send_to_each_other_from_their_steps(void **state)
+TEST(runtimes_can_send_to_each_other_from_their_steps)
 {
-    (void)state;
     struct crosser crossers[2];
     struct api apis[2];
     for (int i = 0; i < 2; i++) {
@@ -758,35 +728,4 @@ static void runtimes_can_send_to_each_other_from_their_steps(void **state)
     assert_int_equal(skua_runtime_stop(apis[1].runtime, SKUA_FOREVER), 0);
     api_stop(&apis[0]);
     api_stop(&apis[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(runtime_config_of_null_shows_every_default),
-        cmocka_unit_test(runtime_config_that_was_given_is_shown_unchanged),
-        cmocka_unit_test(runtime_workers_by_default_are_as_many_as_cpus_in_the_mask),
-        cmocka_unit_test(runtime_started_has_a_thread_for_each_worker_and_the_monitor),
-        cmocka_unit_test(runtime_that_lives_a_thousand_times_leaks_nothing),
-        cmocka_unit_test(runtime_memory_does_not_grow_with_the_number_of_past_processes),
-        cmocka_unit_test(runtime_that_is_never_started_has_no_threads_and_leaks_nothing),
-        cmocka_unit_test(runtime_start_twice_is_an_error),
-        cmocka_unit_test(runtime_stop_before_start_is_an_error_and_changes_nothing),
-        cmocka_unit_test(runtime_stop_again_and_again_returns_0),
-        cmocka_unit_test(runtime_start_after_stop_is_an_error),
-        cmocka_unit_test(runtime_destroy_while_running_is_refused_and_harmless),
-        cmocka_unit_test(runtime_register_after_start_is_an_error),
-        cmocka_unit_test(runtime_submit_before_start_is_refused),
-        cmocka_unit_test(runtime_submit_after_stop_is_refused),
-        cmocka_unit_test(runtime_that_has_stopped_still_answers),
-        cmocka_unit_test(runtime_waiting_calls_inside_a_step_are_refused),
-        cmocka_unit_test(runtime_waiting_calls_inside_a_handler_are_refused),
-        cmocka_unit_test(runtime_waiting_calls_inside_on_exit_are_refused),
-        cmocka_unit_test(runtime_of_others_can_be_stopped_inside_a_step),
-        cmocka_unit_test(runtimes_side_by_side_live_and_end_by_themselves),
-        cmocka_unit_test(runtime_refuses_the_pids_of_another),
-        cmocka_unit_test(runtimes_can_send_to_each_other_from_their_steps),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a worker does before it sleeps (S9), and what the hot paths do not do (G10). */
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 #include "runtime_support.h"
@@ -66,9 +60,8 @@ static struct search search_after_a_process(const struct api *api)
     };
 }
 
-static void search_climbs_the_ladder_while_another_worker_is_awake(void **state)
+TEST(search_climbs_the_ladder_while_another_worker_is_awake)
 {
-    (void)state;
     struct api api;
     struct blocker blocker;
     api_run(&api, 2);
@@ -82,9 +75,8 @@ static void search_climbs_the_ladder_while_another_worker_is_awake(void **state)
 }
 
 /* Nobody could bring it work in the meantime but the outside, which wakes it. */
-static void search_with_all_others_asleep_gives_way_to_nobody(void **state)
+TEST(search_with_all_others_asleep_gives_way_to_nobody)
 {
-    (void)state;
     struct api api;
     api_run(&api, 2);
     wait_until_all_sleep(&api, 2);
@@ -94,9 +86,8 @@ static void search_with_all_others_asleep_gives_way_to_nobody(void **state)
     api_stop(&api);
 }
 
-static void search_of_a_single_worker_gives_way_to_nobody(void **state)
+TEST(search_of_a_single_worker_gives_way_to_nobody)
 {
-    (void)state;
     struct api api;
     api_run(&api, 1);
     wait_until_all_sleep(&api, 1);
@@ -174,9 +165,8 @@ static int answer(void *arg, skua_command *command, skua_payload *result)
     return 0;
 }
 
-static void spawn_send_and_yield_allocate_nothing_once_warm(void **state)
+TEST(spawn_send_and_yield_allocate_nothing_once_warm)
 {
-    (void)state;
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
     assert_int_equal(
@@ -188,16 +178,4 @@ static void spawn_send_and_yield_allocate_nothing_once_warm(void **state)
     assert_int_equal(talker.turns, CONVERSATIONS);
     assert_int_equal(talker.attempts, 0);
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(search_climbs_the_ladder_while_another_worker_is_awake),
-        cmocka_unit_test(search_with_all_others_asleep_gives_way_to_nobody),
-        cmocka_unit_test(search_of_a_single_worker_gives_way_to_nobody),
-        cmocka_unit_test(spawn_send_and_yield_allocate_nothing_once_warm),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping a runtime: every process is asked to finish exactly once, those that do not are named
  * and ended, nothing that races with the stop is left behind, and the call always returns. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 #include "effort.h"
 #include "runtime_support.h"
@@ -32,24 +24,21 @@ static int stop_patiently(skua_runtime *runtime, uint64_t timeout_ns)
 #define CROWD    500
 #define STUBBORN 20
 
-static void shutdown_of_idle_processes_cancels_each_once_and_returns_0(void **state)
+TEST(shutdown_of_idle_processes_cancels_each_once_and_returns_0)
 {
-    (void)state;
     static struct probe crowd[CROWD];
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        memset(crowd, 0, sizeof crowd);
-        api_run(&api, workers);
-        for (size_t i = 0; i < CROWD; i++) {
-            (void)api_submit(&api, &probe_type, &crowd[i]);
-        }
-        api_stop(&api);
-        for (size_t i = 0; i < CROWD; i++) {
-            assert_probe_stopped_once(&crowd[i]);
-            /* The first step and the one with the cancel event, or both at once. */
-            assert_in_range(atomic_load(&crowd[i].steps), 1, 2);
-        }
+    const uint32_t workers = test_workers();
+    struct api api;
+    memset(crowd, 0, sizeof crowd);
+    api_run(&api, workers);
+    for (size_t i = 0; i < CROWD; i++) {
+        (void)api_submit(&api, &probe_type, &crowd[i]);
+    }
+    api_stop(&api);
+    for (size_t i = 0; i < CROWD; i++) {
+        assert_probe_stopped_once(&crowd[i]);
+        /* The first step and the one with the cancel event, or both at once. */
+        assert_in_range(atomic_load(&crowd[i].steps), 1, 2);
     }
 }
 
@@ -148,9 +137,8 @@ static bool stop_has_begun(void *arg)
     return skua_process_submit(api->runtime, &never_born, NULL, NULL, 0, NULL) == SKUA_E_STOPPED;
 }
 
-static void shutdown_reaches_running_and_queued_processes(void **state)
+TEST(shutdown_reaches_running_and_queued_processes)
 {
-    (void)state;
     struct holder running;
     struct probe queued[5] = {{.habit = PROBE_OBEYS}};
     struct stop_call stop;
@@ -197,9 +185,8 @@ static const skua_process_type circulating_type = {.name = "circulating",
                                                    .step = circulating_step};
 
 /* The cancel event has its place behind what came before it, not behind what comes later. */
-static void shutdown_reaches_a_process_that_always_has_messages(void **state)
+TEST(shutdown_reaches_a_process_that_always_has_messages)
 {
-    (void)state;
     static const uint32_t counts[] = {1,
                                       2,
                                       SKUA_EVENTS_PER_STEP - 1,
@@ -228,9 +215,8 @@ static bool all_are_cancelled(void *arg)
     return true;
 }
 
-static void shutdown_cancels_those_that_ignore_it_only_once(void **state)
+TEST(shutdown_cancels_those_that_ignore_it_only_once)
 {
-    (void)state;
     struct probe probes[STUBBORN] = {{0}};
     skua_pid pids[STUBBORN];
     struct stop_call stop;
@@ -335,9 +321,8 @@ static void yielder_start(struct yielder *yielder, const struct api *api, skua_p
     api_wait_state(api, *pid, SKUA_PROCESS_BLOCKED);
 }
 
-static void shutdown_with_outstanding_yields_makes_their_completions_late(void **state)
+TEST(shutdown_with_outstanding_yields_makes_their_completions_late)
 {
-    (void)state;
     static struct pending pending;
     struct yielder yielders[20] = {{.after_cancel = false}};
     struct tracked results[20] = {{0}};
@@ -369,9 +354,8 @@ static bool second_yield_is_pending(void *arg)
     return atomic_load(&pending->count) == 2;
 }
 
-static void shutdown_waits_for_a_process_that_needs_a_completion_to_finish(void **state)
+TEST(shutdown_waits_for_a_process_that_needs_a_completion_to_finish)
 {
-    (void)state;
     static struct pending pending;
     struct yielder yielder = {.probe.habit = PROBE_IGNORES, .after_cancel = true};
     struct stop_call stop;
@@ -460,9 +444,8 @@ static void race_completions_with_stop(void)
     api_stop(&api);
 }
 
-static void shutdown_racing_with_completions_loses_no_payload(void **state)
+TEST(shutdown_racing_with_completions_loses_no_payload)
 {
-    (void)state;
     for (int round = 0; round < EFFORT(100); round++) {
         race_completions_with_stop();
     }
@@ -523,41 +506,37 @@ static void assert_probe_ended(struct probe *probe)
     assert_int_equal(atomic_load(&probe->closes), 1);
 }
 
-static void shutdown_names_and_ends_each_process_that_ignores_it(void **state)
+TEST(shutdown_names_and_ends_each_process_that_ignores_it)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct survivors survivors = {0};
-        struct probe stubborn[7] = {{0}};
-        skua_pid pids[7];
-        struct api api;
-        survivors_run(&api, &survivors, workers);
-        for (size_t i = 0; i < COUNT_OF(stubborn); i++) {
-            stubborn[i].habit = PROBE_IGNORES;
-            pids[i] = api_submit(&api, &probe_type, &stubborn[i]);
-            api_wait_state(&api, pids[i], SKUA_PROCESS_IDLE);
-        }
-
-        assert_int_equal(stop_patiently(api.runtime, 20 * MILLISECOND), SKUA_E_TIMEOUT);
-
-        assert_int_equal(survivors.count, COUNT_OF(stubborn));
-        for (size_t i = 0; i < COUNT_OF(stubborn); i++) {
-            const skua_process_info *info = survivor_info(&survivors, pids[i]);
-            assert_in_range(info->steps, 1, 2);
-            assert_int_equal(info->mailbox_length, 0);
-            assert_string_equal(info->type_name, "probe");
-            assert_probe_ended(&stubborn[i]);
-        }
-        assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), 0);
-        api_stop(&api);
-        assert_int_equal(survivors.count, COUNT_OF(stubborn));
+    const uint32_t workers = test_workers();
+    struct survivors survivors = {0};
+    struct probe stubborn[7] = {{0}};
+    skua_pid pids[7];
+    struct api api;
+    survivors_run(&api, &survivors, workers);
+    for (size_t i = 0; i < COUNT_OF(stubborn); i++) {
+        stubborn[i].habit = PROBE_IGNORES;
+        pids[i] = api_submit(&api, &probe_type, &stubborn[i]);
+        api_wait_state(&api, pids[i], SKUA_PROCESS_IDLE);
     }
+
+    assert_int_equal(stop_patiently(api.runtime, 20 * MILLISECOND), SKUA_E_TIMEOUT);
+
+    assert_int_equal(survivors.count, COUNT_OF(stubborn));
+    for (size_t i = 0; i < COUNT_OF(stubborn); i++) {
+        const skua_process_info *info = survivor_info(&survivors, pids[i]);
+        assert_in_range(info->steps, 1, 2);
+        assert_int_equal(info->mailbox_length, 0);
+        assert_string_equal(info->type_name, "probe");
+        assert_probe_ended(&stubborn[i]);
+    }
+    assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), 0);
+    api_stop(&api);
+    assert_int_equal(survivors.count, COUNT_OF(stubborn));
 }
 
-static void shutdown_without_survivors_names_nobody(void **state)
+TEST(shutdown_without_survivors_names_nobody)
 {
-    (void)state;
     struct survivors survivors = {0};
     struct probe probe = {.habit = PROBE_OBEYS};
     struct api api;
@@ -567,9 +546,8 @@ static void shutdown_without_survivors_names_nobody(void **state)
     assert_int_equal(survivors.count, 0);
 }
 
-static void shutdown_without_on_survivor_ends_them_too(void **state)
+TEST(shutdown_without_on_survivor_ends_them_too)
 {
-    (void)state;
     struct probe probe = {.habit = PROBE_IGNORES};
     struct api api;
     api_run(&api, 2);
@@ -600,9 +578,8 @@ static void end_both(void *arg, const skua_process_info *info)
     }
 }
 
-static void shutdown_drops_the_messages_of_those_it_ends(void **state)
+TEST(shutdown_drops_the_messages_of_those_it_ends)
 {
-    (void)state;
     struct full_mailbox scene = {.survivors = {.then = end_both, .then_arg = &scene}};
     struct probe waiting = {.habit = PROBE_IGNORES};
     struct tracked items[120] = {{0}};
@@ -634,9 +611,8 @@ static void shutdown_drops_the_messages_of_those_it_ends(void **state)
     api_stop(&api);
 }
 
-static void shutdown_drops_the_messages_that_came_during_a_last_step(void **state)
+TEST(shutdown_drops_the_messages_that_came_during_a_last_step)
 {
-    (void)state;
     struct holder holder;
     struct stop_call stop;
     struct tracked items[120] = {{0}};
@@ -686,9 +662,8 @@ static void call_much(void *arg, const skua_process_info *info)
     scene->config = skua_runtime_config_read(scene->runtime, &config);
 }
 
-static void shutdown_on_survivor_may_call_the_runtime(void **state)
+TEST(shutdown_on_survivor_may_call_the_runtime)
 {
-    (void)state;
     struct busy_callback scene = {.survivors = {.then = call_much, .then_arg = &scene}};
     struct probe stubborn = {.habit = PROBE_IGNORES};
     struct api api;
@@ -728,65 +703,58 @@ static const skua_process_type restless_type = {
     .close = holder_close,
 };
 
-static void shutdown_ends_processes_that_never_rest(void **state)
+TEST(shutdown_ends_processes_that_never_rest)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct survivors survivors = {0};
-        struct probe probes[8] = {{.habit = PROBE_IGNORES}};
-        struct api api;
-        survivors_run(&api, &survivors, workers);
-        for (size_t i = 0; i < COUNT_OF(probes); i++) {
-            probes[i].habit = PROBE_IGNORES;
-            (void)api_submit(&api, &restless_type, &probes[i]);
-        }
-        assert_int_equal(stop_patiently(api.runtime, 50 * MILLISECOND), SKUA_E_TIMEOUT);
-        assert_int_equal(survivors.count, COUNT_OF(probes));
-        for (size_t i = 0; i < COUNT_OF(probes); i++) {
-            assert_probe_ended(&probes[i]);
-        }
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct survivors survivors = {0};
+    struct probe probes[8] = {{.habit = PROBE_IGNORES}};
+    struct api api;
+    survivors_run(&api, &survivors, workers);
+    for (size_t i = 0; i < COUNT_OF(probes); i++) {
+        probes[i].habit = PROBE_IGNORES;
+        (void)api_submit(&api, &restless_type, &probes[i]);
     }
+    assert_int_equal(stop_patiently(api.runtime, 50 * MILLISECOND), SKUA_E_TIMEOUT);
+    assert_int_equal(survivors.count, COUNT_OF(probes));
+    for (size_t i = 0; i < COUNT_OF(probes); i++) {
+        assert_probe_ended(&probes[i]);
+    }
+    api_stop(&api);
 }
 
 /* ---- stuck steps ---- */
 
-static void shutdown_with_a_stuck_step_gives_up_and_can_be_resumed(void **state)
+TEST(shutdown_with_a_stuck_step_gives_up_and_can_be_resumed)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct survivors survivors = {0};
-        struct holder stuck;
-        struct probe refused = {.habit = PROBE_ENDS};
-        struct api api;
-        const uint32_t threads = os_wait_alone();
-        survivors_run(&api, &survivors, workers);
-        const skua_pid pid = holder_start(&stuck, &api, PROBE_IGNORES);
+    const uint32_t workers = test_workers();
+    struct survivors survivors = {0};
+    struct holder stuck;
+    struct probe refused = {.habit = PROBE_ENDS};
+    struct api api;
+    const uint32_t threads = os_wait_alone();
+    survivors_run(&api, &survivors, workers);
+    const skua_pid pid = holder_start(&stuck, &api, PROBE_IGNORES);
 
-        /* Nobody lets the step go before this returns. */
-        assert_int_equal(skua_runtime_stop(api.runtime, 0), SKUA_E_STUCK);
-        assert_int_equal(survivors.count, 1);
-        assert_int_equal(survivor_info(&survivors, pid)->state, SKUA_PROCESS_RUNNING);
-        assert_int_equal(skua_runtime_destroy(api.runtime), SKUA_E_BUSY);
-        assert_int_equal(skua_runtime_start(api.runtime), SKUA_E_STOPPED);
-        assert_int_equal(probe_submit(api.runtime, &refused, NULL), SKUA_E_STOPPED);
-        assert_int_equal(skua_runtime_stop(api.runtime, 10 * MILLISECOND), SKUA_E_STUCK);
-        assert_int_equal(atomic_load(&stuck.probe.closes), 0);
+    /* Nobody lets the step go before this returns. */
+    assert_int_equal(skua_runtime_stop(api.runtime, 0), SKUA_E_STUCK);
+    assert_int_equal(survivors.count, 1);
+    assert_int_equal(survivor_info(&survivors, pid)->state, SKUA_PROCESS_RUNNING);
+    assert_int_equal(skua_runtime_destroy(api.runtime), SKUA_E_BUSY);
+    assert_int_equal(skua_runtime_start(api.runtime), SKUA_E_STOPPED);
+    assert_int_equal(probe_submit(api.runtime, &refused, NULL), SKUA_E_STOPPED);
+    assert_int_equal(skua_runtime_stop(api.runtime, 10 * MILLISECOND), SKUA_E_STUCK);
+    assert_int_equal(atomic_load(&stuck.probe.closes), 0);
 
-        tally_add(&stuck.released, 1);
-        assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), SKUA_E_TIMEOUT);
-        assert_int_equal(atomic_load(&stuck.probe.closes), 1);
-        assert_int_equal(survivors.count, 1);
-        os_wait_threads(threads);
-        api_stop(&api);
-    }
+    tally_add(&stuck.released, 1);
+    assert_int_equal(skua_runtime_stop(api.runtime, SKUA_FOREVER), SKUA_E_TIMEOUT);
+    assert_int_equal(atomic_load(&stuck.probe.closes), 1);
+    assert_int_equal(survivors.count, 1);
+    os_wait_threads(threads);
+    api_stop(&api);
 }
 
-static void shutdown_with_a_stuck_step_still_ends_all_others(void **state)
+TEST(shutdown_with_a_stuck_step_still_ends_all_others)
 {
-    (void)state;
     struct holder stuck;
     struct probe obedient[50] = {{0}};
     struct probe stubborn[50] = {{0}};
@@ -822,9 +790,8 @@ static int hold_handler(void *arg, skua_command *command, skua_payload *result)
     return 0;
 }
 
-static void shutdown_with_a_stuck_handler_gives_up_too(void **state)
+TEST(shutdown_with_a_stuck_handler_gives_up_too)
 {
-    (void)state;
     struct holder holder = {0};
     struct yielder yielder = {.probe.habit = PROBE_OBEYS};
     const skua_handler handler = {.name = "hold", .run = hold_handler, .arg = &holder};
@@ -997,9 +964,8 @@ static void race_with_stop(struct nursery *nursery, enum probe_habit habit, uint
     api_stop(&api);
 }
 
-static void shutdown_racing_with_spawns_cancels_each_accepted_process_once(void **state)
+TEST(shutdown_racing_with_spawns_cancels_each_accepted_process_once)
 {
-    (void)state;
     static struct nursery nursery;
     uint64_t seed = seed_choose();
     for (int round = 0; round < ROUNDS; round++) {
@@ -1007,9 +973,8 @@ static void shutdown_racing_with_spawns_cancels_each_accepted_process_once(void 
     }
 }
 
-static void shutdown_racing_with_spawns_ends_each_accepted_survivor(void **state)
+TEST(shutdown_racing_with_spawns_ends_each_accepted_survivor)
 {
-    (void)state;
     static struct nursery nursery;
     uint64_t seed = seed_choose();
     for (int round = 0; round < ROUNDS; round++) {
@@ -1080,9 +1045,8 @@ static void *submit_slow(void *arg)
     return NULL;
 }
 
-static void shutdown_during_the_init_of_a_submit_leaves_no_process(void **state)
+TEST(shutdown_during_the_init_of_a_submit_leaves_no_process)
 {
-    (void)state;
     for (int habit = PROBE_OBEYS; habit <= PROBE_IGNORES; habit++) {
         struct slow_init slow;
         struct api api;
@@ -1127,9 +1091,8 @@ static const skua_process_type stopping_init_type = {
     .close = holder_close,
 };
 
-static void shutdown_by_the_init_of_a_submit_refuses_that_process(void **state)
+TEST(shutdown_by_the_init_of_a_submit_refuses_that_process)
 {
-    (void)state;
     struct stopping_init stopping = {.stopped = 1};
     struct api api;
     api_run(&api, 2);
@@ -1163,9 +1126,8 @@ static const skua_process_type slow_spawner_type = {
     .step = spawn_slow_step,
 };
 
-static void shutdown_during_the_init_of_a_spawn_leaves_no_process(void **state)
+TEST(shutdown_during_the_init_of_a_spawn_leaves_no_process)
 {
-    (void)state;
     for (int habit = PROBE_OBEYS; habit <= PROBE_IGNORES; habit++) {
         struct slow_init slow;
         struct api api;
@@ -1187,9 +1149,8 @@ static void shutdown_during_the_init_of_a_spawn_leaves_no_process(void **state)
 
 #define MULTITUDE 100000
 
-static void shutdown_of_a_hundred_thousand_processes_reaches_all(void **state)
+TEST(shutdown_of_a_hundred_thousand_processes_reaches_all)
 {
-    (void)state;
     struct probe *probes = calloc(MULTITUDE, sizeof *probes);
     assert_non_null(probes);
     struct api api;
@@ -1270,21 +1231,18 @@ static void release_waiters(enum probe_habit habit, int stop_result, int exit_er
     api_stop(&api);
 }
 
-static void shutdown_releases_those_who_wait_for_processes_that_finish(void **state)
+TEST(shutdown_releases_those_who_wait_for_processes_that_finish)
 {
-    (void)state;
     release_waiters(PROBE_OBEYS, 0, 0);
 }
 
-static void shutdown_releases_those_who_wait_for_processes_that_are_ended(void **state)
+TEST(shutdown_releases_those_who_wait_for_processes_that_are_ended)
 {
-    (void)state;
     release_waiters(PROBE_IGNORES, SKUA_E_TIMEOUT, SKUA_E_TERMINATED);
 }
 
-static void shutdown_by_several_threads_at_once_happens_once(void **state)
+TEST(shutdown_by_several_threads_at_once_happens_once)
 {
-    (void)state;
     struct survivors survivors = {0};
     struct probe probes[50] = {{0}};
     struct stop_call stops[4];
@@ -1343,9 +1301,8 @@ static bool returns_soon(struct bystander *bystander)
     return atomic_load(&bystander->returned);
 }
 
-static void shutdown_under_way_holds_up_no_call_that_does_not_wait(void **state)
+TEST(shutdown_under_way_holds_up_no_call_that_does_not_wait)
 {
-    (void)state;
     struct bystander bystanders[] = {
         {.call = skua_runtime_start, .result = 1},
         {.call = register_late, .result = 1},
@@ -1377,40 +1334,4 @@ static void shutdown_under_way_holds_up_no_call_that_does_not_wait(void **state)
         assert_int_equal(bystanders[i].result, expected[i]);
     }
     api_stop(&api);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shutdown_of_idle_processes_cancels_each_once_and_returns_0),
-        cmocka_unit_test(shutdown_reaches_running_and_queued_processes),
-        cmocka_unit_test(shutdown_reaches_a_process_that_always_has_messages),
-        cmocka_unit_test(shutdown_cancels_those_that_ignore_it_only_once),
-        cmocka_unit_test(shutdown_with_outstanding_yields_makes_their_completions_late),
-        cmocka_unit_test(shutdown_waits_for_a_process_that_needs_a_completion_to_finish),
-        cmocka_unit_test(shutdown_racing_with_completions_loses_no_payload),
-        cmocka_unit_test(shutdown_names_and_ends_each_process_that_ignores_it),
-        cmocka_unit_test(shutdown_without_survivors_names_nobody),
-        cmocka_unit_test(shutdown_without_on_survivor_ends_them_too),
-        cmocka_unit_test(shutdown_drops_the_messages_of_those_it_ends),
-        cmocka_unit_test(shutdown_drops_the_messages_that_came_during_a_last_step),
-        cmocka_unit_test(shutdown_on_survivor_may_call_the_runtime),
-        cmocka_unit_test(shutdown_ends_processes_that_never_rest),
-        cmocka_unit_test(shutdown_with_a_stuck_step_gives_up_and_can_be_resumed),
-        cmocka_unit_test(shutdown_with_a_stuck_step_still_ends_all_others),
-        cmocka_unit_test(shutdown_with_a_stuck_handler_gives_up_too),
-        cmocka_unit_test(shutdown_racing_with_spawns_cancels_each_accepted_process_once),
-        cmocka_unit_test(shutdown_racing_with_spawns_ends_each_accepted_survivor),
-        cmocka_unit_test(shutdown_during_the_init_of_a_submit_leaves_no_process),
-        cmocka_unit_test(shutdown_during_the_init_of_a_spawn_leaves_no_process),
-        cmocka_unit_test(shutdown_by_the_init_of_a_submit_refuses_that_process),
-        cmocka_unit_test(shutdown_of_a_hundred_thousand_processes_reaches_all),
-        cmocka_unit_test(shutdown_releases_those_who_wait_for_processes_that_finish),
-        cmocka_unit_test(shutdown_releases_those_who_wait_for_processes_that_are_ended),
-        cmocka_unit_test(shutdown_by_several_threads_at_once_happens_once),
-        cmocka_unit_test(shutdown_under_way_holds_up_no_call_that_does_not_wait),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

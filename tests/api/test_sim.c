@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulator as a driver: its clock, running, stepping and waiting, who may drive it and when,
  * stopping. What it makes of the seed, and its faults, are in test_sim_faults.c. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "sim_support.h"
 
@@ -112,9 +105,8 @@ static int ask(void *arg, const struct sim_turn *turn)
 
 /* ---- configuration ---- */
 
-static void sim_config_is_copied_with_the_defaults_filled_in(void **state)
+TEST(sim_config_is_copied_with_the_defaults_filled_in)
 {
-    (void)state;
     struct sim_scene scene;
     skua_runtime_config config;
     sim_create(&scene, SEED, (skua_sim_config){.faults.message_delay = 5});
@@ -144,9 +136,8 @@ static int create_with(struct counting_allocator *memory, skua_sim_config config
     return error;
 }
 
-static void sim_config_out_of_range_is_refused(void **state)
+TEST(sim_config_out_of_range_is_refused)
 {
-    (void)state;
     struct counting_allocator memory;
     const uint32_t over = SIM_ALWAYS + 1;
     const skua_sim_config bad[] = {
@@ -172,9 +163,8 @@ static void sim_config_out_of_range_is_refused(void **state)
 }
 
 /* Every single allocation of a simulated runtime's creation fails once. */
-static void sim_create_without_memory_leaves_nothing_behind(void **state)
+TEST(sim_create_without_memory_leaves_nothing_behind)
 {
-    (void)state;
     const skua_sim_config sim = {0};
     uint64_t failures = 0;
     for (bool failed = true; failed; failures += failed) {
@@ -215,9 +205,8 @@ static int begin_end_and_hand_over(void *arg, const struct sim_turn *turn)
     return skua_step_blocking(turn->out, 1, NULL, block_a_little, skua_payload_u64(0, 1));
 }
 
-static void sim_has_no_threads(void **state)
+TEST(sim_has_no_threads)
 {
-    (void)state;
     struct sim_scene scene;
     const uint32_t before = os_wait_alone();
     uint32_t threads = 0;
@@ -234,9 +223,8 @@ static void sim_has_no_threads(void **state)
 }
 
 /* Nothing moves unless somebody drives. */
-static void sim_runs_only_while_it_is_driven(void **state)
+TEST(sim_runs_only_while_it_is_driven)
 {
-    (void)state;
     struct sim_scene scene;
     struct sim_actor actor = {.function = obedient};
     sim_begin(&scene, SEED, no_faults);
@@ -252,9 +240,8 @@ static void sim_runs_only_while_it_is_driven(void **state)
 
 /* ---- the clock ---- */
 
-static void sim_clock_starts_at_one_second_and_rests(void **state)
+TEST(sim_clock_starts_at_one_second_and_rests)
 {
-    (void)state;
     struct sim_scene scene;
     sim_create(&scene, SEED, (skua_sim_config){0});
     assert_int_equal(skua_sim_now(scene.runtime), SKUA_SECOND);
@@ -265,9 +252,8 @@ static void sim_clock_starts_at_one_second_and_rests(void **state)
     sim_end(&scene);
 }
 
-static void sim_run_stops_at_its_instant(void **state)
+TEST(sim_run_stops_at_its_instant)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t duration = 5 * SKUA_SECOND;
     struct sim_actor actor = {.function = sleeper, .arg = &duration};
@@ -292,9 +278,8 @@ static void sim_run_stops_at_its_instant(void **state)
 }
 
 /* The instant itself is not part of the run. */
-static void sim_run_leaves_what_happens_at_its_instant(void **state)
+TEST(sim_run_leaves_what_happens_at_its_instant)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t delay = 3 * SKUA_SECOND;
     struct asker asker = {0};
@@ -311,9 +296,8 @@ static void sim_run_leaves_what_happens_at_its_instant(void **state)
     sim_end(&scene);
 }
 
-static void sim_step_does_one_thing(void **state)
+TEST(sim_step_does_one_thing)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t duration = SKUA_SECOND;
     struct sim_actor actor = {.function = sleeper, .arg = &duration};
@@ -354,9 +338,8 @@ static int look_at_clock(void *arg, const struct sim_turn *turn)
 }
 
 /* Time stands still within a turn, goes on by step_ns after it, and otherwise jumps. */
-static void sim_clock_moves_between_turns_only(void **state)
+TEST(sim_clock_moves_between_turns_only)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t delay = 100;
     const uint64_t step_ns = 7;
@@ -382,9 +365,8 @@ static int poll_the_clock(void *arg, const struct sim_turn *turn)
     return 0;
 }
 
-static void sim_clock_ends_a_process_that_polls_it(void **state)
+TEST(sim_clock_ends_a_process_that_polls_it)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t until = START + SKUA_MILLISECOND;
     sim_begin(&scene, SEED, no_faults);
@@ -394,9 +376,8 @@ static void sim_clock_ends_a_process_that_polls_it(void **state)
 }
 
 /* A turn that begins before the instant of a run ends after it. */
-static void sim_clock_counts_the_last_turn_in_full(void **state)
+TEST(sim_clock_counts_the_last_turn_in_full)
 {
-    (void)state;
     struct sim_scene scene;
     struct sim_actor actor = {.function = obedient};
     sim_create(&scene, SEED, (skua_sim_config){.step_ns = SKUA_SECOND});
@@ -429,9 +410,8 @@ static int count_late_ticks(void *arg, const struct sim_turn *turn)
 }
 
 /* Turns that take longer than a period: the ticks still add up. */
-static void sim_ticker_tells_of_the_ticks_that_a_slow_process_missed(void **state)
+TEST(sim_ticker_tells_of_the_ticks_that_a_slow_process_missed)
 {
-    (void)state;
     struct sim_scene scene;
     struct late_ticks ticks = {0};
     sim_create(&scene, SEED, (skua_sim_config){.step_ns = 10 * SKUA_MILLISECOND});
@@ -467,9 +447,8 @@ static int patrol_step(void *arg, const struct sim_turn *turn)
     return turn->count == 0 ? skua_step_ticker(turn->out, 1, patrol->period) : 0;
 }
 
-static void sim_hour_of_a_thousand_tickers(void **state)
+TEST(sim_hour_of_a_thousand_tickers)
 {
-    (void)state;
     static struct patrol patrols[CROWD];
     static struct sim_actor actors[CROWD];
     struct sim_scene scene;
@@ -512,9 +491,8 @@ static int set_timers_at_the_end(void *arg, const struct sim_turn *turn)
     return 0;
 }
 
-static void sim_end_of_time_is_reached_and_survived(void **state)
+TEST(sim_end_of_time_is_reached_and_survived)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned fired = 0;
     struct sim_actor actor = {.function = set_timers_at_the_end, .arg = &fired};
@@ -539,9 +517,8 @@ static void sim_end_of_time_is_reached_and_survived(void **state)
 
 /* ---- waiting for a process ---- */
 
-static void sim_process_run_takes_virtual_time(void **state)
+TEST(sim_process_run_takes_virtual_time)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t duration = 1000 * SKUA_SECOND;
     sim_begin(&scene, SEED, no_faults);
@@ -550,9 +527,8 @@ static void sim_process_run_takes_virtual_time(void **state)
     sim_end(&scene);
 }
 
-static void sim_process_wait_times_out_in_virtual_time(void **state)
+TEST(sim_process_wait_times_out_in_virtual_time)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t duration = 5 * SKUA_SECOND;
     struct sim_actor actor = {.function = sleeper, .arg = &duration};
@@ -573,9 +549,8 @@ static void sim_process_wait_times_out_in_virtual_time(void **state)
     sim_end(&scene);
 }
 
-static void sim_process_that_waits_for_nothing_is_at_rest(void **state)
+TEST(sim_process_that_waits_for_nothing_is_at_rest)
 {
-    (void)state;
     struct sim_scene scene;
     struct sim_actor actor = {.function = obedient};
     sim_begin(&scene, SEED, no_faults);
@@ -598,9 +573,8 @@ static void sim_process_that_waits_for_nothing_is_at_rest(void **state)
 
 /* ---- completing after a while ---- */
 
-static void sim_complete_after_brings_error_or_result(void **state)
+TEST(sim_complete_after_brings_error_or_result)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t delay = 0;
     struct asker asker = {0};
@@ -627,9 +601,8 @@ static int keep(void *arg, skua_command *command, skua_payload *result)
     return SKUA_PENDING;
 }
 
-static void sim_complete_after_with_bad_arguments_drops_the_result(void **state)
+TEST(sim_complete_after_with_bad_arguments_drops_the_result)
 {
-    (void)state;
     struct sim_scene scene;
     struct api threads;
     skua_completion completion = {0};
@@ -701,9 +674,8 @@ static int end_with_first_result(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void sim_complete_after_the_first_is_late(void **state)
+TEST(sim_complete_after_the_first_is_late)
 {
-    (void)state;
     struct sim_scene scene;
     struct tracked results[3] = {{.value = 1}, {.value = 2}, {.value = 3}};
     uint64_t value = 0;
@@ -736,9 +708,8 @@ static int complete_tracked_later(void *arg, skua_command *command, skua_payload
     return SKUA_PENDING;
 }
 
-static void sim_complete_after_the_deadline_is_late(void **state)
+TEST(sim_complete_after_the_deadline_is_late)
 {
-    (void)state;
     struct sim_scene scene;
     struct tracked result = {0};
     int error = 0;
@@ -770,9 +741,8 @@ static int wait_for_descriptors(void *arg, const struct sim_turn *turn)
     return refused == 2 ? sim_done(turn) : 0;
 }
 
-static void sim_descriptors_are_refused(void **state)
+TEST(sim_descriptors_are_refused)
 {
-    (void)state;
     struct sim_scene scene;
     int fds[2];
     assert_int_equal(pipe(fds), 0);
@@ -786,9 +756,8 @@ static void sim_descriptors_are_refused(void **state)
 
 /* ---- who may drive ---- */
 
-static void sim_functions_need_a_simulation(void **state)
+TEST(sim_functions_need_a_simulation)
 {
-    (void)state;
     struct api threads;
     api_run(&threads, 1);
     skua_runtime *const runtimes[] = {NULL, threads.runtime};
@@ -801,9 +770,8 @@ static void sim_functions_need_a_simulation(void **state)
     api_stop(&threads);
 }
 
-static void sim_is_driven_between_start_and_stop(void **state)
+TEST(sim_is_driven_between_start_and_stop)
 {
-    (void)state;
     struct sim_scene scene;
     struct sim_actor actor = {.function = obedient};
     skua_payload input = api_world_payload(&actor);
@@ -867,9 +835,8 @@ static int drive_in_a_handler(void *arg, skua_command *command, skua_payload *re
     return 0;
 }
 
-static void sim_is_not_driven_inside_a_step(void **state)
+TEST(sim_is_not_driven_inside_a_step)
 {
-    (void)state;
     struct sim_scene scene;
     struct misuse misuse = {.scene = &scene};
     struct sim_actor other = {.function = obedient};
@@ -907,9 +874,8 @@ static int block_once(void *arg, const struct sim_turn *turn)
                               skua_payload_empty(0));
 }
 
-static void sim_is_not_driven_in_a_blocking_function(void **state)
+TEST(sim_is_not_driven_in_a_blocking_function)
 {
-    (void)state;
     struct sim_scene scene;
     struct misuse misuse = {.scene = &scene};
     uint64_t messages = 0;
@@ -961,9 +927,8 @@ static int let_others_try(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void sim_is_driven_by_one_thread_at_a_time(void **state)
+TEST(sim_is_driven_by_one_thread_at_a_time)
 {
-    (void)state;
     struct sim_scene scene;
     struct other_driver driver = {.scene = &scene, .actor = {.function = obedient}};
     sim_begin(&scene, SEED, no_faults);
@@ -985,9 +950,8 @@ static void *run_to_rest(void *arg)
 }
 
 /* One after the other is fine. */
-static void sim_is_driven_by_one_thread_after_another(void **state)
+TEST(sim_is_driven_by_one_thread_after_another)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t duration = 3 * SKUA_SECOND;
     struct sim_actor actor = {.function = sleeper, .arg = &duration};
@@ -1046,9 +1010,8 @@ static int drive_inner_in_step(void *arg, const struct sim_turn *turn)
     return skua_step_blocking(turn->out, 1, "pool", drive_inner_in_blocking, skua_payload_empty(0));
 }
 
-static void sim_inside_a_step_of_another_runtime_leaves_it_alone(void **state)
+TEST(sim_inside_a_step_of_another_runtime_leaves_it_alone)
 {
-    (void)state;
     struct sim_scene outer;
     struct nested nested = {0};
     sim_create(&outer, SEED, (skua_sim_config){0});
@@ -1126,9 +1089,8 @@ static void *drive_until_told(void *arg)
     return NULL;
 }
 
-static void sim_takes_calls_from_other_threads(void **state)
+TEST(sim_takes_calls_from_other_threads)
 {
-    (void)state;
     struct sim_scene scene;
     uint64_t messages = 0;
     struct sim_actor actor = {.function = count_messages, .arg = &messages};
@@ -1192,9 +1154,8 @@ static int finish_two_seconds_after_the_cancel(void *arg, const struct sim_turn 
     return turn->count > 0 ? skua_step_sleep(turn->out, 1, 2 * SKUA_SECOND) : 0;
 }
 
-static void sim_stop_gives_processes_their_virtual_time(void **state)
+TEST(sim_stop_gives_processes_their_virtual_time)
 {
-    (void)state;
     struct sim_scene scene;
     struct survivors survivors = {0};
     struct sim_actor actor = {.function = finish_two_seconds_after_the_cancel};
@@ -1234,9 +1195,8 @@ static void stop_with_a_deaf_one(uint64_t timeout, uint64_t end)
     sim_end(&scene);
 }
 
-static void sim_stop_ends_those_that_do_not_finish(void **state)
+TEST(sim_stop_ends_those_that_do_not_finish)
 {
-    (void)state;
     stop_with_a_deaf_one(5 * SKUA_SECOND, 5 * SKUA_SECOND);
     stop_with_a_deaf_one(0, 0);
     stop_with_a_deaf_one(SKUA_FOREVER, SKUA_FOREVER); /* at rest, it can wait no longer */
@@ -1262,9 +1222,8 @@ static int start_when_cancelled(void *arg, const struct sim_turn *turn)
 }
 
 /* A stop holds a lock while it drives, so a step must not be made to wait for it. */
-static void sim_stop_refuses_what_steps_ask_of_the_runtime(void **state)
+TEST(sim_stop_refuses_what_steps_ask_of_the_runtime)
 {
-    (void)state;
     struct sim_scene scene;
     struct start_in_stop calls = {0};
     struct sim_actor actor = {.function = start_when_cancelled, .arg = &calls};
@@ -1325,9 +1284,8 @@ static int fill_agenda(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void sim_stop_drops_what_is_on_the_agenda(void **state)
+TEST(sim_stop_drops_what_is_on_the_agenda)
 {
-    (void)state;
     struct sim_scene scene;
     struct full_agenda agenda = {0};
     struct sim_actor receiver = {.function = obedient};
@@ -1361,9 +1319,8 @@ static void sim_stop_drops_what_is_on_the_agenda(void **state)
 
 /* ---- two simulations ---- */
 
-static void sim_pids_are_the_same_in_every_runtime(void **state)
+TEST(sim_pids_are_the_same_in_every_runtime)
 {
-    (void)state;
     struct sim_scene scenes[2];
     struct sim_actor actors[2] = {{.function = obedient}, {.function = obedient}};
     for (size_t i = 0; i < 2; i++) {
@@ -1373,48 +1330,4 @@ static void sim_pids_are_the_same_in_every_runtime(void **state)
     assert_true(skua_pid_equal(actors[0].pid, actors[1].pid));
     sim_end(&scenes[0]);
     sim_end(&scenes[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sim_config_is_copied_with_the_defaults_filled_in),
-        cmocka_unit_test(sim_config_out_of_range_is_refused),
-        cmocka_unit_test(sim_create_without_memory_leaves_nothing_behind),
-        cmocka_unit_test(sim_has_no_threads),
-        cmocka_unit_test(sim_runs_only_while_it_is_driven),
-        cmocka_unit_test(sim_clock_starts_at_one_second_and_rests),
-        cmocka_unit_test(sim_run_stops_at_its_instant),
-        cmocka_unit_test(sim_run_leaves_what_happens_at_its_instant),
-        cmocka_unit_test(sim_step_does_one_thing),
-        cmocka_unit_test(sim_clock_moves_between_turns_only),
-        cmocka_unit_test(sim_clock_ends_a_process_that_polls_it),
-        cmocka_unit_test(sim_clock_counts_the_last_turn_in_full),
-        cmocka_unit_test(sim_ticker_tells_of_the_ticks_that_a_slow_process_missed),
-        cmocka_unit_test(sim_hour_of_a_thousand_tickers),
-        cmocka_unit_test(sim_end_of_time_is_reached_and_survived),
-        cmocka_unit_test(sim_process_run_takes_virtual_time),
-        cmocka_unit_test(sim_process_wait_times_out_in_virtual_time),
-        cmocka_unit_test(sim_process_that_waits_for_nothing_is_at_rest),
-        cmocka_unit_test(sim_complete_after_brings_error_or_result),
-        cmocka_unit_test(sim_complete_after_with_bad_arguments_drops_the_result),
-        cmocka_unit_test(sim_complete_after_the_first_is_late),
-        cmocka_unit_test(sim_complete_after_the_deadline_is_late),
-        cmocka_unit_test(sim_descriptors_are_refused),
-        cmocka_unit_test(sim_functions_need_a_simulation),
-        cmocka_unit_test(sim_is_driven_between_start_and_stop),
-        cmocka_unit_test(sim_is_not_driven_inside_a_step),
-        cmocka_unit_test(sim_is_not_driven_in_a_blocking_function),
-        cmocka_unit_test(sim_is_driven_by_one_thread_at_a_time),
-        cmocka_unit_test(sim_is_driven_by_one_thread_after_another),
-        cmocka_unit_test(sim_inside_a_step_of_another_runtime_leaves_it_alone),
-        cmocka_unit_test(sim_takes_calls_from_other_threads),
-        cmocka_unit_test(sim_stop_gives_processes_their_virtual_time),
-        cmocka_unit_test(sim_stop_ends_those_that_do_not_finish),
-        cmocka_unit_test(sim_stop_refuses_what_steps_ask_of_the_runtime),
-        cmocka_unit_test(sim_stop_drops_what_is_on_the_agenda),
-        cmocka_unit_test(sim_pids_are_the_same_in_every_runtime),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests_name("sim", tests, NULL, NULL);
 }

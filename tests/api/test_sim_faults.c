@@ -2,14 +2,6 @@
 /* The simulator's choices: the same seed gives the same run, another seed another one; each fault,
  * that it comes, that it is recorded, and that nothing comes at rate 0; the trace and the hash;
  * handlers and pools in a simulation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "sim_support.h"
 
@@ -159,9 +151,8 @@ static void assert_same_trace(const struct sim_trace *a, const struct sim_trace 
 
 /* ---- the same seed, the same run ---- */
 
-static void sim_seed_repeats_a_run_to_the_last_record(void **state)
+TEST(sim_seed_repeats_a_run_to_the_last_record)
 {
-    (void)state;
     static struct town town;
     size_t faults[SKUA_SIM_PROCESS_KILL + 1] = {0};
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -186,9 +177,8 @@ static void sim_seed_repeats_a_run_to_the_last_record(void **state)
 }
 
 /* Cutting a run into pieces changes nothing: by instants, by single things, by waiting. */
-static void sim_run_in_pieces_is_the_same_run(void **state)
+TEST(sim_run_in_pieces_is_the_same_run)
 {
-    (void)state;
     static struct town town;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct sim_scene whole;
@@ -213,9 +203,8 @@ static void sim_run_in_pieces_is_the_same_run(void **state)
     }
 }
 
-static void sim_seeds_differ(void **state)
+TEST(sim_seeds_differ)
 {
-    (void)state;
     static struct town town;
     uint64_t hashes[SEEDS];
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -231,9 +220,8 @@ static void sim_seeds_differ(void **state)
 }
 
 /* Seed 0 is the default, as everywhere. */
-static void sim_seed_zero_is_the_default(void **state)
+TEST(sim_seed_zero_is_the_default)
 {
-    (void)state;
     static struct town town;
     uint64_t hashes[2];
     for (uint64_t seed = 0; seed < 2; seed++) {
@@ -265,9 +253,8 @@ static int race(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void sim_next_process_is_any_of_the_ready_ones(void **state)
+TEST(sim_next_process_is_any_of_the_ready_ones)
 {
-    (void)state;
     unsigned seen[27] = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_scene scene;
@@ -311,9 +298,8 @@ static int read_in_order(void *arg, const struct sim_turn *turn)
     return reader->next == LETTERS ? sim_done(turn) : 0;
 }
 
-static void sim_batches_are_cut_in_many_ways(void **state)
+TEST(sim_batches_are_cut_in_many_ways)
 {
-    (void)state;
     struct reader total = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_scene scene;
@@ -348,9 +334,8 @@ static int continue_ten_times(void *arg, const struct sim_turn *turn)
     return 0;
 }
 
-static void sim_turns_have_different_lengths(void **state)
+TEST(sim_turns_have_different_lengths)
 {
-    (void)state;
     unsigned turns_seen[11] = {0};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_scene scene;
@@ -410,9 +395,8 @@ static uint64_t hash_of(struct hashed hashed)
     return hash;
 }
 
-static void sim_hash_tells_runs_apart(void **state)
+TEST(sim_hash_tells_runs_apart)
 {
-    (void)state;
     char text[] = "forty bytes of text that are not inside";
     char other[] = "forty bytes of text that are not inside";
     struct hashed plain = {
@@ -454,9 +438,8 @@ static void sim_hash_tells_runs_apart(void **state)
     assert_true(hash_of(changed) != hash);
 }
 
-static void sim_hash_leaves_pointers_out(void **state)
+TEST(sim_hash_leaves_pointers_out)
 {
-    (void)state;
     int object[2];
     struct hashed plain = {
         .message = skua_payload_pointer(1, &object[0], NULL),
@@ -539,9 +522,8 @@ static void exchange_letters(uint64_t seed, skua_sim_faults faults, struct inbox
     sim_end(&scene);
 }
 
-static void sim_message_delay_keeps_the_order_of_each_sender(void **state)
+TEST(sim_message_delay_keeps_the_order_of_each_sender)
 {
-    (void)state;
     uint64_t swaps = 0;
     size_t delays = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -553,9 +535,8 @@ static void sim_message_delay_keeps_the_order_of_each_sender(void **state)
     assert_in_range(delays, SEEDS * 40 / 5, SEEDS * 40 / 3); /* about a quarter */
 }
 
-static void sim_message_delay_comes_always_or_never(void **state)
+TEST(sim_message_delay_comes_always_or_never)
 {
-    (void)state;
     size_t delays = 0;
     struct inbox late = {0};
     exchange_letters(SEED, (skua_sim_faults){.message_delay = SIM_ALWAYS}, &late, &delays);
@@ -569,9 +550,8 @@ static void sim_message_delay_comes_always_or_never(void **state)
 }
 
 /* From outside, nothing is delayed. */
-static void sim_message_from_outside_is_not_delayed(void **state)
+TEST(sim_message_from_outside_is_not_delayed)
 {
-    (void)state;
     struct sim_scene scene;
     struct inbox inbox = {0};
     struct sim_actor receiver = {.function = receive_letters, .arg = &inbox};
@@ -585,9 +565,8 @@ static void sim_message_from_outside_is_not_delayed(void **state)
 }
 
 /* Delays are spread from right away to the longest. */
-static void sim_delay_is_at_most_the_longest(void **state)
+TEST(sim_delay_is_at_most_the_longest)
 {
-    (void)state;
     const uint64_t longest = SKUA_SECOND;
     uint64_t shortest_seen = UINT64_MAX;
     uint64_t longest_seen = 0;
@@ -642,9 +621,8 @@ static int idle_step(void *self, skua_context *ctx, skua_event *events, size_t c
     return 0;
 }
 
-static void sim_message_has_its_place_while_it_is_under_way(void **state)
+TEST(sim_message_has_its_place_while_it_is_under_way)
 {
-    (void)state;
     struct sim_scene scene;
     skua_process_type type = small_mailbox;
     type.step = idle_step;
@@ -687,9 +665,8 @@ static int start_heirs(void *arg, const struct sim_turn *turn)
 
 /* The receiver ends while messages are under way: they are dropped, and whoever gets its place has
  * the whole mailbox. */
-static void sim_message_to_one_that_has_ended_is_dropped(void **state)
+TEST(sim_message_to_one_that_has_ended_is_dropped)
 {
-    (void)state;
     struct sim_scene scene;
     struct sim_actor receiver = {.function = obedient};
     struct crammer crammer = {0};
@@ -758,9 +735,8 @@ static void run_client(struct sim_scene *scene, skua_sim_faults faults, struct c
     assert_int_equal(client->error[2], 0); /* timers are spared */
 }
 
-static void sim_handlers_without_faults_work_as_always(void **state)
+TEST(sim_handlers_without_faults_work_as_always)
 {
-    (void)state;
     struct sim_scene scene;
     struct client client;
     unsigned calls;
@@ -775,9 +751,8 @@ static void sim_handlers_without_faults_work_as_always(void **state)
     sim_end(&scene);
 }
 
-static void sim_handler_error_is_injected_without_a_call(void **state)
+TEST(sim_handler_error_is_injected_without_a_call)
 {
-    (void)state;
     struct sim_scene scene;
     struct client client;
     unsigned calls;
@@ -794,9 +769,8 @@ static void sim_handler_error_is_injected_without_a_call(void **state)
     sim_end(&scene);
 }
 
-static void sim_slow_completion_brings_the_same_later(void **state)
+TEST(sim_slow_completion_brings_the_same_later)
 {
-    (void)state;
     struct sim_scene scene;
     struct client client;
     unsigned calls;
@@ -832,9 +806,8 @@ static int end_with_error(void *arg, const struct sim_turn *turn)
 }
 
 /* Errors can be slow, too, and what comes with them is dropped once. */
-static void sim_slow_completion_of_a_failure_is_a_failure(void **state)
+TEST(sim_slow_completion_of_a_failure_is_a_failure)
 {
-    (void)state;
     for (uint32_t rate = 0; rate <= SIM_ALWAYS; rate += SIM_ALWAYS) {
         struct sim_scene scene;
         struct tracked result = {0};
@@ -902,9 +875,8 @@ static int end_when_complete(void *arg, const struct sim_turn *turn)
                : 0;
 }
 
-static void sim_handlers_say_whether_they_may_be_called(void **state)
+TEST(sim_handlers_say_whether_they_may_be_called)
 {
-    (void)state;
     skua_handler handler = {.name = "double", .run = count_run};
     struct doubles calls = run_double(handler, SKUA_E_NOT_SIMULATED);
     assert_int_equal(calls.run + calls.simulate, 0);
@@ -921,9 +893,8 @@ static void sim_handlers_say_whether_they_may_be_called(void **state)
     assert_int_equal(calls.simulate, 1);
 }
 
-static void sim_pools_say_whether_they_may_be_used(void **state)
+TEST(sim_pools_say_whether_they_may_be_used)
 {
-    (void)state;
     for (int safe = 0; safe < 2; safe++) {
         struct sim_scene scene;
         int error = 1;
@@ -958,9 +929,8 @@ static int allocate_in_a_step(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void sim_memory_fails_always_or_never(void **state)
+TEST(sim_memory_fails_always_or_never)
 {
-    (void)state;
     for (uint32_t rate = 0; rate <= SIM_ALWAYS; rate += SIM_ALWAYS) {
         struct sim_scene scene;
         struct hungry hungry = {0};
@@ -1016,9 +986,8 @@ static int starve(void *arg, const struct sim_turn *turn)
 }
 
 /* What cannot be put off is refused, or happens at once. */
-static void sim_agenda_without_memory_loses_nothing(void **state)
+TEST(sim_agenda_without_memory_loses_nothing)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned calls = 0;
     struct starved starved = {.scene = &scene, .slow_error = 1};
@@ -1037,9 +1006,8 @@ static void sim_agenda_without_memory_loses_nothing(void **state)
 }
 
 /* More are Ready than the driver has room for. */
-static void sim_crowd_without_memory_runs_all_the_same(void **state)
+TEST(sim_crowd_without_memory_runs_all_the_same)
 {
-    (void)state;
     struct sim_scene scene;
     static struct sim_actor actors[500];
     sim_begin(&scene, SEED, no_faults);
@@ -1058,9 +1026,8 @@ static void sim_crowd_without_memory_runs_all_the_same(void **state)
     }
 }
 
-static void sim_registering_without_memory_leaves_nothing_behind(void **state)
+TEST(sim_registering_without_memory_leaves_nothing_behind)
 {
-    (void)state;
     struct sim_scene scene;
     const skua_handler handler = {.name = "far", .run = echo, .sim_safe = true};
     sim_create(&scene, SEED, (skua_sim_config){0});
@@ -1104,9 +1071,8 @@ static size_t wakes_of(const struct sim_scene *scene, skua_pid pid)
     return count;
 }
 
-static void sim_wake_for_no_reason_calls_no_step(void **state)
+TEST(sim_wake_for_no_reason_calls_no_step)
 {
-    (void)state;
     for (uint32_t rate = 0; rate <= SIM_ALWAYS; rate += SIM_ALWAYS) {
         struct sim_scene scene;
         struct sim_actor sleepers[3] = {
@@ -1135,9 +1101,8 @@ static void sim_wake_for_no_reason_calls_no_step(void **state)
     }
 }
 
-static void sim_wake_spares_those_that_are_ready(void **state)
+TEST(sim_wake_spares_those_that_are_ready)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned steps = 0;
     sim_begin(&scene, SEED, (skua_sim_faults){.spurious_wake = SIM_ALWAYS});
@@ -1153,9 +1118,8 @@ static bool may_kill_others(void *arg, const skua_process_info *info)
     return strcmp(info->type_name, "other") == 0;
 }
 
-static void sim_kill_ends_those_that_may_be(void **state)
+TEST(sim_kill_ends_those_that_may_be)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned asked = 0;
     unsigned ticks = 0;
@@ -1184,9 +1148,8 @@ static void sim_kill_ends_those_that_may_be(void **state)
     sim_end(&scene);
 }
 
-static void sim_kill_without_a_say_ends_any(void **state)
+TEST(sim_kill_without_a_say_ends_any)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned ticks = 0;
     struct sim_actor actor = {.function = tick, .arg = &ticks};
@@ -1198,9 +1161,8 @@ static void sim_kill_without_a_say_ends_any(void **state)
 }
 
 /* A rate is a rate: about a tenth, over many occasions. */
-static void sim_rates_are_met(void **state)
+TEST(sim_rates_are_met)
 {
-    (void)state;
     size_t wakes = 0;
     size_t turns = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -1239,9 +1201,8 @@ static skua_sim_record expected(skua_sim_record record, const struct sim_scene *
     return record;
 }
 
-static void sim_trace_tells_all_of_a_process(void **state)
+TEST(sim_trace_tells_all_of_a_process)
 {
-    (void)state;
     struct sim_scene scene;
     unsigned calls = 0;
     create_with_echo(&scene, 3, no_faults, &calls);
@@ -1302,9 +1263,8 @@ static void sim_trace_tells_all_of_a_process(void **state)
     sim_end(&scene);
 }
 
-static void sim_trace_tells_who_sent_a_message(void **state)
+TEST(sim_trace_tells_who_sent_a_message)
 {
-    (void)state;
     struct sim_scene scene;
     struct inbox inbox = {0};
     struct sim_actor receiver = {.function = receive_letters, .arg = &inbox};
@@ -1340,9 +1300,8 @@ static void assert_text(skua_sim_record record, const char *wanted)
     }
 }
 
-static void sim_record_becomes_one_line_of_text(void **state)
+TEST(sim_record_becomes_one_line_of_text)
 {
-    (void)state;
     const char *const clock = "       3.000000005  the clock moves on";
     assert_text((skua_sim_record){.type = SKUA_SIM_CLOCK}, clock);
     assert_text((skua_sim_record){.type = SKUA_SIM_STEP, .type_name = "bee", .step = 4, .count = 2},
@@ -1378,9 +1337,8 @@ static void sim_record_becomes_one_line_of_text(void **state)
                 "       3.000000005      ? tag 0, 1 bytes");
 }
 
-static void sim_record_of_each_fault_has_a_text(void **state)
+TEST(sim_record_of_each_fault_has_a_text)
 {
-    (void)state;
     const struct {
         uint32_t what;
         const char *text;
@@ -1402,54 +1360,10 @@ static void sim_record_of_each_fault_has_a_text(void **state)
                 "       3.000000005  fault: an allocation fails");
 }
 
-static void sim_record_format_refuses_nothing_to_read_or_write(void **state)
+TEST(sim_record_format_refuses_nothing_to_read_or_write)
 {
-    (void)state;
     char text[10];
     const skua_sim_record record = {.type = SKUA_SIM_CLOCK};
     assert_int_equal(skua_sim_record_format(NULL, text, sizeof text), SKUA_E_INVALID);
     assert_int_equal(skua_sim_record_format(&record, NULL, 1), SKUA_E_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sim_seed_repeats_a_run_to_the_last_record),
-        cmocka_unit_test(sim_run_in_pieces_is_the_same_run),
-        cmocka_unit_test(sim_seeds_differ),
-        cmocka_unit_test(sim_seed_zero_is_the_default),
-        cmocka_unit_test(sim_next_process_is_any_of_the_ready_ones),
-        cmocka_unit_test(sim_batches_are_cut_in_many_ways),
-        cmocka_unit_test(sim_turns_have_different_lengths),
-        cmocka_unit_test(sim_hash_tells_runs_apart),
-        cmocka_unit_test(sim_hash_leaves_pointers_out),
-        cmocka_unit_test(sim_message_delay_keeps_the_order_of_each_sender),
-        cmocka_unit_test(sim_message_delay_comes_always_or_never),
-        cmocka_unit_test(sim_message_from_outside_is_not_delayed),
-        cmocka_unit_test(sim_delay_is_at_most_the_longest),
-        cmocka_unit_test(sim_message_has_its_place_while_it_is_under_way),
-        cmocka_unit_test(sim_message_to_one_that_has_ended_is_dropped),
-        cmocka_unit_test(sim_handlers_without_faults_work_as_always),
-        cmocka_unit_test(sim_handler_error_is_injected_without_a_call),
-        cmocka_unit_test(sim_slow_completion_brings_the_same_later),
-        cmocka_unit_test(sim_slow_completion_of_a_failure_is_a_failure),
-        cmocka_unit_test(sim_handlers_say_whether_they_may_be_called),
-        cmocka_unit_test(sim_pools_say_whether_they_may_be_used),
-        cmocka_unit_test(sim_memory_fails_always_or_never),
-        cmocka_unit_test(sim_agenda_without_memory_loses_nothing),
-        cmocka_unit_test(sim_crowd_without_memory_runs_all_the_same),
-        cmocka_unit_test(sim_registering_without_memory_leaves_nothing_behind),
-        cmocka_unit_test(sim_wake_for_no_reason_calls_no_step),
-        cmocka_unit_test(sim_wake_spares_those_that_are_ready),
-        cmocka_unit_test(sim_kill_ends_those_that_may_be),
-        cmocka_unit_test(sim_kill_without_a_say_ends_any),
-        cmocka_unit_test(sim_rates_are_met),
-        cmocka_unit_test(sim_trace_tells_all_of_a_process),
-        cmocka_unit_test(sim_trace_tells_who_sent_a_message),
-        cmocka_unit_test(sim_record_becomes_one_line_of_text),
-        cmocka_unit_test(sim_record_of_each_fault_has_a_text),
-        cmocka_unit_test(sim_record_format_refuses_nothing_to_read_or_write),
-    };
-    watchdog_start();
-    return cmocka_run_group_tests_name("sim_faults", tests, NULL, NULL);
 }

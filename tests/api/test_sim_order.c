@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages that the simulator delays: what must still come in order, and mailboxes whose process
  * ends meanwhile. */
-#include <setjmp.h>
 #include <skua/sim.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "api_support.h"
 #include "sim_support.h"
@@ -51,9 +45,8 @@ static const skua_process_type receiver = {
     .name = "receiver", .step = receiver_step, .mailbox_limit = 1};
 
 /* There is room for two processes, so the second receiver lives where the first one did. */
-static void delayed_message_leaves_no_trace_in_the_next_mailbox(void **state)
+TEST(delayed_message_leaves_no_trace_in_the_next_mailbox)
 {
-    (void)state;
     const skua_sim_config sim = {.faults = {.message_delay = 1000000, .delay_max_ns = SKUA_SECOND}};
     struct api api;
     api_create(&api, (skua_runtime_config){.process_limit = 2, .sim = &sim});
@@ -124,9 +117,8 @@ static int send_all(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void events_of_one_step_stay_in_order_however_they_are_delayed(void **state)
+TEST(events_of_one_step_stay_in_order_however_they_are_delayed)
 {
-    (void)state;
     const uint64_t expected[] = {1, 2, 3, WAS_ASKED, 4};
     size_t delays = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -178,9 +170,8 @@ static int spawn_child(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void messages_of_init_stay_before_those_of_the_steps(void **state)
+TEST(messages_of_init_stay_before_those_of_the_steps)
 {
-    (void)state;
     const uint64_t expected[] = {1, 2};
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_scene scene;
@@ -226,9 +217,8 @@ static int drive_the_inner(void *arg, const struct sim_turn *turn)
     return sim_done(turn);
 }
 
-static void stop_from_a_simulation_that_the_stop_drives_is_refused(void **state)
+TEST(stop_from_a_simulation_that_the_stop_drives_is_refused)
 {
-    (void)state;
     struct sim_scene outer;
     struct sim_scene inner;
     sim_begin(&outer, 1, (skua_sim_faults){.message_delay = 0});
@@ -244,15 +234,4 @@ static void stop_from_a_simulation_that_the_stop_drives_is_refused(void **state)
 
     assert_int_equal(nested.result, SKUA_E_INSIDE_STEP);
     sim_end(&inner);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(delayed_message_leaves_no_trace_in_the_next_mailbox),
-        cmocka_unit_test(events_of_one_step_stay_in_order_however_they_are_delayed),
-        cmocka_unit_test(messages_of_init_stay_before_those_of_the_steps),
-        cmocka_unit_test(stop_from_a_simulation_that_the_stop_drives_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The statistics: counters of programs whose doings are known, the split between workers and the
  * outside, reading while everything runs, and the counters that show how the scheduler works. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime_support.h"
 
@@ -82,44 +75,40 @@ static int parent_step(void *self, skua_context *ctx, skua_event *events, size_t
 
 static const skua_process_type parent_type = {.name = "parent", .step = parent_step};
 
-static void stats_of_a_known_program_add_up(void **state)
+TEST(stats_of_a_known_program_add_up)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        skua_pid parents[PARENTS];
-        struct api api;
-        api_run(&api, workers);
-        for (int i = 0; i < PARENTS; i++) {
-            parents[i] = api_submit(&api, &parent_type, NULL);
-        }
-        struct reading reading = read_all(&api, workers);
-        assert_int_equal(reading.total.live, PARENTS);
-        assert_int_equal(reading.total.spawned, PARENTS);
-        assert_int_equal(reading.total.finished, 0);
-
-        for (int i = 0; i < PARENTS; i++) {
-            assert_int_equal(skua_message_send(api.runtime, parents[i], skua_payload_empty(0)), 0);
-        }
-        api_wait_live(&api, 0);
-
-        reading = read_all(&api, workers);
-        assert_int_equal(reading.total.spawned, PARENTS + PARENTS * CHILDREN);
-        assert_int_equal(reading.total.finished, PARENTS + PARENTS * CHILDREN);
-        assert_int_equal(reading.total.messages, PARENTS + PARENTS * CHILDREN * MESSAGES);
-        assert_int_equal(reading.total.late_completions, 0);
-        /* What the test itself did is in the total alone. */
-        assert_int_equal(reading.sum.spawned, PARENTS * CHILDREN);
-        assert_int_equal(reading.sum.messages, PARENTS * CHILDREN * MESSAGES);
-        assert_int_equal(reading.sum.finished, reading.total.finished);
-        assert_int_equal(reading.sum.steps, reading.total.steps);
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    skua_pid parents[PARENTS];
+    struct api api;
+    api_run(&api, workers);
+    for (int i = 0; i < PARENTS; i++) {
+        parents[i] = api_submit(&api, &parent_type, NULL);
     }
+    struct reading reading = read_all(&api, workers);
+    assert_int_equal(reading.total.live, PARENTS);
+    assert_int_equal(reading.total.spawned, PARENTS);
+    assert_int_equal(reading.total.finished, 0);
+
+    for (int i = 0; i < PARENTS; i++) {
+        assert_int_equal(skua_message_send(api.runtime, parents[i], skua_payload_empty(0)), 0);
+    }
+    api_wait_live(&api, 0);
+
+    reading = read_all(&api, workers);
+    assert_int_equal(reading.total.spawned, PARENTS + PARENTS * CHILDREN);
+    assert_int_equal(reading.total.finished, PARENTS + PARENTS * CHILDREN);
+    assert_int_equal(reading.total.messages, PARENTS + PARENTS * CHILDREN * MESSAGES);
+    assert_int_equal(reading.total.late_completions, 0);
+    /* What the test itself did is in the total alone. */
+    assert_int_equal(reading.sum.spawned, PARENTS * CHILDREN);
+    assert_int_equal(reading.sum.messages, PARENTS * CHILDREN * MESSAGES);
+    assert_int_equal(reading.sum.finished, reading.total.finished);
+    assert_int_equal(reading.sum.steps, reading.total.steps);
+    api_stop(&api);
 }
 
-static void stats_of_a_fresh_runtime_are_zero(void **state)
+TEST(stats_of_a_fresh_runtime_are_zero)
 {
-    (void)state;
     const skua_stats zero = {0};
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 2});
@@ -154,26 +143,23 @@ static int mortal_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type mortal_type = {
     .name = "mortal", .state_size = sizeof(uint64_t), .step = mortal_step};
 
-static void stats_count_every_step(void **state)
+TEST(stats_count_every_step)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct api api;
-        api_run(&api, workers);
-        for (int i = 0; i < 100; i++) {
-            (void)api_submit(&api, &mortal_type, NULL);
-        }
-        api_wait_live(&api, 0);
-        const struct reading reading = read_all(&api, workers);
-        assert_int_equal(reading.total.steps, 100 * LIFETIME);
-        assert_int_equal(reading.sum.steps, 100 * LIFETIME);
-        /* Each pick of a process is counted at the place where it was found. */
-        const skua_stats *total = &reading.total;
-        const uint64_t picks = total->next_pops + total->local_pops + total->global_pops;
-        assert_true(picks + total->stolen >= 100 * ((LIFETIME + 3) / 4));
-        api_stop(&api);
+    const uint32_t workers = test_workers();
+    struct api api;
+    api_run(&api, workers);
+    for (int i = 0; i < 100; i++) {
+        (void)api_submit(&api, &mortal_type, NULL);
     }
+    api_wait_live(&api, 0);
+    const struct reading reading = read_all(&api, workers);
+    assert_int_equal(reading.total.steps, 100 * LIFETIME);
+    assert_int_equal(reading.sum.steps, 100 * LIFETIME);
+    /* Each pick of a process is counted at the place where it was found. */
+    const skua_stats *total = &reading.total;
+    const uint64_t picks = total->next_pops + total->local_pops + total->global_pops;
+    assert_true(picks + total->stolen >= 100 * ((LIFETIME + 3) / 4));
+    api_stop(&api);
 }
 
 /* ---- what was not accepted ---- */
@@ -192,9 +178,8 @@ static int refuse_init(void *self, skua_context *ctx, const char *method, skua_p
 static const skua_process_type never_born = {
     .name = "never born", .init = refuse_init, .step = mortal_step};
 
-static void stats_do_not_count_what_was_refused(void **state)
+TEST(stats_do_not_count_what_was_refused)
 {
-    (void)state;
     struct probe ends = {.habit = PROBE_ENDS};
     struct tracked item = {0};
     struct api api;
@@ -255,9 +240,8 @@ static int yield_once_step(void *self, skua_context *ctx, skua_event *events, si
 
 static const skua_process_type yield_once_type = {.name = "yields once", .step = yield_once_step};
 
-static void stats_count_late_completions_where_they_are_made(void **state)
+TEST(stats_count_late_completions_where_they_are_made)
 {
-    (void)state;
     struct late late = {.first = 1, .second = 1};
     const skua_handler handler = {.name = "twice", .run = complete_twice, .arg = &late};
     struct api api;
@@ -281,9 +265,8 @@ static void stats_count_late_completions_where_they_are_made(void **state)
 
 /* ---- the arguments ---- */
 
-static void stats_fill_only_as_many_workers_as_there_is_room_for(void **state)
+TEST(stats_fill_only_as_many_workers_as_there_is_room_for)
 {
-    (void)state;
     skua_stats workers[5];
     skua_stats untouched;
     memset(&untouched, 0x5a, sizeof untouched);
@@ -338,9 +321,8 @@ static void *read_all_the_time(void *arg)
     return NULL;
 }
 
-static void stats_read_while_running_only_grow(void **state)
+TEST(stats_read_while_running_only_grow)
 {
-    (void)state;
     struct api api;
     api_run(&api, 2);
     struct reader reader = {.api = &api};
@@ -376,9 +358,8 @@ static void spawn_many(void *arg, skua_context *ctx, skua_step *out)
     }
 }
 
-static void stats_show_where_processes_are_picked_and_spilled(void **state)
+TEST(stats_show_where_processes_are_picked_and_spilled)
 {
-    (void)state;
     uint32_t spawned = 0;
     struct api api;
     api_run(&api, 1);
@@ -432,9 +413,8 @@ static void be_robbed(void *arg, skua_context *ctx, skua_step *out)
     tally_wait(&theft->ran, 1);
 }
 
-static void stats_show_thefts(void **state)
+TEST(stats_show_thefts)
 {
-    (void)state;
     struct theft theft = {0};
     tally_init(&theft.ran);
     struct api api;
@@ -466,43 +446,21 @@ static bool all_have_parked(void *arg)
     return true;
 }
 
-static void stats_show_parking_and_waking(void **state)
+TEST(stats_show_parking_and_waking)
 {
-    (void)state;
-    FOR_WORKER_COUNTS(workers)
-    {
-        struct probe ends = {.habit = PROBE_ENDS};
-        struct api api;
-        api_run(&api, workers);
-        wait_until(all_have_parked, &api, "workers to park");
-        const struct reading before = read_all(&api, workers);
-        assert_int_equal(before.total.wakes, 0);
+    const uint32_t workers = test_workers();
+    struct probe ends = {.habit = PROBE_ENDS};
+    struct api api;
+    api_run(&api, workers);
+    wait_until(all_have_parked, &api, "workers to park");
+    const struct reading before = read_all(&api, workers);
+    assert_int_equal(before.total.wakes, 0);
 
-        (void)api_run_process(&api, &probe_type, &ends);
+    (void)api_run_process(&api, &probe_type, &ends);
 
-        /* With everybody asleep, only being woken can have run it; this thread did it. */
-        const struct reading after = read_all(&api, workers);
-        assert_int_equal(after.total.wakes - after.sum.wakes, 1);
-        assert_true(after.total.steps > before.total.steps);
-        api_stop(&api);
-    }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stats_of_a_known_program_add_up),
-        cmocka_unit_test(stats_of_a_fresh_runtime_are_zero),
-        cmocka_unit_test(stats_count_every_step),
-        cmocka_unit_test(stats_do_not_count_what_was_refused),
-        cmocka_unit_test(stats_count_late_completions_where_they_are_made),
-        cmocka_unit_test(stats_fill_only_as_many_workers_as_there_is_room_for),
-        cmocka_unit_test(stats_read_while_running_only_grow),
-        cmocka_unit_test(stats_show_where_processes_are_picked_and_spilled),
-        cmocka_unit_test(stats_show_thefts),
-        cmocka_unit_test(stats_show_parking_and_waking),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    /* With everybody asleep, only being woken can have run it; this thread did it. */
+    const struct reading after = read_all(&api, workers);
+    assert_int_equal(after.total.wakes - after.sum.wakes, 1);
+    assert_true(after.total.steps > before.total.steps);
+    api_stop(&api);
 }

@@ -19,7 +19,7 @@
 
 /* ---- a runtime ---- */
 
-uint64_t api_stall_limit_ns;
+uint64_t api_stall_limit_ns = API_NEVER_STUCK;
 
 void api_create(struct api *api, skua_runtime_config config)
 {

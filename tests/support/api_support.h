@@ -11,11 +11,10 @@
 #include <stdatomic.h>
 
 #include "counting_allocator.h"
+#include "test.h"
 
 /* Where the number of workers may matter, a test runs with 1, 2 and 4. */
 #define FOR_WORKER_COUNTS(workers) for (uint32_t workers = 1; workers <= 4; workers *= 2)
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- a runtime ---- */
 
@@ -24,9 +23,9 @@ struct api {
     struct counting_allocator memory;
 };
 
-/* The stall limit of runtimes whose configuration has none; zero, as at first, means the default.
- * Programs whose steps wait for their test set API_NEVER_STUCK, so that no spare worker steps in
- * for a step that the test takes its time with. */
+/* The stall limit of runtimes whose configuration has none: at first one that no step reaches, so
+ * that no spare worker steps in for a step that the test takes its time with. Zero: the library's
+ * default. */
 #define API_NEVER_STUCK SKUA_DURATION_MAX
 extern uint64_t api_stall_limit_ns;
 

@@ -127,6 +127,11 @@ void watchdog_start(void)
 {
     (void)os_wait_alone(); /* which is learned while it is certain */
     (void)signal(SIGALRM, bark);
+    watchdog_restart();
+}
+
+void watchdog_restart(void)
+{
     (void)alarm(HANG_SECONDS);
 }
 

@@ -47,6 +47,9 @@ void wait_until(bool (*holds)(void *arg), void *arg, const char *what);
  * own. */
 void watchdog_start(void);
 
+/* Gives it its whole time again. */
+void watchdog_restart(void);
+
 /* ---- random numbers ---- */
 
 /* A seed: SKUA_TEST_SEED of the environment, or one from the clock. Prints it. */

@@ -2,15 +2,8 @@
 /* The default allocator, and what the alloc_ functions ask of any allocator. */
 #include "base/alloc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "counting_allocator.h"
+#include "test.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
@@ -56,9 +49,8 @@ static bool is_filled(const unsigned char *bytes, size_t size)
 
 /* ---- alloc_default ---- */
 
-static void default_block_has_its_alignment_and_can_be_written(void **state)
+TEST(default_block_has_its_alignment_and_can_be_written)
 {
-    (void)state;
     static const size_t sizes[] = {1, 24, 4096, HUGE_PAGE + 1};
     for (size_t alignment = 1; alignment <= 4 * HUGE_PAGE; alignment *= 2) {
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -71,18 +63,16 @@ static void default_block_has_its_alignment_and_can_be_written(void **state)
     }
 }
 
-static void default_large_block_begins_a_huge_page(void **state)
+TEST(default_large_block_begins_a_huge_page)
 {
-    (void)state;
     void *block = take(HUGE_PAGE, 64);
     assert_non_null(block);
     assert_int_equal((uintptr_t)block % HUGE_PAGE, 0);
     give(block, HUGE_PAGE, 64);
 }
 
-static void default_growing_keeps_content_and_alignment(void **state)
+TEST(default_growing_keeps_content_and_alignment)
 {
-    (void)state;
     unsigned char *block = take(100, 128);
     fill(block, 100);
     size_t size = 100;
@@ -97,9 +87,8 @@ static void default_growing_keeps_content_and_alignment(void **state)
     give(block, size, 128);
 }
 
-static void default_shrinking_keeps_what_fits(void **state)
+TEST(default_shrinking_keeps_what_fits)
 {
-    (void)state;
     unsigned char *block = take(1000, 8);
     fill(block, 1000);
     block = alloc_default(NULL, block, 1000, 10, 8);
@@ -108,9 +97,8 @@ static void default_shrinking_keeps_what_fits(void **state)
     give(block, 10, 8);
 }
 
-static void default_without_memory_gives_null_and_keeps_the_old_block(void **state)
+TEST(default_without_memory_gives_null_and_keeps_the_old_block)
 {
-    (void)state;
     assert_null(take(TOO_MUCH, 8));
     unsigned char *block = take(100, 8);
     fill(block, 100);
@@ -121,9 +109,8 @@ static void default_without_memory_gives_null_and_keeps_the_old_block(void **sta
 
 /* ---- alloc_take and its relatives; the counting allocator checks their arguments ---- */
 
-static void take_and_give_pass_size_and_alignment(void **state)
+TEST(take_and_give_pass_size_and_alignment)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     void *block = alloc_take(&memory.allocator, 300, 256);
@@ -134,9 +121,8 @@ static void take_and_give_pass_size_and_alignment(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void take_zeroed_clears_every_byte(void **state)
+TEST(take_zeroed_clears_every_byte)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     unsigned char *block = alloc_take_zeroed(&memory.allocator, 1000, 64);
@@ -148,9 +134,8 @@ static void take_zeroed_clears_every_byte(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void take_without_memory_is_null(void **state)
+TEST(take_without_memory_is_null)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     counting_allocator_fail_from(&memory, 1);
@@ -161,9 +146,8 @@ static void take_without_memory_is_null(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void grow_from_nothing_allocates(void **state)
+TEST(grow_from_nothing_allocates)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     void *block = alloc_grow(&memory.allocator, NULL, 0, 10, 8);
@@ -172,9 +156,8 @@ static void grow_from_nothing_allocates(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void grow_replaces_the_block_and_keeps_its_content(void **state)
+TEST(grow_replaces_the_block_and_keeps_its_content)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     unsigned char *block = alloc_take(&memory.allocator, 50, 32);
@@ -188,9 +171,8 @@ static void grow_replaces_the_block_and_keeps_its_content(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void grow_without_memory_keeps_the_old_block(void **state)
+TEST(grow_without_memory_keeps_the_old_block)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     unsigned char *block = alloc_take(&memory.allocator, 50, 32);
@@ -202,30 +184,10 @@ static void grow_without_memory_keeps_the_old_block(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void give_of_null_does_not_reach_the_allocator(void **state)
+TEST(give_of_null_does_not_reach_the_allocator)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     alloc_give(&memory.allocator, NULL, 10, 8); /* would be a fault */
     assert_true(counting_allocator_is_clean(&memory));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(default_block_has_its_alignment_and_can_be_written),
-        cmocka_unit_test(default_large_block_begins_a_huge_page),
-        cmocka_unit_test(default_growing_keeps_content_and_alignment),
-        cmocka_unit_test(default_shrinking_keeps_what_fits),
-        cmocka_unit_test(default_without_memory_gives_null_and_keeps_the_old_block),
-        cmocka_unit_test(take_and_give_pass_size_and_alignment),
-        cmocka_unit_test(take_zeroed_clears_every_byte),
-        cmocka_unit_test(take_without_memory_is_null),
-        cmocka_unit_test(grow_from_nothing_allocates),
-        cmocka_unit_test(grow_replaces_the_block_and_keeps_its_content),
-        cmocka_unit_test(grow_without_memory_keeps_the_old_block),
-        cmocka_unit_test(give_of_null_does_not_reach_the_allocator),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

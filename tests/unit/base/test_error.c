@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Names, numbers and texts of errors, and the version. */
 #include <limits.h>
-#include <setjmp.h>
 #include <skua/error.h>
 #include <skua/version.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 /* Written out on purpose: programs are compiled with these numbers, so they must never change. */
 static const struct {
@@ -56,34 +51,30 @@ static const struct {
 static const int not_skuas[] = {1, -1, -5000, SKUA_E_USER, SKUA_E_USER - 1, INT_MAX, INT_MIN};
 #define NOT_SKUAS_COUNT (sizeof not_skuas / sizeof not_skuas[0])
 
-static void error_name_of_each_known_number_is_its_constant(void **state)
+TEST(error_name_of_each_known_number_is_its_constant)
 {
-    (void)state;
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
         assert_string_equal(skua_error_name(known[i].error), known[i].name);
     }
 }
 
-static void error_map_has_no_error_beside_the_known_ones(void **state)
+TEST(error_map_has_no_error_beside_the_known_ones)
 {
-    (void)state;
 #define COUNT(name, value, text) +1
     assert_int_equal(SKUA_ERROR_MAP(COUNT), KNOWN_COUNT);
 #undef COUNT
 }
 
-static void error_constants_are_above_the_users_range(void **state)
+TEST(error_constants_are_above_the_users_range)
 {
-    (void)state;
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
         assert_true(known[i].error < 0);
         assert_true(known[i].error > SKUA_E_USER);
     }
 }
 
-static void error_text_is_one_sentence_without_full_stop(void **state)
+TEST(error_text_is_one_sentence_without_full_stop)
 {
-    (void)state;
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
         const char *text = skua_error_text(known[i].error);
         assert_true(strlen(text) > 0);
@@ -92,9 +83,8 @@ static void error_text_is_one_sentence_without_full_stop(void **state)
     }
 }
 
-static void error_text_differs_for_each_error(void **state)
+TEST(error_text_differs_for_each_error)
 {
-    (void)state;
     for (size_t i = 0; i < KNOWN_COUNT; i++) {
         for (size_t j = 0; j < i; j++) {
             assert_string_not_equal(skua_error_text(known[i].error),
@@ -103,9 +93,8 @@ static void error_text_differs_for_each_error(void **state)
     }
 }
 
-static void error_name_of_other_numbers_is_a_question_mark(void **state)
+TEST(error_name_of_other_numbers_is_a_question_mark)
 {
-    (void)state;
     for (size_t i = 0; i < NOT_SKUAS_COUNT; i++) {
         assert_string_equal(skua_error_name(not_skuas[i]), "SKUA_E_?");
         assert_string_equal(skua_error_text(not_skuas[i]), skua_error_text(not_skuas[0]));
@@ -113,33 +102,16 @@ static void error_name_of_other_numbers_is_a_question_mark(void **state)
     }
 }
 
-static void error_zero_is_success(void **state)
+TEST(error_zero_is_success)
 {
-    (void)state;
     assert_string_equal(skua_error_name(0), "SKUA_OK");
     assert_string_equal(skua_error_text(0), "success");
 }
 
-static void version_is_that_of_the_headers(void **state)
+TEST(version_is_that_of_the_headers)
 {
-    (void)state;
     char expected[32];
     (void)snprintf(expected, sizeof expected, "%d.%d.%d", SKUA_VERSION_MAJOR, SKUA_VERSION_MINOR,
                    SKUA_VERSION_PATCH);
     assert_string_equal(skua_version(), expected);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(error_name_of_each_known_number_is_its_constant),
-        cmocka_unit_test(error_map_has_no_error_beside_the_known_ones),
-        cmocka_unit_test(error_constants_are_above_the_users_range),
-        cmocka_unit_test(error_text_is_one_sentence_without_full_stop),
-        cmocka_unit_test(error_text_differs_for_each_error),
-        cmocka_unit_test(error_name_of_other_numbers_is_a_question_mark),
-        cmocka_unit_test(error_zero_is_success),
-        cmocka_unit_test(version_is_that_of_the_headers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

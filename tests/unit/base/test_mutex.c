@@ -3,14 +3,9 @@
 #include "base/mutex.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "base/monotonic.h"
+#include "test.h"
 
 #define SECOND      UINT64_C(1000000000)
 #define MILLISECOND UINT64_C(1000000)
@@ -36,9 +31,8 @@ static void room_deinit(struct waiting_room *room)
 
 /* ---- monotonic.h ---- */
 
-static void monotonic_time_does_not_go_back(void **state)
+TEST(monotonic_time_does_not_go_back)
 {
-    (void)state;
     uint64_t last = monotonic_ns();
     for (int i = 0; i < 1000; i++) {
         const uint64_t now = monotonic_ns();
@@ -47,9 +41,8 @@ static void monotonic_time_does_not_go_back(void **state)
     }
 }
 
-static void deadline_is_the_timeout_from_now(void **state)
+TEST(deadline_is_the_timeout_from_now)
 {
-    (void)state;
     static const uint64_t timeouts[] = {0, 1, 999999999, 5 * SECOND, UINT64_C(1) << 62};
     for (size_t i = 0; i < sizeof timeouts / sizeof timeouts[0]; i++) {
         const uint64_t before = monotonic_ns();
@@ -60,9 +53,8 @@ static void deadline_is_the_timeout_from_now(void **state)
     }
 }
 
-static void deadline_beyond_the_end_of_time_is_for_ever(void **state)
+TEST(deadline_beyond_the_end_of_time_is_for_ever)
 {
-    (void)state;
     assert_int_equal(monotonic_deadline(UINT64_MAX), UINT64_MAX);
     assert_int_equal(monotonic_deadline(UINT64_MAX - 1), UINT64_MAX);
 }
@@ -81,9 +73,8 @@ static bool times_out(struct waiting_room *room, uint64_t deadline)
     return false;
 }
 
-static void wait_until_the_past_returns_false(void **state)
+TEST(wait_until_the_past_returns_false)
 {
-    (void)state;
     struct waiting_room room;
     room_init(&room);
     mutex_lock(&room.lock);
@@ -95,9 +86,8 @@ static void wait_until_the_past_returns_false(void **state)
     room_deinit(&room);
 }
 
-static void wait_that_timed_out_holds_the_mutex_again(void **state)
+TEST(wait_that_timed_out_holds_the_mutex_again)
 {
-    (void)state;
     struct waiting_room room;
     room_init(&room);
     mutex_lock(&room.lock);
@@ -110,9 +100,8 @@ static void wait_that_timed_out_holds_the_mutex_again(void **state)
 }
 
 /* Fails if seconds and nanoseconds are mixed up, or if the deadline is put to another clock. */
-static void wait_does_not_time_out_before_its_deadline(void **state)
+TEST(wait_does_not_time_out_before_its_deadline)
 {
-    (void)state;
     struct waiting_room room;
     room_init(&room);
     mutex_lock(&room.lock);
@@ -154,30 +143,13 @@ static void check_signal_arrives_before(uint64_t deadline)
     assert_true(open);
 }
 
-static void wait_until_the_far_future_ends_with_the_signal(void **state)
+TEST(wait_until_the_far_future_ends_with_the_signal)
 {
-    (void)state;
     check_signal_arrives_before(UINT64_MAX - 1);
     check_signal_arrives_before(monotonic_deadline(UINT64_C(1000000) * SECOND));
 }
 
-static void wait_without_deadline_ends_with_the_signal(void **state)
+TEST(wait_without_deadline_ends_with_the_signal)
 {
-    (void)state;
     check_signal_arrives_before(UINT64_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(monotonic_time_does_not_go_back),
-        cmocka_unit_test(deadline_is_the_timeout_from_now),
-        cmocka_unit_test(deadline_beyond_the_end_of_time_is_for_ever),
-        cmocka_unit_test(wait_until_the_past_returns_false),
-        cmocka_unit_test(wait_that_timed_out_holds_the_mutex_again),
-        cmocka_unit_test(wait_does_not_time_out_before_its_deadline),
-        cmocka_unit_test(wait_until_the_far_future_ends_with_the_signal),
-        cmocka_unit_test(wait_without_deadline_ends_with_the_signal),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

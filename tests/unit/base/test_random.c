@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Random numbers: the published stream of SplitMix64, and the range of random_below. */
 #include "base/random.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-static void next_from_known_seeds_is_the_published_stream(void **state)
+TEST(next_from_known_seeds_is_the_published_stream)
 {
-    (void)state;
     static const uint64_t from_zero[] = {UINT64_C(0xe220a8397b1dcdaf), UINT64_C(0x6e789e6aa1b965f4),
                                          UINT64_C(0x06c45d188009454f)};
     static const uint64_t from_1234567[] = {
@@ -27,9 +20,8 @@ static void next_from_known_seeds_is_the_published_stream(void **state)
     }
 }
 
-static void next_depends_on_key_and_count_alone(void **state)
+TEST(next_depends_on_key_and_count_alone)
 {
-    (void)state;
     const uint64_t key = UINT64_C(0xfedcba9876543210);
     uint64_t stream = key;
     for (uint64_t n = 1; n <= 1000; n++) {
@@ -55,9 +47,8 @@ static uint64_t unmix(uint64_t x)
     return unshift(x, 30);
 }
 
-static void mix_is_one_to_one(void **state)
+TEST(mix_is_one_to_one)
 {
-    (void)state;
     assert_int_equal(random_mix(0), 0);
     for (uint64_t i = 0; i < 100000; i++) {
         assert_int_equal(unmix(random_mix(i)), i);
@@ -65,9 +56,8 @@ static void mix_is_one_to_one(void **state)
     }
 }
 
-static void below_stays_below_its_bound(void **state)
+TEST(below_stays_below_its_bound)
 {
-    (void)state;
     static const uint32_t bounds[] = {1, 2, 3, 61, 255, 256, UINT32_C(1) << 31, UINT32_MAX};
     uint64_t stream = 1;
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
@@ -77,9 +67,8 @@ static void below_stays_below_its_bound(void **state)
     }
 }
 
-static void below_reaches_every_value_about_equally_often(void **state)
+TEST(below_reaches_every_value_about_equally_often)
 {
-    (void)state;
     enum { BOUND = 7, ROUNDS = 70000 };
     uint64_t stream = 1; /* always the same numbers, so the test cannot fail by chance */
     int hits[BOUND] = {0};
@@ -91,9 +80,8 @@ static void below_reaches_every_value_about_equally_often(void **state)
     }
 }
 
-static void below_reaches_large_values_of_a_large_bound(void **state)
+TEST(below_reaches_large_values_of_a_large_bound)
 {
-    (void)state;
     uint64_t stream = 1;
     uint32_t largest = 0;
     for (int n = 0; n < 1000; n++) {
@@ -101,17 +89,4 @@ static void below_reaches_large_values_of_a_large_bound(void **state)
         largest = value > largest ? value : largest;
     }
     assert_true(largest > UINT32_MAX / 100 * 98);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(next_from_known_seeds_is_the_published_stream),
-        cmocka_unit_test(next_depends_on_key_and_count_alone),
-        cmocka_unit_test(mix_is_one_to_one),
-        cmocka_unit_test(below_stays_below_its_bound),
-        cmocka_unit_test(below_reaches_every_value_about_equally_often),
-        cmocka_unit_test(below_reaches_large_values_of_a_large_bound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,10 @@
  * tests/stress. */
 #include "concurrent/deque.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
+#include "test.h"
 
 #define TOP_WRAP (UINT32_C(1) << DEQUE_TOP_BITS)
 
@@ -53,18 +47,16 @@ static void assert_empty(struct deque *deque)
     assert_int_equal(deque_steal_any(deque, stolen, 1), 0);
 }
 
-static void deque_new_is_empty(void **state)
+TEST(deque_new_is_empty)
 {
-    (void)state;
     struct deque deque;
     memset(&deque, 0xff, sizeof deque);
     deque_init(&deque);
     assert_empty(&deque);
 }
 
-static void deque_owner_pops_newest_first(void **state)
+TEST(deque_owner_pops_newest_first)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     push_items(&deque, 0, 10);
@@ -74,9 +66,8 @@ static void deque_owner_pops_newest_first(void **state)
     assert_empty(&deque);
 }
 
-static void deque_thief_takes_oldest_first(void **state)
+TEST(deque_thief_takes_oldest_first)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     push_items(&deque, 0, 10);
@@ -88,9 +79,8 @@ static void deque_thief_takes_oldest_first(void **state)
     assert_empty(&deque);
 }
 
-static void deque_length_follows_every_operation(void **state)
+TEST(deque_length_follows_every_operation)
 {
-    (void)state;
     struct deque deque;
     void *stolen[4];
     deque_init(&deque);
@@ -122,17 +112,15 @@ static void check_steal(uint32_t length, uint32_t most, uint32_t expected)
     assert_empty(&deque);
 }
 
-static void deque_steal_takes_half_rounded_up_at_every_length(void **state)
+TEST(deque_steal_takes_half_rounded_up_at_every_length)
 {
-    (void)state;
     for (uint32_t length = 1; length <= DEQUE_CAPACITY; length++) {
         check_steal(length, DEQUE_CAPACITY, length - length / 2);
     }
 }
 
-static void deque_steal_takes_no_more_than_asked(void **state)
+TEST(deque_steal_takes_no_more_than_asked)
 {
-    (void)state;
     check_steal(100, 0, 0);
     check_steal(100, 1, 1);
     check_steal(100, 49, 49);
@@ -142,9 +130,8 @@ static void deque_steal_takes_no_more_than_asked(void **state)
     check_steal(3, 32, 2);
 }
 
-static void deque_full_refuses_and_loses_nothing(void **state)
+TEST(deque_full_refuses_and_loses_nothing)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     push_items(&deque, 0, DEQUE_CAPACITY);
@@ -156,9 +143,8 @@ static void deque_full_refuses_and_loses_nothing(void **state)
     assert_empty(&deque);
 }
 
-static void deque_full_has_room_again_after_a_pop(void **state)
+TEST(deque_full_has_room_again_after_a_pop)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     push_items(&deque, 0, DEQUE_CAPACITY);
@@ -168,9 +154,8 @@ static void deque_full_has_room_again_after_a_pop(void **state)
     assert_ptr_equal(deque_pop_owner(&deque), item(DEQUE_CAPACITY));
 }
 
-static void deque_full_has_room_again_after_a_steal(void **state)
+TEST(deque_full_has_room_again_after_a_steal)
 {
-    (void)state;
     struct deque deque;
     void *stolen[DEQUE_CAPACITY];
     deque_init(&deque);
@@ -183,9 +168,8 @@ static void deque_full_has_room_again_after_a_steal(void **state)
 }
 
 /* INV-2: this is what makes a thief fail that looked before the pop. */
-static void deque_pop_changes_the_version_and_not_the_top(void **state)
+TEST(deque_pop_changes_the_version_and_not_the_top)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     push_items(&deque, 0, 3);
@@ -194,9 +178,8 @@ static void deque_pop_changes_the_version_and_not_the_top(void **state)
     assert_int_equal(load_relaxed(&deque.head), before + DEQUE_VERSION_ONE);
 }
 
-static void deque_pop_of_the_version_before_wrap_keeps_the_top(void **state)
+TEST(deque_pop_of_the_version_before_wrap_keeps_the_top)
 {
-    (void)state;
     struct deque deque;
     deque_init(&deque);
     move_indices(&deque, (UINT64_C(1) << 40) - 1, 77);
@@ -207,9 +190,8 @@ static void deque_pop_of_the_version_before_wrap_keeps_the_top(void **state)
     assert_empty(&deque);
 }
 
-static void deque_steal_across_the_wrap_adds_one_to_the_version(void **state)
+TEST(deque_steal_across_the_wrap_adds_one_to_the_version)
 {
-    (void)state;
     struct deque deque;
     void *stolen[4];
     deque_init(&deque);
@@ -243,34 +225,30 @@ static void check_full_round_from(uint32_t start)
     assert_empty(&deque);
 }
 
-static void deque_works_across_the_wrap_of_24_bits(void **state)
+TEST(deque_works_across_the_wrap_of_24_bits)
 {
-    (void)state;
     for (uint32_t before = 0; before <= DEQUE_CAPACITY; before++) {
         check_full_round_from(TOP_WRAP - before);
     }
 }
 
-static void deque_works_where_the_sign_of_24_bits_changes(void **state)
+TEST(deque_works_where_the_sign_of_24_bits_changes)
 {
-    (void)state;
     for (uint32_t before = 0; before <= DEQUE_CAPACITY; before++) {
         check_full_round_from(TOP_WRAP / 2 - before);
     }
 }
 
-static void deque_works_across_the_wrap_of_bottoms_32_bits(void **state)
+TEST(deque_works_across_the_wrap_of_bottoms_32_bits)
 {
-    (void)state;
     for (uint32_t before = 0; before <= DEQUE_CAPACITY; before++) {
         check_full_round_from(UINT32_MAX - before);
     }
 }
 
 /* The moment inside a pop of an empty deque that only a thief can see. */
-static void deque_with_bottom_one_below_top_looks_empty(void **state)
+TEST(deque_with_bottom_one_below_top_looks_empty)
 {
-    (void)state;
     static const uint32_t tops[] = {0, 1, 1000, TOP_WRAP - 1};
     for (size_t i = 0; i < sizeof tops / sizeof tops[0]; i++) {
         struct deque deque;
@@ -285,9 +263,8 @@ static void deque_with_bottom_one_below_top_looks_empty(void **state)
 }
 
 /* A thief that read top long before bottom may see more items than fit. */
-static void deque_steal_with_impossible_length_is_lost(void **state)
+TEST(deque_steal_with_impossible_length_is_lost)
 {
-    (void)state;
     struct deque deque;
     void *stolen[DEQUE_CAPACITY];
     deque_init(&deque);
@@ -334,9 +311,8 @@ static void step_steal(struct deque *deque, struct reference *reference, uint32_
             reference->length * sizeof reference->items[0]);
 }
 
-static void deque_random_operations_match_an_array(void **state)
+TEST(deque_random_operations_match_an_array)
 {
-    (void)state;
     const uint64_t seed = 20240607;
     print_message("seed %llu\n", (unsigned long long)seed);
     uint64_t random = seed;
@@ -358,29 +334,4 @@ static void deque_random_operations_match_an_array(void **state)
         assert_int_equal(deque_has_items_any(&deque), reference.length > 0);
     }
     assert_true(load_relaxed(&deque.bottom) > TOP_WRAP);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deque_new_is_empty),
-        cmocka_unit_test(deque_owner_pops_newest_first),
-        cmocka_unit_test(deque_thief_takes_oldest_first),
-        cmocka_unit_test(deque_length_follows_every_operation),
-        cmocka_unit_test(deque_steal_takes_half_rounded_up_at_every_length),
-        cmocka_unit_test(deque_steal_takes_no_more_than_asked),
-        cmocka_unit_test(deque_full_refuses_and_loses_nothing),
-        cmocka_unit_test(deque_full_has_room_again_after_a_pop),
-        cmocka_unit_test(deque_full_has_room_again_after_a_steal),
-        cmocka_unit_test(deque_pop_changes_the_version_and_not_the_top),
-        cmocka_unit_test(deque_pop_of_the_version_before_wrap_keeps_the_top),
-        cmocka_unit_test(deque_steal_across_the_wrap_adds_one_to_the_version),
-        cmocka_unit_test(deque_works_across_the_wrap_of_24_bits),
-        cmocka_unit_test(deque_works_where_the_sign_of_24_bits_changes),
-        cmocka_unit_test(deque_works_across_the_wrap_of_bottoms_32_bits),
-        cmocka_unit_test(deque_with_bottom_one_below_top_looks_empty),
-        cmocka_unit_test(deque_steal_with_impossible_length_is_lost),
-        cmocka_unit_test(deque_random_operations_match_an_array),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

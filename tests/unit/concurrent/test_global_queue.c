@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The queue that all workers share, on one thread. */
 #include "concurrent/global_queue.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define LINKS 64
 
@@ -57,9 +51,8 @@ static void assert_has_items(struct fixture *fixture, bool has_items)
     assert_int_equal(global_queue_has_items_recheck(&fixture->queue), has_items);
 }
 
-static void global_queue_new_is_empty(void **state)
+TEST(global_queue_new_is_empty)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     assert_has_items(&fixture, false);
@@ -68,9 +61,8 @@ static void global_queue_new_is_empty(void **state)
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_single_items_come_out_in_order(void **state)
+TEST(global_queue_single_items_come_out_in_order)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     for (uint32_t i = 0; i < 10; i++) {
@@ -84,9 +76,8 @@ static void global_queue_single_items_come_out_in_order(void **state)
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_batches_come_out_in_order(void **state)
+TEST(global_queue_batches_come_out_in_order)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     push_batch(&fixture, 0, 5);
@@ -98,9 +89,8 @@ static void global_queue_batches_come_out_in_order(void **state)
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_pop_takes_no_more_than_asked(void **state)
+TEST(global_queue_pop_takes_no_more_than_asked)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     push_batch(&fixture, 0, 10);
@@ -114,9 +104,8 @@ static void global_queue_pop_takes_no_more_than_asked(void **state)
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_pushes_between_pops_go_to_the_end(void **state)
+TEST(global_queue_pushes_between_pops_go_to_the_end)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     push_batch(&fixture, 0, 4);
@@ -128,9 +117,8 @@ static void global_queue_pushes_between_pops_go_to_the_end(void **state)
 }
 
 /* Or the inbox would grow for as long as the list lasts. */
-static void global_queue_sorts_now_and_then_before_the_list_is_empty(void **state)
+TEST(global_queue_sorts_now_and_then_before_the_list_is_empty)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     push_batch(&fixture, 0, LINKS - 1);
@@ -145,9 +133,8 @@ static void global_queue_sorts_now_and_then_before_the_list_is_empty(void **stat
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_pop_leaves_their_share_to_others(void **state)
+TEST(global_queue_pop_leaves_their_share_to_others)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     push_batch(&fixture, 0, 10);
@@ -159,9 +146,8 @@ static void global_queue_pop_leaves_their_share_to_others(void **state)
     global_queue_deinit(&fixture.queue);
 }
 
-static void global_queue_can_be_used_again_after_it_ran_empty(void **state)
+TEST(global_queue_can_be_used_again_after_it_ran_empty)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     for (uint32_t round = 0; round < 3; round++) {
@@ -171,19 +157,4 @@ static void global_queue_can_be_used_again_after_it_ran_empty(void **state)
     }
     assert_has_items(&fixture, false);
     global_queue_deinit(&fixture.queue);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(global_queue_new_is_empty),
-        cmocka_unit_test(global_queue_single_items_come_out_in_order),
-        cmocka_unit_test(global_queue_batches_come_out_in_order),
-        cmocka_unit_test(global_queue_pop_takes_no_more_than_asked),
-        cmocka_unit_test(global_queue_pop_leaves_their_share_to_others),
-        cmocka_unit_test(global_queue_sorts_now_and_then_before_the_list_is_empty),
-        cmocka_unit_test(global_queue_pushes_between_pops_go_to_the_end),
-        cmocka_unit_test(global_queue_can_be_used_again_after_it_ran_empty),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

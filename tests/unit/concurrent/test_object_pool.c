@@ -4,21 +4,14 @@
 #include "concurrent/object_pool.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "counting_allocator.h"
 #include "process/event.h"
+#include "test.h"
 
 struct thing {
     uint64_t value;
@@ -219,9 +212,8 @@ static void audit_pool(struct fixture *fixture)
 
 /* ---- the limit ---- */
 
-static void pool_without_batch_has_an_exact_limit(void **state)
+TEST(pool_without_batch_has_an_exact_limit)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 100, 1);
     assert_int_equal(fixture.pool.batch, 0);
@@ -232,9 +224,8 @@ static void pool_without_batch_has_an_exact_limit(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_without_batch_holds_nothing_back_in_caches(void **state)
+TEST(pool_without_batch_holds_nothing_back_in_caches)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 100, CACHES);
     for (uint32_t round = 0; round < 3; round++) {
@@ -247,9 +238,8 @@ static void pool_without_batch_holds_nothing_back_in_caches(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_replaces_retired_objects_up_to_its_capacity(void **state)
+TEST(pool_replaces_retired_objects_up_to_its_capacity)
 {
-    (void)state;
     struct counting_allocator memory;
     struct object_pool pool;
     struct pool_cache cache = {0};
@@ -271,9 +261,8 @@ static void pool_replaces_retired_objects_up_to_its_capacity(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void pool_of_no_objects_is_at_its_limit(void **state)
+TEST(pool_of_no_objects_is_at_its_limit)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 0, 1);
     assert_int_equal(take(&fixture, 0), OBJECT_POOL_LIMIT);
@@ -289,9 +278,8 @@ static uint32_t batch_of(uint32_t limit, uint32_t cache_count)
     return batch;
 }
 
-static void pool_batch_is_a_share_of_the_limit_up_to_a_maximum(void **state)
+TEST(pool_batch_is_a_share_of_the_limit_up_to_a_maximum)
 {
-    (void)state;
     assert_int_equal(batch_of(127, 1), 0);
     assert_int_equal(batch_of(128, 1), 1);
     assert_int_equal(batch_of(128 * 5 - 1, 5), 0);
@@ -335,9 +323,8 @@ static void check_held_back(uint32_t limit)
     fixture_deinit(&fixture);
 }
 
-static void pool_caches_hold_back_a_64th_of_the_limit_at_most(void **state)
+TEST(pool_caches_hold_back_a_64th_of_the_limit_at_most)
 {
-    (void)state;
     check_held_back(128 * CACHES - 1);
     check_held_back(128 * CACHES);
     check_held_back(128 * CACHES * 10);
@@ -346,9 +333,8 @@ static void pool_caches_hold_back_a_64th_of_the_limit_at_most(void **state)
     check_held_back(40000);
 }
 
-static void pool_with_one_cache_reaches_every_object_below_the_limit(void **state)
+TEST(pool_with_one_cache_reaches_every_object_below_the_limit)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 128 * 7 + 3; /* the last chain is a short one */
     fixture_init(&fixture, limit, 1);
@@ -363,9 +349,8 @@ static void pool_with_one_cache_reaches_every_object_below_the_limit(void **stat
 
 /* ---- caches and chains ---- */
 
-static void pool_give_and_take_stay_within_the_cache(void **state)
+TEST(pool_give_and_take_stay_within_the_cache)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 100000, CACHES);
     const uint32_t batch = fixture.pool.batch;
@@ -381,9 +366,8 @@ static void pool_give_and_take_stay_within_the_cache(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_chain_given_by_one_cache_is_taken_by_another(void **state)
+TEST(pool_chain_given_by_one_cache_is_taken_by_another)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 100000, CACHES);
     const uint32_t batch = fixture.pool.batch;
@@ -399,9 +383,8 @@ static void pool_chain_given_by_one_cache_is_taken_by_another(void **state)
 }
 
 /* As with a process that sends and another that consumes. */
-static void pool_one_way_traffic_between_caches_does_not_grow_it(void **state)
+TEST(pool_one_way_traffic_between_caches_does_not_grow_it)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1000000, 2);
     const uint32_t batch = fixture.pool.batch;
@@ -429,9 +412,8 @@ static void step_randomly(struct fixture *fixture, uint64_t *random, uint32_t li
     }
 }
 
-static void pool_random_use_loses_and_doubles_nothing(void **state)
+TEST(pool_random_use_loses_and_doubles_nothing)
 {
-    (void)state;
     const uint64_t seed = 20240608;
     print_message("seed %llu\n", (unsigned long long)seed);
     uint64_t random = seed;
@@ -450,9 +432,8 @@ static void pool_random_use_loses_and_doubles_nothing(void **state)
 
 /* ---- objects ---- */
 
-static void pool_grown_over_segments_keeps_objects_apart(void **state)
+TEST(pool_grown_over_segments_keeps_objects_apart)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t count = 100000;
     fixture_init(&fixture, count, 1);
@@ -473,9 +454,8 @@ static void pool_grown_over_segments_keeps_objects_apart(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_allocates_segments_only_when_needed(void **state)
+TEST(pool_allocates_segments_only_when_needed)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 10000000, 1);
     assert_int_equal(counting_allocator_live_blocks(&fixture.memory), 1);
@@ -484,9 +464,8 @@ static void pool_allocates_segments_only_when_needed(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_object_is_constructed_once_and_kept(void **state)
+TEST(pool_object_is_constructed_once_and_kept)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1000, 1);
     assert_int_equal(take_all(&fixture, 0, OBJECT_POOL_LIMIT), 1000);
@@ -503,9 +482,8 @@ static void pool_object_is_constructed_once_and_kept(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_holds_exactly_the_objects_made(void **state)
+TEST(pool_holds_exactly_the_objects_made)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1000, 1);
     assert_false(object_pool_holds(&fixture.pool, OBJECT_NONE));
@@ -525,9 +503,8 @@ static void pool_holds_exactly_the_objects_made(void **state)
 
 /* ---- no memory ---- */
 
-static void pool_without_memory_for_its_directory_is_not_made(void **state)
+TEST(pool_without_memory_for_its_directory_is_not_made)
 {
-    (void)state;
     struct counting_allocator memory;
     struct object_pool pool;
     const struct object_pool_shape shape = shape_of(1000, 1);
@@ -537,9 +514,8 @@ static void pool_without_memory_for_its_directory_is_not_made(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void pool_without_memory_for_the_first_segment_recovers(void **state)
+TEST(pool_without_memory_for_the_first_segment_recovers)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1000, 1);
     counting_allocator_fail_from(&fixture.memory, 1);
@@ -553,9 +529,8 @@ static void pool_without_memory_for_the_first_segment_recovers(void **state)
 }
 
 /* The border of the segments lies inside a chain, which is then a short one. */
-static void pool_without_memory_for_a_later_segment_gives_what_it_has(void **state)
+TEST(pool_without_memory_for_a_later_segment_gives_what_it_has)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 2 * THINGS_PER_SEGMENT;
     fixture_init(&fixture, limit, 1);
@@ -608,9 +583,8 @@ static void check_all_are_there(struct fixture *fixture, uint32_t limit)
     assert_int_equal(constructed, constructed_before + trimmed);
 }
 
-static void pool_trim_after_a_burst_gives_nearly_all_back(void **state)
+TEST(pool_trim_after_a_burst_gives_nearly_all_back)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 100000;
     fixture_init(&fixture, limit, 1);
@@ -624,9 +598,8 @@ static void pool_trim_after_a_burst_gives_nearly_all_back(void **state)
 }
 
 /* Chains are of `batch` objects, which divides a page, is a multiple of it, or neither. */
-static void pool_trim_with_chains_of_any_length_loses_nothing(void **state)
+TEST(pool_trim_with_chains_of_any_length_loses_nothing)
 {
-    (void)state;
     static const uint32_t batches[] = {0, 1, 2, 3, 7, 24, 32, 63, 64};
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         struct fixture fixture;
@@ -643,9 +616,8 @@ static void pool_trim_with_chains_of_any_length_loses_nothing(void **state)
     }
 }
 
-static void pool_trim_without_change_gives_nothing_more(void **state)
+TEST(pool_trim_without_change_gives_nothing_more)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 20000;
     fixture_init(&fixture, limit, 1);
@@ -659,9 +631,8 @@ static void pool_trim_without_change_gives_nothing_more(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_trim_after_each_burst_gives_the_same_back(void **state)
+TEST(pool_trim_after_each_burst_gives_the_same_back)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 70000;
     fixture_init(&fixture, limit, 1);
@@ -678,9 +649,8 @@ static void pool_trim_after_each_burst_gives_the_same_back(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_uses_chains_then_trimmed_pages_then_grows(void **state)
+TEST(pool_uses_chains_then_trimmed_pages_then_grows)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 100000;
     const uint32_t used = 20000;
@@ -708,9 +678,8 @@ static void pool_uses_chains_then_trimmed_pages_then_grows(void **state)
 }
 
 /* One object of each page stays, in turn live or in the cache of another thread. */
-static void pool_trim_leaves_pages_with_an_object_in_use(void **state)
+TEST(pool_trim_leaves_pages_with_an_object_in_use)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 40000;
     fixture_init(&fixture, limit, CACHES);
@@ -750,9 +719,8 @@ static void pool_trim_leaves_pages_with_an_object_in_use(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_trim_keeps_the_limit_with_retired_objects(void **state)
+TEST(pool_trim_keeps_the_limit_with_retired_objects)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 20000;
     const uint32_t retired = 3;
@@ -782,9 +750,8 @@ static void pool_trim_keeps_the_limit_with_retired_objects(void **state)
 
 /* ---- ages ---- */
 
-static void pool_trimmed_page_begins_at_its_highest_age(void **state)
+TEST(pool_trimmed_page_begins_at_its_highest_age)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 20000;
     fixture_init(&fixture, limit, 1);
@@ -815,9 +782,8 @@ static void pool_trimmed_page_begins_at_its_highest_age(void **state)
     fixture_deinit(&fixture);
 }
 
-static void pool_trim_leaves_pages_with_an_object_that_is_too_old(void **state)
+TEST(pool_trim_leaves_pages_with_an_object_that_is_too_old)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 20000;
     fixture_init(&fixture, limit, 1);
@@ -838,9 +804,8 @@ static void pool_trim_leaves_pages_with_an_object_that_is_too_old(void **state)
 }
 
 /* Old completions must not fit the calls of a node that was trimmed; dispatch/call.h. */
-static void pool_of_events_keeps_the_serials_of_trimmed_nodes(void **state)
+TEST(pool_of_events_keeps_the_serials_of_trimmed_nodes)
 {
-    (void)state;
     enum { COUNT = 80 * OBJECT_POOL_BATCH_MAX };
     struct counting_allocator memory;
     struct object_pool pool;
@@ -887,9 +852,8 @@ static bool until_impatient(void *arg)
 }
 
 /* Says no at the first question, at the second, and so on, until there are no more. */
-static void pool_trim_that_is_stopped_at_any_moment_loses_nothing(void **state)
+TEST(pool_trim_that_is_stopped_at_any_moment_loses_nothing)
 {
-    (void)state;
     static const uint32_t batches[] = {7, 32};
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         struct fixture fixture;
@@ -915,9 +879,8 @@ static void pool_trim_that_is_stopped_at_any_moment_loses_nothing(void **state)
     }
 }
 
-static void pool_trim_without_memory_of_its_own_changes_nothing(void **state)
+TEST(pool_trim_without_memory_of_its_own_changes_nothing)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 20000;
     fixture_init(&fixture, limit, 1);
@@ -937,9 +900,8 @@ static void pool_trim_without_memory_of_its_own_changes_nothing(void **state)
 }
 
 /* The stack of trimmed pages that there is stays as it is when it cannot grow. */
-static void pool_trim_without_memory_for_more_pages_keeps_those_it_has(void **state)
+TEST(pool_trim_without_memory_for_more_pages_keeps_those_it_has)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 40000;
     fixture_init(&fixture, limit, 1);
@@ -992,9 +954,8 @@ static bool with_a_taker(void *arg)
     return true;
 }
 
-static void pool_trim_ends_early_for_a_taker_at_the_limit(void **state)
+TEST(pool_trim_ends_early_for_a_taker_at_the_limit)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t limit = 40000;
     fixture_init(&fixture, limit, CACHES);
@@ -1030,9 +991,8 @@ static uint32_t resident_pages(const struct object_pool *pool)
     return resident;
 }
 
-static void pool_trim_of_the_default_allocator_empties_resident_pages(void **state)
+TEST(pool_trim_of_the_default_allocator_empties_resident_pages)
 {
-    (void)state;
     enum { COUNT = 6 * THINGS_PER_SEGMENT - 1 }; /* whole ones, as they may be huge pages */
     const struct allocator allocator = {.function = alloc_default};
     struct object_pool pool;
@@ -1086,9 +1046,8 @@ static void read_mapping_flags(const void *address, char *flags, size_t size)
 }
 
 /* The system would fill the gaps when it makes a huge page of a segment with gaps. */
-static void pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there(void **state)
+TEST(pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there)
 {
-    (void)state;
     enum { COUNT = 3 * THINGS_PER_SEGMENT - 1 };
     char flags[512];
     struct object_pool pool;
@@ -1135,9 +1094,8 @@ static void *allocate_shared(void *arg, void *pointer, size_t old_size, size_t n
     return fresh;
 }
 
-static void pool_trim_of_memory_that_keeps_its_content_is_right_too(void **state)
+TEST(pool_trim_of_memory_that_keeps_its_content_is_right_too)
 {
-    (void)state;
     enum { COUNT = 20000 };
     const struct allocator allocator = {.function = allocate_shared};
     struct object_pool pool;
@@ -1191,9 +1149,8 @@ static void swing_randomly(struct fixture *fixture, uint64_t *random, uint32_t l
     }
 }
 
-static void pool_random_use_with_trims_loses_doubles_and_repeats_nothing(void **state)
+TEST(pool_random_use_with_trims_loses_doubles_and_repeats_nothing)
 {
-    (void)state;
     const uint64_t seed = 20250117;
     print_message("seed %llu\n", (unsigned long long)seed);
     uint64_t random = seed;
@@ -1213,47 +1170,4 @@ static void pool_random_use_with_trims_loses_doubles_and_repeats_nothing(void **
         assert_true(most_trimmed > limits[i] / 4);
         fixture_deinit(&fixture);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool_without_batch_has_an_exact_limit),
-        cmocka_unit_test(pool_without_batch_holds_nothing_back_in_caches),
-        cmocka_unit_test(pool_replaces_retired_objects_up_to_its_capacity),
-        cmocka_unit_test(pool_of_no_objects_is_at_its_limit),
-        cmocka_unit_test(pool_batch_is_a_share_of_the_limit_up_to_a_maximum),
-        cmocka_unit_test(pool_caches_hold_back_a_64th_of_the_limit_at_most),
-        cmocka_unit_test(pool_with_one_cache_reaches_every_object_below_the_limit),
-        cmocka_unit_test(pool_give_and_take_stay_within_the_cache),
-        cmocka_unit_test(pool_chain_given_by_one_cache_is_taken_by_another),
-        cmocka_unit_test(pool_one_way_traffic_between_caches_does_not_grow_it),
-        cmocka_unit_test(pool_random_use_loses_and_doubles_nothing),
-        cmocka_unit_test(pool_grown_over_segments_keeps_objects_apart),
-        cmocka_unit_test(pool_allocates_segments_only_when_needed),
-        cmocka_unit_test(pool_object_is_constructed_once_and_kept),
-        cmocka_unit_test(pool_holds_exactly_the_objects_made),
-        cmocka_unit_test(pool_without_memory_for_its_directory_is_not_made),
-        cmocka_unit_test(pool_without_memory_for_the_first_segment_recovers),
-        cmocka_unit_test(pool_without_memory_for_a_later_segment_gives_what_it_has),
-        cmocka_unit_test(pool_trim_after_a_burst_gives_nearly_all_back),
-        cmocka_unit_test(pool_trim_with_chains_of_any_length_loses_nothing),
-        cmocka_unit_test(pool_trim_without_change_gives_nothing_more),
-        cmocka_unit_test(pool_trim_after_each_burst_gives_the_same_back),
-        cmocka_unit_test(pool_uses_chains_then_trimmed_pages_then_grows),
-        cmocka_unit_test(pool_trim_leaves_pages_with_an_object_in_use),
-        cmocka_unit_test(pool_trim_keeps_the_limit_with_retired_objects),
-        cmocka_unit_test(pool_trimmed_page_begins_at_its_highest_age),
-        cmocka_unit_test(pool_trim_leaves_pages_with_an_object_that_is_too_old),
-        cmocka_unit_test(pool_of_events_keeps_the_serials_of_trimmed_nodes),
-        cmocka_unit_test(pool_trim_that_is_stopped_at_any_moment_loses_nothing),
-        cmocka_unit_test(pool_trim_without_memory_of_its_own_changes_nothing),
-        cmocka_unit_test(pool_trim_without_memory_for_more_pages_keeps_those_it_has),
-        cmocka_unit_test(pool_trim_ends_early_for_a_taker_at_the_limit),
-        cmocka_unit_test(pool_trim_of_the_default_allocator_empties_resident_pages),
-        cmocka_unit_test(pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there),
-        cmocka_unit_test(pool_trim_of_memory_that_keeps_its_content_is_right_too),
-        cmocka_unit_test(pool_random_use_with_trims_loses_doubles_and_repeats_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,15 +5,9 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "aborts.h"
+#include "test.h"
 
 /* P2 to P4. */
 static int claim_any(struct parking *from, int last_choice)
@@ -63,9 +57,8 @@ static int claim_and_leave(struct parking *parking, int last_choice)
 
 /* ---- claiming ---- */
 
-static void parking_new_has_nobody_to_wake(void **state)
+TEST(parking_new_has_nobody_to_wake)
 {
-    (void)state;
     struct parking parking;
     memset(&parking, 0xff, sizeof parking);
     parking_init(&parking, PARKING_WORKERS_MAX, PARKING_WORKERS_MAX);
@@ -77,9 +70,8 @@ static void parking_new_has_nobody_to_wake(void **state)
     assert_int_equal(searching(&parking), 0);
 }
 
-static void parking_claim_takes_a_sleeper_and_makes_it_a_searcher(void **state)
+TEST(parking_claim_takes_a_sleeper_and_makes_it_a_searcher)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 8, 8);
     parking_announce(&parking, 5, false);
@@ -88,9 +80,8 @@ static void parking_claim_takes_a_sleeper_and_makes_it_a_searcher(void **state)
     assert_int_equal(searching(&parking), 1);
 }
 
-static void parking_claim_wakes_nobody_while_one_searches(void **state)
+TEST(parking_claim_wakes_nobody_while_one_searches)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 8, 8);
     put_to_sleep(&parking, 0, 4);
@@ -126,9 +117,8 @@ static void check_each_sleeper_is_claimed_once(uint32_t worker_count, uint32_t e
     assert_int_equal(searching(&parking), 0);
 }
 
-static void parking_claims_each_sleeper_once_in_all_groups(void **state)
+TEST(parking_claims_each_sleeper_once_in_all_groups)
 {
-    (void)state;
     static const uint32_t worker_counts[] = {1, 2, 63, 64, 65, 128, 129, 200, 255, 256, 257, 320};
     for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; i++) {
         check_each_sleeper_is_claimed_once(worker_counts[i], 1);
@@ -155,9 +145,8 @@ static void check_last_choice_comes_last(uint32_t worker_count, uint32_t last)
     assert_int_equal(searching(&parking), 0);
 }
 
-static void parking_claim_takes_the_last_choice_after_all_others(void **state)
+TEST(parking_claim_takes_the_last_choice_after_all_others)
 {
-    (void)state;
     static const uint32_t worker_counts[] = {1, 2, 64, 65, 130, 320};
     for (size_t i = 0; i < sizeof worker_counts / sizeof worker_counts[0]; i++) {
         const uint32_t count = worker_counts[i];
@@ -168,9 +157,8 @@ static void parking_claim_takes_the_last_choice_after_all_others(void **state)
 }
 
 /* The last choice is a hint, which may be out of date by the time of the claim. */
-static void parking_claim_of_a_last_choice_that_is_awake_finds_nobody(void **state)
+TEST(parking_claim_of_a_last_choice_that_is_awake_finds_nobody)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 200, 200);
     assert_int_equal(claim_any(&parking, 150), PARKING_NOBODY);
@@ -186,9 +174,8 @@ static void parking_claim_of_a_last_choice_that_is_awake_finds_nobody(void **sta
 
 /* ---- spare workers ---- */
 
-static void parking_spare_workers_are_claimed_like_others(void **state)
+TEST(parking_spare_workers_are_claimed_like_others)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 66, 2);
     parking_announce(&parking, 65, false);
@@ -198,9 +185,8 @@ static void parking_spare_workers_are_claimed_like_others(void **state)
     assert_false(sleeps(&parking, 65));
 }
 
-static void parking_asleep_counts_the_bits_of_all_groups(void **state)
+TEST(parking_asleep_counts_the_bits_of_all_groups)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, PARKING_WORKERS_MAX, SPARE_FIRST);
     assert_int_equal(parking_asleep(&parking), 0);
@@ -212,9 +198,8 @@ static void parking_asleep_counts_the_bits_of_all_groups(void **state)
     assert_int_equal(parking_asleep(&parking), PARKING_WORKERS_MAX / 5 - 1);
 }
 
-static void parking_claim_worker_wakes_that_one_even_while_others_search(void **state)
+TEST(parking_claim_worker_wakes_that_one_even_while_others_search)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 200, 200);
     put_to_sleep(&parking, 60, 100);
@@ -245,9 +230,8 @@ static uint32_t searchers_admitted(uint32_t worker_count, uint32_t asleep)
     return admitted;
 }
 
-static void parking_half_of_the_awake_may_search_and_always_one(void **state)
+TEST(parking_half_of_the_awake_may_search_and_always_one)
 {
-    (void)state;
     assert_int_equal(searchers_admitted(1, 0), 1);
     assert_int_equal(searchers_admitted(2, 0), 1);
     assert_int_equal(searchers_admitted(3, 0), 2);
@@ -260,9 +244,8 @@ static void parking_half_of_the_awake_may_search_and_always_one(void **state)
     assert_int_equal(searchers_admitted(256, 192), 32); /* sleepers of all groups count */
 }
 
-static void parking_end_search_tells_only_the_last(void **state)
+TEST(parking_end_search_tells_only_the_last)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 8, 8);
     assert_true(parking_start_search(&parking));
@@ -284,9 +267,8 @@ static void announce_as_searcher(void *arg)
     parking_announce(arg, 0, true);
 }
 
-static void parking_leaving_a_search_nobody_is_in_aborts(void **state)
+TEST(parking_leaving_a_search_nobody_is_in_aborts)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 8, 8);
     assert_true(aborts(end_search_of_new_parking, &parking)); /* INV-9 */
@@ -295,9 +277,8 @@ static void parking_leaving_a_search_nobody_is_in_aborts(void **state)
 
 /* ---- going to sleep ---- */
 
-static void parking_announce_leaves_the_search_only_if_in_it(void **state)
+TEST(parking_announce_leaves_the_search_only_if_in_it)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 100, 100);
     assert_true(parking_start_search(&parking));
@@ -311,9 +292,8 @@ static void parking_announce_leaves_the_search_only_if_in_it(void **state)
     assert_int_equal(sleeper_count(&parking), 2);
 }
 
-static void parking_retract_unclaimed_goes_on_as_a_searcher(void **state)
+TEST(parking_retract_unclaimed_goes_on_as_a_searcher)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 100, 100);
     parking_announce(&parking, 69, false);
@@ -324,9 +304,8 @@ static void parking_retract_unclaimed_goes_on_as_a_searcher(void **state)
     assert_true(sleeps(&parking, 69));
 }
 
-static void parking_retract_claimed_must_wait_for_its_token(void **state)
+TEST(parking_retract_claimed_must_wait_for_its_token)
 {
-    (void)state;
     struct parking parking;
     parking_init(&parking, 100, 100);
     parking_announce(&parking, 70, false);
@@ -345,9 +324,8 @@ static void init_with_too_many_workers(void *arg)
     parking_init(arg, PARKING_WORKERS_MAX + 1, PARKING_WORKERS_MAX + 1);
 }
 
-static void parking_init_with_too_many_workers_aborts(void **state)
+TEST(parking_init_with_too_many_workers_aborts)
 {
-    (void)state;
     struct parking parking;
     assert_true(aborts(init_with_too_many_workers, &parking));
     assert_true(aborts(init_with_more_usual_workers_than_all, &parking));
@@ -355,9 +333,8 @@ static void parking_init_with_too_many_workers_aborts(void **state)
 
 /* ---- tokens ---- */
 
-static void token_given_before_can_be_taken_at_once(void **state)
+TEST(token_given_before_can_be_taken_at_once)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     for (int i = 0; i < 3; i++) {
         assert_false(park_token_give(&token));
@@ -372,9 +349,8 @@ static void give_token(void *arg)
     (void)!park_token_give(arg);
 }
 
-static void token_given_twice_aborts(void **state)
+TEST(token_given_twice_aborts)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     assert_false(park_token_give(&token));
     assert_true(aborts(give_token, &token)); /* INV-8 */
@@ -387,9 +363,8 @@ static void *take_token(void *arg)
 }
 
 /* Who gives the token to a worker in the poller must interrupt the poller; nobody else. */
-static void token_given_to_a_polling_worker_asks_for_an_interrupt(void **state)
+TEST(token_given_to_a_polling_worker_asks_for_an_interrupt)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     for (int i = 0; i < 3; i++) {
         assert_true(park_token_start_polling(&token));
@@ -404,9 +379,8 @@ static void token_given_to_a_polling_worker_asks_for_an_interrupt(void **state)
     }
 }
 
-static void token_given_before_polling_keeps_the_worker_from_it(void **state)
+TEST(token_given_before_polling_keeps_the_worker_from_it)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     assert_false(park_token_give(&token));
     assert_false(park_token_start_polling(&token));
@@ -415,9 +389,8 @@ static void token_given_before_polling_keeps_the_worker_from_it(void **state)
     assert_true(park_token_start_polling(&token));
 }
 
-static void token_not_given_while_polling_is_not_there_afterwards(void **state)
+TEST(token_not_given_while_polling_is_not_there_afterwards)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     assert_true(park_token_start_polling(&token));
     assert_true(park_token_end_polling(&token));
@@ -426,18 +399,16 @@ static void token_not_given_while_polling_is_not_there_afterwards(void **state)
     park_token_take(&token);
 }
 
-static void token_given_twice_to_a_polling_worker_aborts(void **state)
+TEST(token_given_twice_to_a_polling_worker_aborts)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     assert_true(park_token_start_polling(&token));
     assert_true(park_token_give(&token));
     assert_true(aborts(give_token, &token)); /* INV-8 */
 }
 
-static void token_given_to_a_sleeper_wakes_it(void **state)
+TEST(token_given_to_a_sleeper_wakes_it)
 {
-    (void)state;
     struct park_token token = {.word = 0};
     pthread_t sleeper;
     assert_int_equal(pthread_create(&sleeper, NULL, take_token, &token), 0);
@@ -447,34 +418,4 @@ static void token_given_to_a_sleeper_wakes_it(void **state)
     assert_false(park_token_give(&token)); /* on its futex, not in the poller */
     assert_int_equal(pthread_join(sleeper, NULL), 0);
     assert_int_equal(load_relaxed(&token.word), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parking_new_has_nobody_to_wake),
-        cmocka_unit_test(parking_claim_takes_a_sleeper_and_makes_it_a_searcher),
-        cmocka_unit_test(parking_claim_wakes_nobody_while_one_searches),
-        cmocka_unit_test(parking_claims_each_sleeper_once_in_all_groups),
-        cmocka_unit_test(parking_claim_takes_the_last_choice_after_all_others),
-        cmocka_unit_test(parking_claim_of_a_last_choice_that_is_awake_finds_nobody),
-        cmocka_unit_test(parking_spare_workers_are_claimed_like_others),
-        cmocka_unit_test(parking_asleep_counts_the_bits_of_all_groups),
-        cmocka_unit_test(parking_claim_worker_wakes_that_one_even_while_others_search),
-        cmocka_unit_test(parking_half_of_the_awake_may_search_and_always_one),
-        cmocka_unit_test(parking_end_search_tells_only_the_last),
-        cmocka_unit_test(parking_leaving_a_search_nobody_is_in_aborts),
-        cmocka_unit_test(parking_announce_leaves_the_search_only_if_in_it),
-        cmocka_unit_test(parking_retract_unclaimed_goes_on_as_a_searcher),
-        cmocka_unit_test(parking_retract_claimed_must_wait_for_its_token),
-        cmocka_unit_test(parking_init_with_too_many_workers_aborts),
-        cmocka_unit_test(token_given_before_can_be_taken_at_once),
-        cmocka_unit_test(token_given_twice_aborts),
-        cmocka_unit_test(token_given_to_a_polling_worker_asks_for_an_interrupt),
-        cmocka_unit_test(token_given_before_polling_keeps_the_worker_from_it),
-        cmocka_unit_test(token_not_given_while_polling_is_not_there_afterwards),
-        cmocka_unit_test(token_given_twice_to_a_polling_worker_aborts),
-        cmocka_unit_test(token_given_to_a_sleeper_wakes_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

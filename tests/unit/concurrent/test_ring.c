@@ -3,15 +3,8 @@
  * what the records of gaps say. Races are the business of tests/model and tests/stress. */
 #include "concurrent/ring.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
+#include "test.h"
 
 #define HALF (RING_CAPACITY / 2)
 
@@ -73,9 +66,8 @@ static void init_full(void)
     write_numbers(0, RING_CAPACITY);
 }
 
-static void ring_new_is_empty_and_open(void **state)
+TEST(ring_new_is_empty_and_open)
 {
-    (void)state;
     memset(&ring, 0xff, sizeof ring);
     ring_init(&ring);
     assert_empty();
@@ -84,9 +76,8 @@ static void ring_new_is_empty_and_open(void **state)
     assert_empty();
 }
 
-static void ring_records_come_out_in_order(void **state)
+TEST(ring_records_come_out_in_order)
 {
-    (void)state;
     ring_init(&ring);
     write_numbers(0, 10);
     read_numbers(0, 4);
@@ -95,9 +86,8 @@ static void ring_records_come_out_in_order(void **state)
     assert_empty();
 }
 
-static void ring_takes_as_many_as_its_capacity(void **state)
+TEST(ring_takes_as_many_as_its_capacity)
 {
-    (void)state;
     init_full();
     lose_numbers(RING_CAPACITY, 1);
     assert_int_equal(ring_read_any(&ring, out, RING_CAPACITY + 1), RING_CAPACITY);
@@ -108,9 +98,8 @@ static void ring_takes_as_many_as_its_capacity(void **state)
     assert_empty();
 }
 
-static void ring_read_takes_no_more_than_asked(void **state)
+TEST(ring_read_takes_no_more_than_asked)
 {
-    (void)state;
     ring_init(&ring);
     write_numbers(0, 10);
     memset(out, 0, sizeof out);
@@ -124,9 +113,8 @@ static void ring_read_takes_no_more_than_asked(void **state)
 }
 
 /* Room that the reader makes in time keeps the ring open, at each place of it. */
-static void ring_that_is_read_in_time_loses_nothing(void **state)
+TEST(ring_that_is_read_in_time_loses_nothing)
 {
-    (void)state;
     init_full();
     for (uint64_t i = 0; i < 2 * RING_CAPACITY; i++) {
         read_numbers(i, 1);
@@ -135,9 +123,8 @@ static void ring_that_is_read_in_time_loses_nothing(void **state)
     lose_numbers(3 * RING_CAPACITY, 1);
 }
 
-static void ring_stays_closed_until_half_is_read(void **state)
+TEST(ring_stays_closed_until_half_is_read)
 {
-    (void)state;
     init_full();
     lose_numbers(RING_CAPACITY, 1);
     for (uint64_t i = 0; i < HALF - 1; i++) {
@@ -152,9 +139,8 @@ static void ring_stays_closed_until_half_is_read(void **state)
     assert_empty();
 }
 
-static void ring_after_a_gap_has_room_for_the_rest_of_the_half(void **state)
+TEST(ring_after_a_gap_has_room_for_the_rest_of_the_half)
 {
-    (void)state;
     init_full();
     lose_numbers(RING_CAPACITY, 7);
     read_numbers(0, HALF);
@@ -166,9 +152,8 @@ static void ring_after_a_gap_has_room_for_the_rest_of_the_half(void **state)
     assert_empty();
 }
 
-static void ring_gap_counts_since_the_one_before(void **state)
+TEST(ring_gap_counts_since_the_one_before)
 {
-    (void)state;
     init_full();
     uint64_t next = RING_CAPACITY;
     for (uint64_t lost = 1; lost <= 20; lost++) {
@@ -184,9 +169,8 @@ static void ring_gap_counts_since_the_one_before(void **state)
 }
 
 /* Time passes while nobody reads: the gap begins with the first that is missing. */
-static void ring_gap_of_nobody_reading_is_one(void **state)
+TEST(ring_gap_of_nobody_reading_is_one)
 {
-    (void)state;
     init_full();
     lose_numbers(RING_CAPACITY, 10 * RING_CAPACITY);
     assert_int_equal(ring_read_any(&ring, out, RING_CAPACITY), RING_CAPACITY);
@@ -197,9 +181,8 @@ static void ring_gap_of_nobody_reading_is_one(void **state)
     assert_empty();
 }
 
-static void ring_clear_discards_all_that_is_in_it(void **state)
+TEST(ring_clear_discards_all_that_is_in_it)
 {
-    (void)state;
     ring_init(&ring);
     ring_clear_reader(&ring);
     write_numbers(0, 100);
@@ -212,9 +195,8 @@ static void ring_clear_discards_all_that_is_in_it(void **state)
     assert_empty();
 }
 
-static void ring_clear_opens_and_keeps_the_gap(void **state)
+TEST(ring_clear_opens_and_keeps_the_gap)
 {
-    (void)state;
     init_full();
     lose_numbers(RING_CAPACITY, 3);
     ring_clear_reader(&ring);
@@ -262,9 +244,8 @@ static void step_read(struct reference *reference, uint32_t most)
             reference->length * sizeof reference->records[0]);
 }
 
-static void ring_random_operations_match_a_queue(void **state)
+TEST(ring_random_operations_match_a_queue)
 {
-    (void)state;
     static struct reference reference;
     uint64_t random = 20240607;
     uint64_t number = 0;
@@ -283,9 +264,8 @@ static void ring_random_operations_match_a_queue(void **state)
 }
 
 /* A writer that asks first loses the same records, without having to make them. */
-static void ring_refuses_while_it_is_closed_and_no_longer(void **state)
+TEST(ring_refuses_while_it_is_closed_and_no_longer)
 {
-    (void)state;
     init_full();
     assert_false(ring_refuses_owner(&ring)); /* full, but not closed yet: the loss has no time */
     lose_numbers(RING_CAPACITY, 1);
@@ -302,9 +282,8 @@ static void ring_refuses_while_it_is_closed_and_no_longer(void **state)
     assert_empty();
 }
 
-static void ring_open_gap_is_what_no_record_tells_of_yet(void **state)
+TEST(ring_open_gap_is_what_no_record_tells_of_yet)
 {
-    (void)state;
     uint64_t since;
     init_full();
     assert_int_equal(ring_open_gap(&ring, &since), 0);
@@ -314,25 +293,4 @@ static void ring_open_gap_is_what_no_record_tells_of_yet(void **state)
     read_numbers(0, HALF);
     write_numbers(RING_CAPACITY + 3, 1);
     assert_int_equal(ring_open_gap(&ring, &since), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_new_is_empty_and_open),
-        cmocka_unit_test(ring_records_come_out_in_order),
-        cmocka_unit_test(ring_takes_as_many_as_its_capacity),
-        cmocka_unit_test(ring_read_takes_no_more_than_asked),
-        cmocka_unit_test(ring_that_is_read_in_time_loses_nothing),
-        cmocka_unit_test(ring_stays_closed_until_half_is_read),
-        cmocka_unit_test(ring_after_a_gap_has_room_for_the_rest_of_the_half),
-        cmocka_unit_test(ring_gap_counts_since_the_one_before),
-        cmocka_unit_test(ring_gap_of_nobody_reading_is_one),
-        cmocka_unit_test(ring_clear_discards_all_that_is_in_it),
-        cmocka_unit_test(ring_clear_opens_and_keeps_the_gap),
-        cmocka_unit_test(ring_refuses_while_it_is_closed_and_no_longer),
-        cmocka_unit_test(ring_open_gap_is_what_no_record_tells_of_yet),
-        cmocka_unit_test(ring_random_operations_match_a_queue),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

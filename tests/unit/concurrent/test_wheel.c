@@ -4,17 +4,11 @@
 #include "concurrent/wheel.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/random.h"
 #include "counting_allocator.h"
 #include "effort.h"
+#include "test.h"
 
 #define TICK      (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define LAST_TICK (UINT64_MAX >> WHEEL_TICK_SHIFT)
@@ -197,9 +191,8 @@ static uint32_t expire(struct fixture *fixture, uint64_t now, uint32_t most, uin
 
 /* ---- instants ---- */
 
-static void wheel_without_items_is_never_due(void **state)
+TEST(wheel_without_items_is_never_due)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1);
     assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
@@ -211,9 +204,8 @@ static void wheel_without_items_is_never_due(void **state)
 
 /* One that nobody has looked at for long need not begin in the distant past; one with items in it
  * must, because they may be due. */
-static void add_to_a_stale_wheel_begins_at_the_instant_that_has_passed(void **state)
+TEST(add_to_a_stale_wheel_begins_at_the_instant_that_has_passed)
 {
-    (void)state;
     const uint64_t past = 1000 * TICK + 5;
     struct fixture fixture;
     fixture_init(&fixture, 2);
@@ -251,9 +243,8 @@ static void assert_fires_at_the_end_of_its_tick(uint64_t start, uint64_t when)
     fixture_deinit(&fixture);
 }
 
-static void add_on_every_level_fires_at_the_end_of_its_tick(void **state)
+TEST(add_on_every_level_fires_at_the_end_of_its_tick)
 {
-    (void)state;
     static const uint64_t starts[] = {0,
                                       1,
                                       12345 * TICK + 678,
@@ -271,9 +262,8 @@ static void add_on_every_level_fires_at_the_end_of_its_tick(void **state)
     }
 }
 
-static void add_in_the_past_is_due_at_once(void **state)
+TEST(add_in_the_past_is_due_at_once)
 {
-    (void)state;
     const uint64_t now = UINT64_C(1) << 42;
     const uint64_t pasts[] = {0, 1, TICK, now - TICK, now - 1, now};
     for (size_t i = 0; i < sizeof pasts / sizeof pasts[0]; i++) {
@@ -288,9 +278,8 @@ static void add_in_the_past_is_due_at_once(void **state)
 }
 
 /* 0 in the link means that it is in no wheel. */
-static void add_at_zero_counts_as_one(void **state)
+TEST(add_at_zero_counts_as_one)
 {
-    (void)state;
     struct fixture fixture;
     struct wheel_due due;
     fixture_init(&fixture, 1);
@@ -302,9 +291,8 @@ static void add_at_zero_counts_as_one(void **state)
 }
 
 /* Two threads may look at the clock in one order and come here in the other. */
-static void expire_with_a_time_before_the_last_fires_nothing_early(void **state)
+TEST(expire_with_a_time_before_the_last_fires_nothing_early)
 {
-    (void)state;
     const uint64_t now = 1000 * TICK;
     struct fixture fixture;
     fixture_init(&fixture, 3);
@@ -322,9 +310,8 @@ static void expire_with_a_time_before_the_last_fires_nothing_early(void **state)
 
 /* ---- order and portions ---- */
 
-static void expire_brings_the_earliest_ticks_first(void **state)
+TEST(expire_brings_the_earliest_ticks_first)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t count = 500;
     fixture_init(&fixture, count);
@@ -340,9 +327,8 @@ static void expire_brings_the_earliest_ticks_first(void **state)
     fixture_deinit(&fixture);
 }
 
-static void expire_of_nothing_takes_nothing_out(void **state)
+TEST(expire_of_nothing_takes_nothing_out)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 2);
     add(&fixture, 1, 10 * TICK);
@@ -354,9 +340,8 @@ static void expire_of_nothing_takes_nothing_out(void **state)
 }
 
 /* What is added for soon then lies where it need not be moved again. */
-static void expire_of_an_empty_wheel_brings_it_up_to_now(void **state)
+TEST(expire_of_an_empty_wheel_brings_it_up_to_now)
 {
-    (void)state;
     struct fixture fixture;
     const uint64_t now = UINT64_C(123456789) * WHEEL_SLOTS * TICK;
     fixture_init(&fixture, 1);
@@ -391,9 +376,8 @@ static void add_cascade(struct fixture *fixture)
     assert_int_equal(slot_length(fixture, 1, 3), fixture->item_count);
 }
 
-static void expire_moves_no_more_than_its_budget(void **state)
+TEST(expire_moves_no_more_than_its_budget)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t count = 1000;
     const uint32_t budget = 30;
@@ -415,9 +399,8 @@ static void expire_moves_no_more_than_its_budget(void **state)
     fixture_deinit(&fixture);
 }
 
-static void expire_without_budget_stays_before_the_cascade(void **state)
+TEST(expire_without_budget_stays_before_the_cascade)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 10);
     add_cascade(&fixture);
@@ -430,9 +413,8 @@ static void expire_without_budget_stays_before_the_cascade(void **state)
 }
 
 /* From the highest level each item goes down one or more levels at a time, never up. */
-static void expire_moves_an_item_at_most_once_per_level(void **state)
+TEST(expire_moves_an_item_at_most_once_per_level)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 1);
     add(&fixture, 1, UINT64_C(0xfedcba9876540000)); /* none of its levels is left out */
@@ -446,9 +428,8 @@ static void expire_moves_an_item_at_most_once_per_level(void **state)
 }
 
 /* Of what is added while a slot cascades, the earliest still comes first. */
-static void add_during_a_cascade_keeps_the_order(void **state)
+TEST(add_during_a_cascade_keeps_the_order)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t count = 200;
     const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
@@ -475,9 +456,8 @@ static void add_during_a_cascade_keeps_the_order(void **state)
 
 /* ---- removal ---- */
 
-static void remove_of_the_only_item_empties_the_wheel(void **state)
+TEST(remove_of_the_only_item_empties_the_wheel)
 {
-    (void)state;
     for (uint32_t bit = 0; bit < 64; bit++) {
         struct fixture fixture;
         fixture_init(&fixture, 1);
@@ -491,9 +471,8 @@ static void remove_of_the_only_item_empties_the_wheel(void **state)
 }
 
 /* First, middle and last of a slot's list, in all orders of three. */
-static void remove_works_in_every_position(void **state)
+TEST(remove_works_in_every_position)
 {
-    (void)state;
     static const uint32_t orders[][3] = {{1, 2, 3}, {1, 3, 2}, {2, 1, 3},
                                          {2, 3, 1}, {3, 1, 2}, {3, 2, 1}};
     for (size_t order = 0; order < sizeof orders / sizeof orders[0]; order++) {
@@ -516,9 +495,8 @@ static void remove_works_in_every_position(void **state)
 }
 
 /* An overdue item lies where its instant does not lead to. */
-static void remove_of_overdue_items_works_in_every_position(void **state)
+TEST(remove_of_overdue_items_works_in_every_position)
 {
-    (void)state;
     for (uint32_t removed = 1; removed <= 3; removed++) {
         struct fixture fixture;
         fixture_init(&fixture, 3);
@@ -534,9 +512,8 @@ static void remove_of_overdue_items_works_in_every_position(void **state)
 }
 
 /* Its slot may still promise something earlier; one look corrects that. */
-static void remove_of_the_earliest_makes_next_early_once_at_most(void **state)
+TEST(remove_of_the_earliest_makes_next_early_once_at_most)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 2);
     add(&fixture, 1, 5000 * TICK);
@@ -553,9 +530,8 @@ static void remove_of_the_earliest_makes_next_early_once_at_most(void **state)
 }
 
 /* After `moved` of the slot's items have gone down, every one of them in turn is removed. */
-static void remove_during_a_cascade_works_wherever_the_item_is(void **state)
+TEST(remove_during_a_cascade_works_wherever_the_item_is)
 {
-    (void)state;
     const uint32_t count = 9;
     const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
     for (uint32_t moved = 0; moved <= count; moved++) {
@@ -577,9 +553,8 @@ static void remove_during_a_cascade_works_wherever_the_item_is(void **state)
     }
 }
 
-static void remove_of_all_during_a_cascade_ends_it(void **state)
+TEST(remove_of_all_during_a_cascade_ends_it)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 20);
     add_cascade(&fixture);
@@ -596,9 +571,8 @@ static void remove_of_all_during_a_cascade_ends_it(void **state)
 
 /* ---- again ---- */
 
-static void add_again_after_firing_and_removal_works(void **state)
+TEST(add_again_after_firing_and_removal_works)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 2);
     uint64_t now = 0;
@@ -616,9 +590,8 @@ static void add_again_after_firing_and_removal_works(void **state)
     fixture_deinit(&fixture);
 }
 
-static void add_again_during_a_cascade_works(void **state)
+TEST(add_again_during_a_cascade_works)
 {
-    (void)state;
     struct fixture fixture;
     const uint32_t count = 20;
     fixture_init(&fixture, count);
@@ -776,9 +749,8 @@ static void run_profile(const struct profile *profile)
     fixture_deinit(fixture);
 }
 
-static void wheel_random_use_agrees_with_a_naive_reference(void **state)
+TEST(wheel_random_use_agrees_with_a_naive_reference)
 {
-    (void)state;
     static const struct profile profiles[] = {
         {"ticks", 20250201, 0, 18, 24, true},
         {"milliseconds", 20250202, UINT64_C(1) << 44, 21, 31, true},
@@ -793,33 +765,4 @@ static void wheel_random_use_agrees_with_a_naive_reference(void **state)
     for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
         run_profile(&profiles[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wheel_without_items_is_never_due),
-        cmocka_unit_test(add_to_a_stale_wheel_begins_at_the_instant_that_has_passed),
-        cmocka_unit_test(add_on_every_level_fires_at_the_end_of_its_tick),
-        cmocka_unit_test(add_in_the_past_is_due_at_once),
-        cmocka_unit_test(add_at_zero_counts_as_one),
-        cmocka_unit_test(expire_with_a_time_before_the_last_fires_nothing_early),
-        cmocka_unit_test(expire_brings_the_earliest_ticks_first),
-        cmocka_unit_test(expire_of_nothing_takes_nothing_out),
-        cmocka_unit_test(expire_of_an_empty_wheel_brings_it_up_to_now),
-        cmocka_unit_test(expire_moves_no_more_than_its_budget),
-        cmocka_unit_test(expire_without_budget_stays_before_the_cascade),
-        cmocka_unit_test(expire_moves_an_item_at_most_once_per_level),
-        cmocka_unit_test(add_during_a_cascade_keeps_the_order),
-        cmocka_unit_test(remove_of_the_only_item_empties_the_wheel),
-        cmocka_unit_test(remove_works_in_every_position),
-        cmocka_unit_test(remove_of_overdue_items_works_in_every_position),
-        cmocka_unit_test(remove_of_the_earliest_makes_next_early_once_at_most),
-        cmocka_unit_test(remove_during_a_cascade_works_wherever_the_item_is),
-        cmocka_unit_test(remove_of_all_during_a_cascade_ends_it),
-        cmocka_unit_test(add_again_after_firing_and_removal_works),
-        cmocka_unit_test(add_again_during_a_cascade_works),
-        cmocka_unit_test(wheel_random_use_agrees_with_a_naive_reference),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The inspector's share of a CPU, with times that the tests make up. */
 #include "inspector/budget.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -51,27 +45,24 @@ static uint64_t wait_it_out(struct world *world, int wait_ms, bool traces)
     return waited;
 }
 
-static void budget_of_a_new_thread_is_a_burst(void **state)
+TEST(budget_of_a_new_thread_is_a_burst)
 {
-    (void)state;
     struct budget budget;
     budget_init(&budget);
     assert_int_equal(budget.left_ns, BURST);
     assert_int_equal(budget_wait_ms(&budget, false), 0);
 }
 
-static void budget_allows_a_burst_without_a_pause(void **state)
+TEST(budget_allows_a_burst_without_a_pause)
 {
-    (void)state;
     struct world world = begin();
     for (uint32_t i = 0; i < 10; i++) {
         assert_int_equal(pass(&world, BURST / 10, BURST / 10, false), 0);
     }
 }
 
-static void budget_that_is_used_up_makes_wait(void **state)
+TEST(budget_that_is_used_up_makes_wait)
 {
-    (void)state;
     struct world world = begin();
     assert_int_equal(pass(&world, 0, BURST, false), 0);
     assert_int_equal(pass(&world, 0, 1, false), 1);
@@ -92,23 +83,20 @@ static void use_all(struct world *world, bool traces, uint64_t share)
     assert_in_range(used, allowed - allowed / 100, allowed + 3 * MS);
 }
 
-static void budget_of_a_busy_thread_is_one_fiftieth(void **state)
+TEST(budget_of_a_busy_thread_is_one_fiftieth)
 {
-    (void)state;
     struct world world = begin();
     use_all(&world, false, SHARE);
 }
 
-static void budget_of_a_trace_is_one_fifth(void **state)
+TEST(budget_of_a_trace_is_one_fifth)
 {
-    (void)state;
     struct world world = begin();
     use_all(&world, true, SHARE_TRACING);
 }
 
-static void budget_comes_back_while_nobody_asks(void **state)
+TEST(budget_comes_back_while_nobody_asks)
 {
-    (void)state;
     struct world world = begin();
     (void)pass(&world, 0, BURST, false);
     assert_int_equal(pass(&world, SHARE * 10 * MS, 0, false), 0);
@@ -118,9 +106,8 @@ static void budget_comes_back_while_nobody_asks(void **state)
 }
 
 /* However long nobody asks: what is saved up is no more than a burst. */
-static void budget_saves_no_more_than_a_burst(void **state)
+TEST(budget_saves_no_more_than_a_burst)
 {
-    (void)state;
     struct world world = begin();
     assert_int_equal(pass(&world, 1000000 * SECOND, 0, false), 0);
     assert_int_equal(pass(&world, 0, BURST, false), 0);
@@ -129,27 +116,11 @@ static void budget_saves_no_more_than_a_burst(void **state)
 
 /* One answer may be dear. It is paid for in full, in pieces of a second, so that the end of the
  * runtime is noticed. */
-static void budget_that_is_far_overdrawn_is_paid_back(void **state)
+TEST(budget_that_is_far_overdrawn_is_paid_back)
 {
-    (void)state;
     struct world world = begin();
     const int wait_ms = pass(&world, 0, BURST + SECOND, false);
     assert_int_equal(wait_ms, WAIT_MAX_MS);
     const uint64_t waited = wait_it_out(&world, wait_ms, false);
     assert_in_range(waited, SHARE * SECOND, SHARE * SECOND + 2 * MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(budget_of_a_new_thread_is_a_burst),
-        cmocka_unit_test(budget_allows_a_burst_without_a_pause),
-        cmocka_unit_test(budget_that_is_used_up_makes_wait),
-        cmocka_unit_test(budget_of_a_busy_thread_is_one_fiftieth),
-        cmocka_unit_test(budget_of_a_trace_is_one_fifth),
-        cmocka_unit_test(budget_comes_back_while_nobody_asks),
-        cmocka_unit_test(budget_saves_no_more_than_a_burst),
-        cmocka_unit_test(budget_that_is_far_overdrawn_is_paid_back),
-    };
-    return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

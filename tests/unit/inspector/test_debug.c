@@ -3,18 +3,12 @@
 #include "inspector/debug.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <skua/clock.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "capture.h"
+#include "test.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -29,9 +23,8 @@ static struct debug_settings parse(const char *list, const char **said)
     return settings;
 }
 
-static void right_settings_are_taken_without_a_word(void **state)
+TEST(right_settings_are_taken_without_a_word)
 {
-    (void)state;
     static const struct {
         const char *list;
         struct debug_settings settings;
@@ -59,9 +52,8 @@ static void right_settings_are_taken_without_a_word(void **state)
     }
 }
 
-static void wrong_settings_are_named_and_left_out(void **state)
+TEST(wrong_settings_are_named_and_left_out)
 {
-    (void)state;
     static const char *const wrong[] = {
         "schedtrace",
         "schedtrace=",
@@ -102,9 +94,8 @@ static void wrong_settings_are_named_and_left_out(void **state)
     }
 }
 
-static void wrong_settings_leave_the_others_as_they_are(void **state)
+TEST(wrong_settings_leave_the_others_as_they_are)
 {
-    (void)state;
     const char *said;
     const struct debug_settings settings =
         parse("stall=25ms,,nonsense=1,stall=26,schedtrace=7,", &said);
@@ -120,9 +111,8 @@ static void wrong_settings_leave_the_others_as_they_are(void **state)
 }
 
 /* Nothing in the environment may fill a screen, or tell a terminal what to do. */
-static void wrong_settings_are_shown_in_part_and_without_control_characters(void **state)
+TEST(wrong_settings_are_shown_in_part_and_without_control_characters)
 {
-    (void)state;
     char list[1000];
     const char *said;
     memset(list, 'x', sizeof list - 1);
@@ -145,9 +135,8 @@ static void fill(int fd)
 }
 
 /* The threads that print look after stuck workers: they must not wait for who reads. */
-static void lines_that_nobody_reads_are_left_out(void **state)
+TEST(lines_that_nobody_reads_are_left_out)
 {
-    (void)state;
     int ends[2];
     void *const frames[] = {(void *)(uintptr_t)fill};
     const skua_stall stall = {.type_name = "slow", .frame_count = 1, .frames = frames};
@@ -163,16 +152,4 @@ static void lines_that_nobody_reads_are_left_out(void **state)
     (void)close(saved);
     (void)close(ends[0]);
     (void)close(ends[1]);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_settings_are_taken_without_a_word),
-        cmocka_unit_test(wrong_settings_are_named_and_left_out),
-        cmocka_unit_test(wrong_settings_leave_the_others_as_they_are),
-        cmocka_unit_test(wrong_settings_are_shown_in_part_and_without_control_characters),
-        cmocka_unit_test(lines_that_nobody_reads_are_left_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

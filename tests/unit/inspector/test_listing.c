@@ -3,14 +3,6 @@
  * what waits in their mailboxes is real, behind a worker that is held up. */
 #include "inspector/listing.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/monotonic.h"
 #include "runtime/runtime.h"
 #include "runtime_support.h"
@@ -137,9 +129,8 @@ static void assert_sorted(const struct scene *scene, enum listing_order order)
 
 /* ---- order ---- */
 
-static void listing_by_steps_has_the_largest_first(void **state)
+TEST(listing_by_steps_has_the_largest_first)
 {
-    (void)state;
     static struct scene scene;
     begin(&scene, CROWD);
     for (uint32_t i = 0; i < scene.count; i++) {
@@ -150,9 +141,8 @@ static void listing_by_steps_has_the_largest_first(void **state)
 }
 
 /* The blocker is sampled while it waits, but has not run for as long as a unit of these. */
-static void listing_by_run_time_has_the_largest_first(void **state)
+TEST(listing_by_run_time_has_the_largest_first)
 {
-    (void)state;
     static struct scene scene;
     begin(&scene, CROWD);
     for (uint32_t i = 0; i < scene.count; i++) {
@@ -162,9 +152,8 @@ static void listing_by_run_time_has_the_largest_first(void **state)
     end(&scene);
 }
 
-static void listing_by_mailbox_has_the_largest_first(void **state)
+TEST(listing_by_mailbox_has_the_largest_first)
 {
-    (void)state;
     static struct scene scene;
     begin(&scene, CROWD);
     for (uint32_t i = 0; i < scene.count; i++) {
@@ -175,9 +164,8 @@ static void listing_by_mailbox_has_the_largest_first(void **state)
 }
 
 /* Ages grow while one looks, all alike: so the order is asked for, not the numbers. */
-static void listing_by_age_has_the_oldest_first(void **state)
+TEST(listing_by_age_has_the_oldest_first)
 {
-    (void)state;
     static struct scene scene;
     skua_process_info infos[LISTING_MAX];
     begin(&scene, CROWD);
@@ -196,9 +184,8 @@ static void listing_by_age_has_the_oldest_first(void **state)
 }
 
 /* Fewer than there is room for: all of them are listed, and the blocker. */
-static void listing_of_a_few_has_all(void **state)
+TEST(listing_of_a_few_has_all)
 {
-    (void)state;
     static struct scene scene;
     skua_process_info infos[LISTING_MAX];
     begin(&scene, 10);
@@ -210,9 +197,8 @@ static void listing_of_a_few_has_all(void **state)
     end(&scene);
 }
 
-static void listing_of_all_alike_is_full(void **state)
+TEST(listing_of_all_alike_is_full)
 {
-    (void)state;
     static struct scene scene;
     begin(&scene, CROWD);
     for (uint32_t i = 0; i < scene.count; i++) {
@@ -232,9 +218,8 @@ static void look_and_keep(const struct scene *scene)
     listing.cost = HOUR;
 }
 
-static void listing_leaves_out_what_has_ended(void **state)
+TEST(listing_leaves_out_what_has_ended)
 {
-    (void)state;
     static struct scene scene;
     skua_process_info infos[LISTING_MAX];
     begin(&scene, 10);
@@ -258,9 +243,8 @@ static void listing_leaves_out_what_has_ended(void **state)
     api_stop(&scene.api);
 }
 
-static void listing_that_is_kept_has_the_numbers_of_now(void **state)
+TEST(listing_that_is_kept_has_the_numbers_of_now)
 {
-    (void)state;
     static struct scene scene;
     skua_process_info infos[LISTING_MAX];
     begin(&scene, 3);
@@ -290,9 +274,8 @@ static bool is_renewed_after(struct scheduler *sched, uint64_t hours)
     return listing.made != made;
 }
 
-static void listing_is_kept_for_a_hundred_times_its_cost(void **state)
+TEST(listing_is_kept_for_a_hundred_times_its_cost)
 {
-    (void)state;
     static struct scene scene;
     begin(&scene, 1);
     assert_false(is_renewed_after(scene.sched, 0));
@@ -300,21 +283,4 @@ static void listing_is_kept_for_a_hundred_times_its_cost(void **state)
     assert_true(is_renewed_after(scene.sched, 100));
     assert_true(listing.cost < HOUR);
     end(&scene);
-}
-
-int main(void)
-{
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listing_by_steps_has_the_largest_first),
-        cmocka_unit_test(listing_by_run_time_has_the_largest_first),
-        cmocka_unit_test(listing_by_mailbox_has_the_largest_first),
-        cmocka_unit_test(listing_by_age_has_the_oldest_first),
-        cmocka_unit_test(listing_of_a_few_has_all),
-        cmocka_unit_test(listing_of_all_alike_is_full),
-        cmocka_unit_test(listing_leaves_out_what_has_ended),
-        cmocka_unit_test(listing_that_is_kept_has_the_numbers_of_now),
-        cmocka_unit_test(listing_is_kept_for_a_hundred_times_its_cost),
-    };
-    return cmocka_run_group_tests_name("listing", tests, NULL, NULL);
 }

@@ -246,25 +246,25 @@ static void place_that_is_taken_by_something_else_is_refused(void **state)
     assert_int_equal(mode_of(address.sun_path), S_IFDIR | 0700);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, scratch_setup, scratch_teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(place_is_in_the_runtime_directory),
-        TEST(place_without_a_runtime_directory_is_in_tmp),
-        TEST(place_directory_is_cut_and_counted),
-        TEST(place_makes_its_folder_for_the_user_alone),
-        TEST(place_uses_a_folder_that_is_there),
-        TEST(place_refuses_a_link_to_a_folder),
-        TEST(place_refuses_a_file),
-        TEST(place_refuses_a_folder_that_is_open_to_others),
-        TEST(place_refuses_a_folder_of_another_user),
-        TEST(place_where_no_folder_can_be_made_is_refused),
-        TEST(place_whose_name_is_too_long_is_refused),
-        TEST(place_socket_is_for_the_user_alone_and_listens),
-        TEST(place_takes_the_place_of_a_leftover),
-        TEST(place_that_is_taken_by_something_else_is_refused),
+        SCRATCH_TEST(place_is_in_the_runtime_directory),
+        SCRATCH_TEST(place_without_a_runtime_directory_is_in_tmp),
+        SCRATCH_TEST(place_directory_is_cut_and_counted),
+        SCRATCH_TEST(place_makes_its_folder_for_the_user_alone),
+        SCRATCH_TEST(place_uses_a_folder_that_is_there),
+        SCRATCH_TEST(place_refuses_a_link_to_a_folder),
+        SCRATCH_TEST(place_refuses_a_file),
+        SCRATCH_TEST(place_refuses_a_folder_that_is_open_to_others),
+        SCRATCH_TEST(place_refuses_a_folder_of_another_user),
+        SCRATCH_TEST(place_where_no_folder_can_be_made_is_refused),
+        SCRATCH_TEST(place_whose_name_is_too_long_is_refused),
+        SCRATCH_TEST(place_socket_is_for_the_user_alone_and_listens),
+        SCRATCH_TEST(place_takes_the_place_of_a_leftover),
+        SCRATCH_TEST(place_that_is_taken_by_something_else_is_refused),
     };
     return cmocka_run_group_tests_name("place", tests, NULL, NULL);
 }

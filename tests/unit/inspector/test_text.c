@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Text that is cut where the buffer ends, and counted beyond. */
 #include "inspector/text.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void text_that_fits_is_all_there(void **state)
+TEST(text_that_fits_is_all_there)
 {
-    (void)state;
     char buffer[16];
     struct text text = {.at = buffer, .size = sizeof buffer};
     text_add(&text, "%d-", 12);
@@ -22,9 +15,8 @@ static void text_that_fits_is_all_there(void **state)
 }
 
 /* Every size around each of the pieces' ends; the byte behind the buffer is not touched. */
-static void text_that_does_not_fit_is_cut_and_counted(void **state)
+TEST(text_that_does_not_fit_is_cut_and_counted)
 {
-    (void)state;
     static const char whole[] = "one,two,three";
     for (size_t size = 1; size <= sizeof whole; size++) {
         char buffer[sizeof whole + 1];
@@ -40,18 +32,16 @@ static void text_that_does_not_fit_is_cut_and_counted(void **state)
     }
 }
 
-static void text_without_a_buffer_is_counted(void **state)
+TEST(text_without_a_buffer_is_counted)
 {
-    (void)state;
     struct text text = {.at = NULL, .size = 0};
     text_add(&text, "%s", "four");
     text_add(&text, "%s", "five5");
     assert_int_equal(text.length, 9);
 }
 
-static void text_in_quotes_is_escaped(void **state)
+TEST(text_in_quotes_is_escaped)
 {
-    (void)state;
     char buffer[32];
     struct text text = {.at = buffer, .size = sizeof buffer};
     text_add(&text, "a=");
@@ -60,23 +50,10 @@ static void text_in_quotes_is_escaped(void **state)
     assert_int_equal(text.length, strlen(buffer));
 }
 
-static void text_of_a_name_stays_on_its_line(void **state)
+TEST(text_of_a_name_stays_on_its_line)
 {
-    (void)state;
     char buffer[32];
     struct text text = {.at = buffer, .size = sizeof buffer};
     text_add_name(&text, "\033[2J a\nb\tc\177 \xc3\xa4 %s");
     assert_string_equal(buffer, "?[2J a?b?c? \xc3\xa4 %s");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text_that_fits_is_all_there),
-        cmocka_unit_test(text_that_does_not_fit_is_cut_and_counted),
-        cmocka_unit_test(text_without_a_buffer_is_counted),
-        cmocka_unit_test(text_in_quotes_is_escaped),
-        cmocka_unit_test(text_of_a_name_stays_on_its_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -335,22 +335,22 @@ static void tracing_without_memory_does_not_begin(void **state)
     assert_true(counting_allocator_is_clean(&api.memory));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tracing_writes_every_kind_as_documented),
-        TEST(tracing_tells_the_tracks_apart),
-        TEST(tracing_reads_nothing_where_nothing_happened),
-        TEST(tracing_reads_all_in_turns),
-        TEST(tracing_has_times_that_rise),
-        TEST(tracing_counts_what_is_lost),
-        TEST(tracing_begins_without_what_was_before),
-        TEST(tracing_begins_without_the_gaps_of_before),
-        TEST(tracing_leaves_out_what_came_late),
-        TEST(tracing_that_has_stopped_notes_nothing),
-        TEST(tracing_tells_at_its_end_what_is_missing),
+        SCRATCH_TEST(tracing_writes_every_kind_as_documented),
+        SCRATCH_TEST(tracing_tells_the_tracks_apart),
+        SCRATCH_TEST(tracing_reads_nothing_where_nothing_happened),
+        SCRATCH_TEST(tracing_reads_all_in_turns),
+        SCRATCH_TEST(tracing_has_times_that_rise),
+        SCRATCH_TEST(tracing_counts_what_is_lost),
+        SCRATCH_TEST(tracing_begins_without_what_was_before),
+        SCRATCH_TEST(tracing_begins_without_the_gaps_of_before),
+        SCRATCH_TEST(tracing_leaves_out_what_came_late),
+        SCRATCH_TEST(tracing_that_has_stopped_notes_nothing),
+        SCRATCH_TEST(tracing_tells_at_its_end_what_is_missing),
         cmocka_unit_test(tracing_without_memory_does_not_begin),
     };
     return cmocka_run_group_tests_name("tracing", tests, NULL, NULL);

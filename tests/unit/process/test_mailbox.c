@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The limit on waiting messages, and its counters. */
 #include "process/mailbox.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "test.h"
 
 /* A process whose counters stand at `counted`, as if so many messages had gone through its slot. */
 static struct process process_with(uint32_t limit, uint32_t counted)
@@ -36,26 +30,23 @@ static void check_limit(uint32_t limit, uint32_t counted)
     assert_false(mailbox_reserve_any(&process));
 }
 
-static void mailbox_admits_exactly_its_limit(void **state)
+TEST(mailbox_admits_exactly_its_limit)
 {
-    (void)state;
     check_limit(1, 0);
     check_limit(2, 0);
     check_limit(1000, 0);
     check_limit(1000, 123456);
 }
 
-static void mailbox_of_limit_zero_admits_nothing(void **state)
+TEST(mailbox_of_limit_zero_admits_nothing)
 {
-    (void)state;
     struct process process = process_with(0, 0);
     assert_false(mailbox_reserve_any(&process));
     assert_int_equal(mailbox_length(&process), 0);
 }
 
-static void mailbox_refused_senders_leave_no_trace(void **state)
+TEST(mailbox_refused_senders_leave_no_trace)
 {
-    (void)state;
     struct process process = process_with(3, 0);
     reserve_count(&process, 3);
     for (int i = 0; i < 1000; i++) {
@@ -67,9 +58,8 @@ static void mailbox_refused_senders_leave_no_trace(void **state)
     assert_false(mailbox_reserve_any(&process));
 }
 
-static void mailbox_unreserved_place_can_be_used_again(void **state)
+TEST(mailbox_unreserved_place_can_be_used_again)
 {
-    (void)state;
     struct process process = process_with(2, 0);
     reserve_count(&process, 2);
     mailbox_unreserve_any(&process);
@@ -78,9 +68,8 @@ static void mailbox_unreserved_place_can_be_used_again(void **state)
     assert_false(mailbox_reserve_any(&process));
 }
 
-static void mailbox_consumed_places_can_be_used_again(void **state)
+TEST(mailbox_consumed_places_can_be_used_again)
 {
-    (void)state;
     struct process process = process_with(10, 0);
     reserve_count(&process, 10);
     mailbox_consume_owner(&process, 0);
@@ -91,17 +80,15 @@ static void mailbox_consumed_places_can_be_used_again(void **state)
     assert_false(mailbox_reserve_any(&process));
 }
 
-static void mailbox_counters_may_wrap_at_every_point(void **state)
+TEST(mailbox_counters_may_wrap_at_every_point)
 {
-    (void)state;
     for (uint32_t before = 0; before <= 8; before++) {
         check_limit(4, UINT32_MAX - before);
     }
 }
 
-static void mailbox_refusal_and_unreserve_work_across_the_wrap(void **state)
+TEST(mailbox_refusal_and_unreserve_work_across_the_wrap)
 {
-    (void)state;
     struct process process = process_with(1, UINT32_MAX);
     assert_true(mailbox_reserve_any(&process)); /* reserved is 0 now */
     assert_false(mailbox_reserve_any(&process));
@@ -112,9 +99,8 @@ static void mailbox_refusal_and_unreserve_work_across_the_wrap(void **state)
 }
 
 /* A sender that stalls between its two loads sees later messages than its own consumed. */
-static void mailbox_overtaken_sender_is_admitted(void **state)
+TEST(mailbox_overtaken_sender_is_admitted)
 {
-    (void)state;
     static const uint32_t reserved[] = {5, UINT32_MAX - 1, UINT32_MAX};
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
         struct process process = process_with(1, reserved[i]);
@@ -124,17 +110,15 @@ static void mailbox_overtaken_sender_is_admitted(void **state)
     }
 }
 
-static void mailbox_length_is_never_negative(void **state)
+TEST(mailbox_length_is_never_negative)
 {
-    (void)state;
     struct process process = process_with(10, UINT32_MAX);
     mailbox_consume_owner(&process, 2);
     assert_int_equal(mailbox_length(&process), 0);
 }
 
-static void mailbox_of_the_largest_limit_admits_exactly_that(void **state)
+TEST(mailbox_of_the_largest_limit_admits_exactly_that)
 {
-    (void)state;
     struct process process = process_with(SKUA_MAILBOX_MAX, UINT32_MAX - 10);
     store_relaxed(&process.reserved, UINT32_MAX - 10 + SKUA_MAILBOX_MAX - 1);
     assert_true(mailbox_reserve_any(&process));
@@ -144,9 +128,8 @@ static void mailbox_of_the_largest_limit_admits_exactly_that(void **state)
 }
 
 /* Nothing is reserved for the message that wakes a process; from then on it is like any other. */
-static void mailbox_message_that_wakes_takes_a_place(void **state)
+TEST(mailbox_message_that_wakes_takes_a_place)
 {
-    (void)state;
     static const uint32_t counted[] = {0, 1, 7, UINT32_MAX};
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
         struct process process = process_with(3, counted[i]);
@@ -160,22 +143,4 @@ static void mailbox_message_that_wakes_takes_a_place(void **state)
         reserve_count(&process, 3);
         assert_false(mailbox_reserve_any(&process));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mailbox_admits_exactly_its_limit),
-        cmocka_unit_test(mailbox_of_limit_zero_admits_nothing),
-        cmocka_unit_test(mailbox_refused_senders_leave_no_trace),
-        cmocka_unit_test(mailbox_unreserved_place_can_be_used_again),
-        cmocka_unit_test(mailbox_consumed_places_can_be_used_again),
-        cmocka_unit_test(mailbox_counters_may_wrap_at_every_point),
-        cmocka_unit_test(mailbox_refusal_and_unreserve_work_across_the_wrap),
-        cmocka_unit_test(mailbox_overtaken_sender_is_admitted),
-        cmocka_unit_test(mailbox_length_is_never_negative),
-        cmocka_unit_test(mailbox_of_the_largest_limit_admits_exactly_that),
-        cmocka_unit_test(mailbox_message_that_wakes_takes_a_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

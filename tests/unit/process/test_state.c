@@ -3,14 +3,8 @@
  * the others are refused and change nothing, or abort where only a wrong scheduler could ask. */
 #include "process/state.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "aborts.h"
+#include "test.h"
 
 #define GENERATION UINT32_C(0x2345678) /* uses all bytes of its field */
 #define LIST       UINT32_C(0x89abcdef)
@@ -94,9 +88,8 @@ static void assert_aborts_except(void (*transition)(void *arg), enum process_sta
 
 /* ---- the word ---- */
 
-static void tag_keeps_its_parts_apart(void **state)
+TEST(tag_keeps_its_parts_apart)
 {
-    (void)state;
     static const uint32_t generations[] = {0, 1, GENERATION, GENERATION_MAX};
     for (size_t g = 0; g < sizeof generations / sizeof generations[0]; g++) {
         for (size_t i = 0; i < STATE_COUNT; i++) {
@@ -108,9 +101,8 @@ static void tag_keeps_its_parts_apart(void **state)
     }
 }
 
-static void tag_tells_live_and_waiting_states(void **state)
+TEST(tag_tells_live_and_waiting_states)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         const uint32_t tag = state_tag(GENERATION_MAX, all_states[i]) | STATE_REQUESTS;
         assert_int_equal(state_is_live(tag), is_live(all_states[i]));
@@ -119,9 +111,8 @@ static void tag_tells_live_and_waiting_states(void **state)
 }
 
 /* What a late sender finds in a record whose memory was given back. */
-static void word_of_zero_is_free_and_admits_nothing(void **state)
+TEST(word_of_zero_is_free_and_admits_nothing)
 {
-    (void)state;
     uint32_t next;
     store_relaxed(&process.word, 0);
     assert_int_equal(state_of(state_peek(&process)), STATE_FREE);
@@ -132,18 +123,16 @@ static void word_of_zero_is_free_and_admits_nothing(void **state)
     assert_int_equal(load_relaxed(&process.word), 0);
 }
 
-static void peek_sees_the_tag_without_the_list(void **state)
+TEST(peek_sees_the_tag_without_the_list)
 {
-    (void)state;
     set(LIST, STATE_BLOCKED, STATE_WATCHED);
     assert_int_equal(state_peek(&process), state_tag(GENERATION, STATE_BLOCKED) | STATE_WATCHED);
 }
 
 /* ---- the gates ---- */
 
-static void gate_leaves_the_event_that_wakes_to_its_sender(void **state)
+TEST(gate_leaves_the_event_that_wakes_to_its_sender)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         const uint32_t before = state_tag(GENERATION, all_states[i]) | STATE_WATCHED;
         uint32_t tag = before;
@@ -159,9 +148,8 @@ static void gate_leaves_the_event_that_wakes_to_its_sender(void **state)
     }
 }
 
-static void gate_for_wakers_admits_only_to_a_waiting_process(void **state)
+TEST(gate_for_wakers_admits_only_to_a_waiting_process)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         uint32_t tag = state_tag(GENERATION, all_states[i]);
         const enum event_list_verdict verdict = state_gate_waiting(&tag, GENERATION);
@@ -175,9 +163,8 @@ static void gate_for_wakers_admits_only_to_a_waiting_process(void **state)
 /* ---- state_wake: Idle, Blocked -> Ready, for a message ---- */
 
 /* The message is in the backlog, not in the list, and counted without a reservation. */
-static void wake_of_a_waiting_process_puts_the_message_in_its_backlog(void **state)
+TEST(wake_of_a_waiting_process_puts_the_message_in_its_backlog)
 {
-    (void)state;
     static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t i = 0; i < 2; i++) {
         uint32_t next = 99;
@@ -191,9 +178,8 @@ static void wake_of_a_waiting_process_puts_the_message_in_its_backlog(void **sta
     }
 }
 
-static void wake_of_a_process_that_does_not_wait_is_refused(void **state)
+TEST(wake_of_a_process_that_does_not_wait_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         if (!is_waiting(all_states[i])) {
             uint32_t next = 99;
@@ -206,9 +192,8 @@ static void wake_of_a_process_that_does_not_wait_is_refused(void **state)
     }
 }
 
-static void wake_of_another_generation_is_refused_in_every_state(void **state)
+TEST(wake_of_another_generation_is_refused_in_every_state)
 {
-    (void)state;
     static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
     for (size_t i = 0; i < STATE_COUNT; i++) {
         for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
@@ -224,9 +209,8 @@ static void wake_of_another_generation_is_refused_in_every_state(void **state)
 /* ---- state_push: Idle, Blocked -> Ready, or a longer list ---- */
 
 /* What wakes it is in the backlog; if it is a message, it was counted before. */
-static void push_to_a_waiting_process_makes_it_ready(void **state)
+TEST(push_to_a_waiting_process_makes_it_ready)
 {
-    (void)state;
     static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t i = 0; i < 2; i++) {
         uint32_t next = 99;
@@ -240,9 +224,8 @@ static void push_to_a_waiting_process_makes_it_ready(void **state)
     }
 }
 
-static void push_to_a_ready_process_adds_to_its_list(void **state)
+TEST(push_to_a_ready_process_adds_to_its_list)
 {
-    (void)state;
     uint32_t next = 99;
     set(7, STATE_READY, STATE_CANCEL);
     assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_DONE);
@@ -251,18 +234,16 @@ static void push_to_a_ready_process_adds_to_its_list(void **state)
     assert_record_untouched(STATE_READY);
 }
 
-static void push_to_a_watched_waiting_process_keeps_the_watch(void **state)
+TEST(push_to_a_watched_waiting_process_keeps_the_watch)
 {
-    (void)state;
     uint32_t next;
     set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
     assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
 }
 
-static void push_to_a_process_that_is_not_live_is_refused(void **state)
+TEST(push_to_a_process_that_is_not_live_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         if (!is_live(all_states[i])) {
             uint32_t next;
@@ -274,9 +255,8 @@ static void push_to_a_process_that_is_not_live_is_refused(void **state)
     }
 }
 
-static void push_to_another_generation_is_refused_in_every_state(void **state)
+TEST(push_to_another_generation_is_refused_in_every_state)
 {
-    (void)state;
     static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
     for (size_t i = 0; i < STATE_COUNT; i++) {
         for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
@@ -291,9 +271,8 @@ static void push_to_another_generation_is_refused_in_every_state(void **state)
 
 /* ---- state_request ---- */
 
-static void request_with_kill_or_cancel_wakes_a_waiting_process(void **state)
+TEST(request_with_kill_or_cancel_wakes_a_waiting_process)
 {
-    (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         if (all_requests[r] == STATE_WATCHED) {
             continue;
@@ -309,9 +288,8 @@ static void request_with_kill_or_cancel_wakes_a_waiting_process(void **state)
     }
 }
 
-static void request_to_watch_wakes_nobody(void **state)
+TEST(request_to_watch_wakes_nobody)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         if (is_live(all_states[i])) {
             set(OBJECT_NONE, all_states[i], 0);
@@ -322,9 +300,8 @@ static void request_to_watch_wakes_nobody(void **state)
     }
 }
 
-static void request_to_a_ready_process_is_noted(void **state)
+TEST(request_to_a_ready_process_is_noted)
 {
-    (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, 0);
         assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
@@ -333,9 +310,8 @@ static void request_to_a_ready_process_is_noted(void **state)
     }
 }
 
-static void request_keeps_earlier_requests(void **state)
+TEST(request_keeps_earlier_requests)
 {
-    (void)state;
     for (size_t a = 0; a < REQUEST_COUNT; a++) {
         for (size_t b = 0; b < REQUEST_COUNT; b++) {
             set(LIST, STATE_READY, all_requests[a]);
@@ -348,9 +324,8 @@ static void request_keeps_earlier_requests(void **state)
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED | STATE_KILL);
 }
 
-static void request_to_a_process_that_is_not_live_is_refused(void **state)
+TEST(request_to_a_process_that_is_not_live_is_refused)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
             if (!is_live(all_states[i])) {
@@ -364,9 +339,8 @@ static void request_to_a_process_that_is_not_live_is_refused(void **state)
     }
 }
 
-static void request_to_another_generation_is_refused_in_every_state(void **state)
+TEST(request_to_another_generation_is_refused_in_every_state)
 {
-    (void)state;
     for (size_t i = 0; i < STATE_COUNT; i++) {
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
             set(LIST, all_states[i], 0);
@@ -380,9 +354,8 @@ static void request_to_another_generation_is_refused_in_every_state(void **state
     }
 }
 
-static void request_of_nothing_wakes_a_waiting_process(void **state)
+TEST(request_of_nothing_wakes_a_waiting_process)
 {
-    (void)state;
     set(OBJECT_NONE, STATE_BLOCKED, STATE_WATCHED);
     assert_int_equal(state_request(&process, GENERATION, 0), STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
@@ -391,9 +364,8 @@ static void request_of_nothing_wakes_a_waiting_process(void **state)
 
 /* ---- for the holder of the token ---- */
 
-static void take_brings_list_and_requests_and_keeps_ready(void **state)
+TEST(take_brings_list_and_requests_and_keeps_ready)
 {
-    (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
         assert_int_equal(state_take(&process), word_of(LIST, STATE_READY, all_requests[r]));
@@ -402,17 +374,15 @@ static void take_brings_list_and_requests_and_keeps_ready(void **state)
     }
 }
 
-static void take_without_news_brings_nothing(void **state)
+TEST(take_without_news_brings_nothing)
 {
-    (void)state;
     set(OBJECT_NONE, STATE_READY, 0);
     assert_int_equal(state_take(&process), word_of(OBJECT_NONE, STATE_READY, 0));
     assert_word(OBJECT_NONE, STATE_READY, 0);
 }
 
-static void take_requests_leaves_the_list_and_cancel(void **state)
+TEST(take_requests_leaves_the_list_and_cancel)
 {
-    (void)state;
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
         const uint64_t news = state_take_requests(&process);
@@ -422,9 +392,8 @@ static void take_requests_leaves_the_list_and_cancel(void **state)
     }
 }
 
-static void take_requests_without_any_brings_nothing(void **state)
+TEST(take_requests_without_any_brings_nothing)
 {
-    (void)state;
     set(LIST, STATE_READY, 0);
     assert_int_equal(state_take_requests(&process), 0);
     assert_word(LIST, STATE_READY, 0);
@@ -436,15 +405,13 @@ static void do_take(void *arg)
     (void)!state_take(&process);
 }
 
-static void take_from_any_state_but_ready_aborts(void **state)
+TEST(take_from_any_state_but_ready_aborts)
 {
-    (void)state;
     assert_aborts_except(do_take, STATE_READY, STATE_READY);
 }
 
-static void has_news_sees_list_and_each_request(void **state)
+TEST(has_news_sees_list_and_each_request)
 {
-    (void)state;
     set(OBJECT_NONE, STATE_READY, 0);
     assert_false(state_has_news(&process));
     set(LIST, STATE_READY, 0);
@@ -455,9 +422,8 @@ static void has_news_sees_list_and_each_request(void **state)
     }
 }
 
-static void rest_without_news_waits(void **state)
+TEST(rest_without_news_waits)
 {
-    (void)state;
     static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t t = 0; t < 2; t++) {
         set(OBJECT_NONE, STATE_READY, 0);
@@ -469,9 +435,8 @@ static void rest_without_news_waits(void **state)
 }
 
 /* INV-5 */
-static void rest_with_an_event_or_a_request_is_refused(void **state)
+TEST(rest_with_an_event_or_a_request_is_refused)
 {
-    (void)state;
     static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t t = 0; t < 2; t++) {
         set(LIST, STATE_READY, 0);
@@ -489,9 +454,8 @@ static void rest_with_an_event_or_a_request_is_refused(void **state)
 
 /* ---- state_finish: Ready -> Complete ---- */
 
-static void finish_takes_list_and_requests_and_closes(void **state)
+TEST(finish_takes_list_and_requests_and_closes)
 {
-    (void)state;
     uint32_t next;
     set(LIST, STATE_READY, STATE_WATCHED);
     assert_int_equal(state_finish(&process), word_of(LIST, STATE_READY, STATE_WATCHED));
@@ -508,17 +472,15 @@ static void do_finish(void *arg)
     (void)!state_finish(&process);
 }
 
-static void finish_from_any_state_but_ready_aborts(void **state)
+TEST(finish_from_any_state_but_ready_aborts)
 {
-    (void)state;
     assert_aborts_except(do_finish, STATE_READY, STATE_READY);
 }
 
 /* ---- state_prepare, state_publish, state_free ---- */
 
-static void prepare_returns_the_generation_and_admits_nothing_yet(void **state)
+TEST(prepare_returns_the_generation_and_admits_nothing_yet)
 {
-    (void)state;
     uint32_t next;
     set(OBJECT_NONE, STATE_FREE, 0);
     assert_int_equal(state_prepare(&process), GENERATION);
@@ -532,23 +494,20 @@ static void do_prepare(void *arg)
     (void)state_prepare(&process);
 }
 
-static void prepare_from_any_state_but_free_aborts(void **state)
+TEST(prepare_from_any_state_but_free_aborts)
 {
-    (void)state;
     assert_aborts_except(do_prepare, STATE_FREE, STATE_FREE);
 }
 
-static void publish_makes_ready(void **state)
+TEST(publish_makes_ready)
 {
-    (void)state;
     set(OBJECT_NONE, STATE_INIT, 0);
     state_publish(&process, GENERATION);
     assert_word(OBJECT_NONE, STATE_READY, 0);
 }
 
-static void free_begins_the_next_generation(void **state)
+TEST(free_begins_the_next_generation)
 {
-    (void)state;
     static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
     for (size_t i = 0; i < 2; i++) {
         set(OBJECT_NONE, ended[i], 0);
@@ -565,24 +524,21 @@ static void do_free(void *arg)
     (void)!state_free(&process);
 }
 
-static void free_of_a_live_or_free_process_aborts(void **state)
+TEST(free_of_a_live_or_free_process_aborts)
 {
-    (void)state;
     assert_aborts_except(do_free, STATE_COMPLETE, STATE_INIT);
 }
 
-static void free_of_the_last_generation_but_one_is_reusable(void **state)
+TEST(free_of_the_last_generation_but_one_is_reusable)
 {
-    (void)state;
     store_relaxed(&process.word,
                   event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX - 1, STATE_COMPLETE)));
     assert_true(state_free(&process));
     assert_int_equal(state_prepare(&process), GENERATION_MAX);
 }
 
-static void free_of_the_last_generation_retires_the_slot(void **state)
+TEST(free_of_the_last_generation_retires_the_slot)
 {
-    (void)state;
     static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
     for (size_t i = 0; i < 2; i++) {
         uint32_t next;
@@ -600,9 +556,8 @@ static void free_of_the_last_generation_retires_the_slot(void **state)
 
 /* ---- all together ---- */
 
-static void life_from_free_to_free_passes_every_state(void **state)
+TEST(life_from_free_to_free_passes_every_state)
 {
-    (void)state;
     uint32_t next;
     set(OBJECT_NONE, STATE_FREE, 0);
     store_relaxed(&process.consumed, RESERVED);
@@ -635,50 +590,4 @@ static void life_from_free_to_free_passes_every_state(void **state)
     state_publish(&process, generation + 1);
     assert_int_equal(state_push(&process, generation, 4, &next), STATE_CLOSED);
     assert_int_equal(state_push(&process, generation + 1, 4, &next), STATE_DONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tag_keeps_its_parts_apart),
-        cmocka_unit_test(tag_tells_live_and_waiting_states),
-        cmocka_unit_test(word_of_zero_is_free_and_admits_nothing),
-        cmocka_unit_test(peek_sees_the_tag_without_the_list),
-        cmocka_unit_test(gate_leaves_the_event_that_wakes_to_its_sender),
-        cmocka_unit_test(gate_for_wakers_admits_only_to_a_waiting_process),
-        cmocka_unit_test(wake_of_a_waiting_process_puts_the_message_in_its_backlog),
-        cmocka_unit_test(wake_of_a_process_that_does_not_wait_is_refused),
-        cmocka_unit_test(wake_of_another_generation_is_refused_in_every_state),
-        cmocka_unit_test(push_to_a_waiting_process_makes_it_ready),
-        cmocka_unit_test(push_to_a_ready_process_adds_to_its_list),
-        cmocka_unit_test(push_to_a_watched_waiting_process_keeps_the_watch),
-        cmocka_unit_test(push_to_a_process_that_is_not_live_is_refused),
-        cmocka_unit_test(push_to_another_generation_is_refused_in_every_state),
-        cmocka_unit_test(request_with_kill_or_cancel_wakes_a_waiting_process),
-        cmocka_unit_test(request_to_watch_wakes_nobody),
-        cmocka_unit_test(request_to_a_ready_process_is_noted),
-        cmocka_unit_test(request_keeps_earlier_requests),
-        cmocka_unit_test(request_to_a_process_that_is_not_live_is_refused),
-        cmocka_unit_test(request_to_another_generation_is_refused_in_every_state),
-        cmocka_unit_test(request_of_nothing_wakes_a_waiting_process),
-        cmocka_unit_test(take_brings_list_and_requests_and_keeps_ready),
-        cmocka_unit_test(take_without_news_brings_nothing),
-        cmocka_unit_test(take_requests_leaves_the_list_and_cancel),
-        cmocka_unit_test(take_requests_without_any_brings_nothing),
-        cmocka_unit_test(take_from_any_state_but_ready_aborts),
-        cmocka_unit_test(has_news_sees_list_and_each_request),
-        cmocka_unit_test(rest_without_news_waits),
-        cmocka_unit_test(rest_with_an_event_or_a_request_is_refused),
-        cmocka_unit_test(finish_takes_list_and_requests_and_closes),
-        cmocka_unit_test(finish_from_any_state_but_ready_aborts),
-        cmocka_unit_test(prepare_returns_the_generation_and_admits_nothing_yet),
-        cmocka_unit_test(prepare_from_any_state_but_free_aborts),
-        cmocka_unit_test(publish_makes_ready),
-        cmocka_unit_test(free_begins_the_next_generation),
-        cmocka_unit_test(free_of_a_live_or_free_process_aborts),
-        cmocka_unit_test(free_of_the_last_generation_but_one_is_reusable),
-        cmocka_unit_test(free_of_the_last_generation_retires_the_slot),
-        cmocka_unit_test(life_from_free_to_free_passes_every_state),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

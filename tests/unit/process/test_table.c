@@ -2,17 +2,9 @@
 /* PIDs: packing and unpacking, finding the record, and telling wrong ones. */
 #include "process/table.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "counting_allocator.h"
 #include "process/mailbox.h"
+#include "test.h"
 
 #define SLOT_MAX          ((UINT32_C(1) << PID_SLOT_BITS) - 1)
 #define SLOTS_PER_SEGMENT (OBJECT_POOL_SEGMENT_SIZE / sizeof(struct process))
@@ -69,9 +61,8 @@ static int find(struct fixture *fixture, uint64_t bits)
     return process_table_find(&fixture->table, (skua_pid){bits}, &process);
 }
 
-static void pid_packs_and_unpacks_all_its_parts(void **state)
+TEST(pid_packs_and_unpacks_all_its_parts)
 {
-    (void)state;
     static const uint32_t runtimes[] = {1, 2, 0xabc, PID_RUNTIME_MAX};
     static const uint32_t generations[] = {1, 2, UINT32_C(0x2345678), GENERATION_MAX};
     static const uint32_t slots[] = {1, 2, UINT32_C(0x3456789), SLOT_MAX};
@@ -91,9 +82,8 @@ static void pid_packs_and_unpacks_all_its_parts(void **state)
     }
 }
 
-static void table_find_leads_to_the_process(void **state)
+TEST(table_find_leads_to_the_process)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 1000);
     for (int i = 0; i < 100; i++) {
@@ -106,9 +96,8 @@ static void table_find_leads_to_the_process(void **state)
     fixture_deinit(&fixture);
 }
 
-static void table_find_of_the_zero_pid_is_no_process(void **state)
+TEST(table_find_of_the_zero_pid_is_no_process)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 1000);
     skua_pid pid;
@@ -117,9 +106,8 @@ static void table_find_of_the_zero_pid_is_no_process(void **state)
     fixture_deinit(&fixture);
 }
 
-static void table_find_of_another_runtimes_pid_is_foreign(void **state)
+TEST(table_find_of_another_runtimes_pid_is_foreign)
 {
-    (void)state;
     struct fixture mine;
     struct fixture other;
     skua_pid my_pid;
@@ -139,9 +127,8 @@ static void table_find_of_another_runtimes_pid_is_foreign(void **state)
     fixture_deinit(&other);
 }
 
-static void table_find_of_a_slot_that_was_never_made_is_no_process(void **state)
+TEST(table_find_of_a_slot_that_was_never_made_is_no_process)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 100); /* so small that slots are made one by one */
     skua_pid pid;
@@ -155,9 +142,8 @@ static void table_find_of_a_slot_that_was_never_made_is_no_process(void **state)
 }
 
 /* A stale PID leads to the record, where its generation does not fit. */
-static void table_stale_pid_is_refused_by_the_record(void **state)
+TEST(table_stale_pid_is_refused_by_the_record)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 100);
     skua_pid old;
@@ -177,9 +163,8 @@ static void table_stale_pid_is_refused_by_the_record(void **state)
     fixture_deinit(&fixture);
 }
 
-static void table_never_repeats_a_pid_of_a_slot(void **state)
+TEST(table_never_repeats_a_pid_of_a_slot)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 1);
     skua_pid last = {0};
@@ -195,9 +180,8 @@ static void table_never_repeats_a_pid_of_a_slot(void **state)
 }
 
 /* The memory below a new record holds garbage. */
-static void table_new_record_is_free_and_has_an_empty_mailbox(void **state)
+TEST(table_new_record_is_free_and_has_an_empty_mailbox)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, 5, 100);
     struct process *process = take(&fixture);
@@ -210,9 +194,8 @@ static void table_new_record_is_free_and_has_an_empty_mailbox(void **state)
     fixture_deinit(&fixture);
 }
 
-static void table_grows_to_several_segments(void **state)
+TEST(table_grows_to_several_segments)
 {
-    (void)state;
     enum { COUNT = 100000 };
     struct fixture fixture;
     fixture_init(&fixture, 5, COUNT);
@@ -254,9 +237,8 @@ static void expect_refused(struct fixture *fixture, skua_pid pid)
 }
 
 /* Slots of trimmed pages are refused while nothing is there, and go on with new generations. */
-static void table_never_repeats_a_pid_of_a_trimmed_slot(void **state)
+TEST(table_never_repeats_a_pid_of_a_trimmed_slot)
 {
-    (void)state;
     enum { COUNT = 8192 }; /* whole chains, so that the same slots come again */
     struct fixture fixture;
     static struct process *processes[COUNT];
@@ -291,31 +273,12 @@ static void table_never_repeats_a_pid_of_a_trimmed_slot(void **state)
     fixture_deinit(&fixture);
 }
 
-static void table_without_memory_is_not_made(void **state)
+TEST(table_without_memory_is_not_made)
 {
-    (void)state;
     struct counting_allocator memory;
     struct process_table table;
     counting_allocator_init(&memory);
     counting_allocator_fail_from(&memory, 1);
     assert_false(process_table_init(&table, &memory.allocator, 1, 1000, 1));
     assert_true(counting_allocator_is_clean(&memory));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pid_packs_and_unpacks_all_its_parts),
-        cmocka_unit_test(table_find_leads_to_the_process),
-        cmocka_unit_test(table_find_of_the_zero_pid_is_no_process),
-        cmocka_unit_test(table_find_of_another_runtimes_pid_is_foreign),
-        cmocka_unit_test(table_find_of_a_slot_that_was_never_made_is_no_process),
-        cmocka_unit_test(table_stale_pid_is_refused_by_the_record),
-        cmocka_unit_test(table_never_repeats_a_pid_of_a_slot),
-        cmocka_unit_test(table_new_record_is_free_and_has_an_empty_mailbox),
-        cmocka_unit_test(table_grows_to_several_segments),
-        cmocka_unit_test(table_never_repeats_a_pid_of_a_trimmed_slot),
-        cmocka_unit_test(table_without_memory_is_not_made),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

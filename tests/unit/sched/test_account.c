@@ -3,13 +3,6 @@
  * whose times they are, sleeps meanwhile. */
 #include "sched/account.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "base/monotonic.h"
 #include "runtime/runtime.h"
 #include "runtime_support.h"
@@ -64,9 +57,8 @@ static uint64_t busy_since(const struct scene *scene)
 
 /* ---- age ---- */
 
-static void account_now_is_that_of_the_monitor(void **state)
+TEST(account_now_is_that_of_the_monitor)
 {
-    (void)state;
     struct scene scene;
     begin(&scene);
     set_age_of_runtime(&scene, 5);
@@ -74,9 +66,8 @@ static void account_now_is_that_of_the_monitor(void **state)
     end(&scene);
 }
 
-static void account_now_is_the_clocks_while_the_monitor_sleeps(void **state)
+TEST(account_now_is_the_clocks_while_the_monitor_sleeps)
 {
-    (void)state;
     struct scene scene;
     begin(&scene);
     const uint64_t before = monotonic_ns();
@@ -85,9 +76,8 @@ static void account_now_is_the_clocks_while_the_monitor_sleeps(void **state)
     end(&scene);
 }
 
-static void account_age_is_right_to_a_unit(void **state)
+TEST(account_age_is_right_to_a_unit)
 {
-    (void)state;
     static const uint64_t births[] = {0, 1, BORN_UNIT - 1, BORN_UNIT, 1000 * BORN_UNIT + 7};
     struct scene scene;
     begin(&scene);
@@ -103,9 +93,8 @@ static void account_age_is_right_to_a_unit(void **state)
 }
 
 /* A look of the monitor may be older than the process. */
-static void account_age_is_never_negative(void **state)
+TEST(account_age_is_never_negative)
 {
-    (void)state;
     struct scene scene;
     begin(&scene);
     set_age_of_runtime(&scene, 10 * BORN_UNIT);
@@ -116,9 +105,8 @@ static void account_age_is_never_negative(void **state)
 }
 
 /* After more than two years. */
-static void account_birth_stays_at_its_largest_value(void **state)
+TEST(account_birth_stays_at_its_largest_value)
 {
-    (void)state;
     struct scene scene;
     begin(&scene);
     set_age_of_runtime(&scene, ((uint64_t)UINT32_MAX + 5) << BORN_SHIFT);
@@ -131,9 +119,8 @@ static void account_birth_stays_at_its_largest_value(void **state)
 /* ---- run time ---- */
 
 /* What is less than a unit waits for the next time. */
-static void account_run_time_loses_nothing(void **state)
+TEST(account_run_time_loses_nothing)
 {
-    (void)state;
     struct scene scene;
     uint64_t rest = 0;
     uint64_t sum = 0;
@@ -149,9 +136,8 @@ static void account_run_time_loses_nothing(void **state)
     end(&scene);
 }
 
-static void account_run_time_stays_at_its_largest_value(void **state)
+TEST(account_run_time_stays_at_its_largest_value)
 {
-    (void)state;
     struct scene scene;
     uint64_t rest = 0;
     begin(&scene);
@@ -164,9 +150,8 @@ static void account_run_time_stays_at_its_largest_value(void **state)
 }
 
 /* It is the worker's all the same. */
-static void account_run_time_of_one_that_is_gone_is_nobodys(void **state)
+TEST(account_run_time_of_one_that_is_gone_is_nobodys)
 {
-    (void)state;
     struct scene scene;
     uint64_t rest = 0;
     begin(&scene);
@@ -179,9 +164,8 @@ static void account_run_time_of_one_that_is_gone_is_nobodys(void **state)
     end(&scene);
 }
 
-static void account_of_a_new_process_begins_at_zero(void **state)
+TEST(account_of_a_new_process_begins_at_zero)
 {
-    (void)state;
     struct scene scene;
     uint64_t rest = 0;
     begin(&scene);
@@ -190,21 +174,4 @@ static void account_of_a_new_process_begins_at_zero(void **state)
     account_begin(scene.sched, scene.process);
     assert_int_equal(account_run(scene.process), 0);
     end(&scene);
-}
-
-int main(void)
-{
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(account_now_is_that_of_the_monitor),
-        cmocka_unit_test(account_now_is_the_clocks_while_the_monitor_sleeps),
-        cmocka_unit_test(account_age_is_right_to_a_unit),
-        cmocka_unit_test(account_age_is_never_negative),
-        cmocka_unit_test(account_birth_stays_at_its_largest_value),
-        cmocka_unit_test(account_run_time_loses_nothing),
-        cmocka_unit_test(account_run_time_stays_at_its_largest_value),
-        cmocka_unit_test(account_run_time_of_one_that_is_gone_is_nobodys),
-        cmocka_unit_test(account_of_a_new_process_begins_at_zero),
-    };
-    return cmocka_run_group_tests_name("account", tests, NULL, NULL);
 }

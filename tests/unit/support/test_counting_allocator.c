@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The allocator that other tests rely on must notice what it promises to notice. */
 #include "counting_allocator.h"
+#include "test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static void counting_allocator_balanced_use_is_clean(void **state)
+TEST(counting_allocator_balanced_use_is_clean)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     char *block = counting_allocate(&memory, NULL, 0, 10, 1);
@@ -33,9 +25,8 @@ static void counting_allocator_balanced_use_is_clean(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void counting_allocator_blocks_have_their_alignment(void **state)
+TEST(counting_allocator_blocks_have_their_alignment)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     for (size_t alignment = 1; alignment <= (size_t)1 << 16; alignment *= 2) {
@@ -47,9 +38,8 @@ static void counting_allocator_blocks_have_their_alignment(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void counting_allocator_wrong_size_or_alignment_is_a_fault(void **state)
+TEST(counting_allocator_wrong_size_or_alignment_is_a_fault)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     (void)counting_allocate(&memory, counting_allocate(&memory, NULL, 0, 8, 8), 9, 0, 8);
@@ -63,9 +53,8 @@ static void counting_allocator_wrong_size_or_alignment_is_a_fault(void **state)
     assert_false(counting_allocator_is_clean(&memory));
 }
 
-static void counting_allocator_request_without_sense_is_a_fault(void **state)
+TEST(counting_allocator_request_without_sense_is_a_fault)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     assert_null(counting_allocate(&memory, NULL, 0, 0, 8));
@@ -76,9 +65,8 @@ static void counting_allocator_request_without_sense_is_a_fault(void **state)
     assert_int_equal(counting_allocator_faults(&memory), 2);
 }
 
-static void counting_allocator_foreign_block_is_a_fault(void **state)
+TEST(counting_allocator_foreign_block_is_a_fault)
 {
-    (void)state;
     struct counting_allocator mine;
     struct counting_allocator other;
     counting_allocator_init(&mine);
@@ -100,9 +88,8 @@ static bool works(struct counting_allocator *memory)
     return block != NULL;
 }
 
-static void counting_allocator_fail_once_fails_exactly_the_nth(void **state)
+TEST(counting_allocator_fail_once_fails_exactly_the_nth)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     assert_true(works(&memory));
@@ -113,9 +100,8 @@ static void counting_allocator_fail_once_fails_exactly_the_nth(void **state)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void counting_allocator_fail_from_fails_until_told_otherwise(void **state)
+TEST(counting_allocator_fail_from_fails_until_told_otherwise)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     counting_allocator_fail_from(&memory, 2);
@@ -127,9 +113,8 @@ static void counting_allocator_fail_from_fails_until_told_otherwise(void **state
     assert_true(counting_allocator_is_clean(&memory));
 }
 
-static void counting_allocator_failed_growth_keeps_the_block(void **state)
+TEST(counting_allocator_failed_growth_keeps_the_block)
 {
-    (void)state;
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     char *block = counting_allocate(&memory, NULL, 0, 4, 1);
@@ -140,19 +125,4 @@ static void counting_allocator_failed_growth_keeps_the_block(void **state)
     assert_int_equal(counting_allocator_live_bytes(&memory), 4);
     (void)counting_allocate(&memory, block, 4, 0, 1);
     assert_true(counting_allocator_is_clean(&memory));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counting_allocator_balanced_use_is_clean),
-        cmocka_unit_test(counting_allocator_blocks_have_their_alignment),
-        cmocka_unit_test(counting_allocator_wrong_size_or_alignment_is_a_fault),
-        cmocka_unit_test(counting_allocator_request_without_sense_is_a_fault),
-        cmocka_unit_test(counting_allocator_foreign_block_is_a_fault),
-        cmocka_unit_test(counting_allocator_fail_once_fails_exactly_the_nth),
-        cmocka_unit_test(counting_allocator_fail_from_fails_until_told_otherwise),
-        cmocka_unit_test(counting_allocator_failed_growth_keeps_the_block),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: MIT */
+#include "actor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "sched/worker.h"
+
+/* The type of messages that bring a script. */
+#define SCRIPT_MESSAGE UINT32_C(0x5c819700)
+
+static struct actor *all_actors; /* of the test with this number */
+static uint64_t cast_number;
+
+/* ---- what an actor has seen ---- */
+
+struct seen message(uint32_t payload_type, uint64_t value)
+{
+    return (struct seen){.type = SKUA_EVENT_MESSAGE, .payload_type = payload_type, .value = value};
+}
+
+struct seen completion(uint64_t tag, int error)
+{
+    return (struct seen){
+        .type = SKUA_EVENT_COMPLETION, .tag = tag, .error = error, .any_payload = true};
+}
+
+struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value)
+{
+    return (struct seen){
+        .type = SKUA_EVENT_COMPLETION, .tag = tag, .payload_type = payload_type, .value = value};
+}
+
+struct seen cancel(int error)
+{
+    return (struct seen){.type = SKUA_EVENT_CANCEL, .error = error};
+}
+
+struct seen tick(uint64_t tag, uint64_t count)
+{
+    return (struct seen){.type = SKUA_EVENT_TICK, .tag = tag, .value = count};
+}
+
+static bool is_as_expected(const struct seen *seen, const struct seen *expected)
+{
+    const bool same_payload =
+        seen->payload_type == expected->payload_type && seen->value == expected->value;
+    return seen->type == expected->type && seen->tag == expected->tag &&
+           seen->error == expected->error && (expected->any_payload || same_payload);
+}
+
+struct seen_text {
+    char text[96];
+};
+
+static struct seen_text describe(const struct seen *seen)
+{
+    static const char *const names[] = {
+        [SKUA_EVENT_MESSAGE] = "message",
+        [SKUA_EVENT_COMPLETION] = "completion",
+        [SKUA_EVENT_CANCEL] = "cancel",
+        [SKUA_EVENT_TICK] = "tick",
+    };
+    struct seen_text text;
+    (void)snprintf(text.text, sizeof text.text, "%s %s tag %" PRIu64 " type %u value %" PRIu64,
+                   seen->type < COUNT_OF(names) ? names[seen->type] : "?",
+                   skua_error_name(seen->error), seen->tag, seen->payload_type, seen->value);
+    return text;
+}
+
+static void assert_no_surprise(const struct actor *actor)
+{
+    if (actor->surprises > 0) {
+        fail_msg("%s: %s (%u surprises)", actor->type.name, actor->surprise, actor->surprises);
+    }
+}
+
+void assert_saw_from(const struct actor *actor, size_t from, const struct seen *expected,
+                     size_t count)
+{
+    assert_no_surprise(actor);
+    for (size_t i = 0; i < count && from + i < actor->seen_count; i++) {
+        if (!is_as_expected(&actor->seen[from + i], &expected[i])) {
+            fail_msg("%s: event %zu is %s, not %s", actor->type.name, from + i,
+                     describe(&actor->seen[from + i]).text, describe(&expected[i]).text);
+        }
+    }
+    assert_int_equal(actor->seen_count, from + count);
+}
+
+void assert_saw_nothing(const struct actor *actor)
+{
+    assert_saw_from(actor, 0, NULL, 0);
+}
+
+void assert_completed_each_once(const struct actor *actor, size_t total, int error)
+{
+    bool *came = test_alloc(total + 1);
+    assert_no_surprise(actor);
+    assert_int_equal(actor->seen_count, total);
+    for (size_t i = 0; i < total; i++) {
+        const struct seen *seen = &actor->seen[i];
+        const struct seen expected = completion(seen->tag, error);
+        assert_true(is_as_expected(seen, &expected));
+        assert_in_range(seen->tag, 0, total - 1);
+        assert_false(came[seen->tag]);
+        came[seen->tag] = true;
+    }
+}
+
+/* ---- the process ---- */
+
+void actor_surprise(struct actor *actor, const char *format, ...)
+{
+    if (actor->surprises++ == 0) {
+        va_list arguments;
+        va_start(arguments, format);
+        (void)vsnprintf(actor->surprise, sizeof actor->surprise, format, arguments);
+        va_end(arguments);
+    }
+}
+
+static uint64_t payload_value(const skua_payload *payload)
+{
+    if (payload->storage != SKUA_PAYLOAD_POINTER &&
+        skua_payload_size(payload) == sizeof(struct tracked)) {
+        return tracked_value(payload);
+    }
+    return skua_payload_to_u64(payload);
+}
+
+static void take_note(struct turn *turn, const skua_event *event)
+{
+    struct actor *actor = turn->actor;
+    const bool ticks = event->type == SKUA_EVENT_TICK;
+    if (actor->seen_count == actor->seen_capacity) {
+        actor->seen_capacity = 2 * actor->seen_capacity + 8;
+        actor->seen = realloc(actor->seen, actor->seen_capacity * sizeof *actor->seen);
+        if (actor->seen == NULL) {
+            abort();
+        }
+    }
+    if (event->type != SKUA_EVENT_MESSAGE && !skua_pid_is_none(event->from)) {
+        actor_surprise(actor, "an event that is no message has a sender");
+    }
+    actor->seen[actor->seen_count++] = (struct seen){
+        .type = event->type,
+        .error = event->error,
+        .tag = event->tag,
+        .payload_type = ticks ? 0 : event->payload.type,
+        .value = ticks ? skua_tick_count(event) : payload_value(&event->payload),
+        .from = event->from,
+        .now = skua_context_now(turn->ctx),
+        .tick_time = ticks ? skua_tick_time(event) : 0,
+        .step = actor->steps,
+    };
+}
+
+static void begin_script(struct actor *actor, const skua_payload *payload)
+{
+    if (actor->position < actor->script.count) {
+        actor_surprise(actor, "it was told a script in the middle of another");
+    }
+    actor->script = *(const struct script *)skua_payload_data(payload);
+    actor->position = 0;
+    actor->counter = 0;
+    actor->read = actor->seen_count;
+}
+
+/* Whether there is a cancel event among what the script has not dealt with. */
+static bool was_cancelled(const struct actor *actor)
+{
+    for (size_t i = actor->read; i < actor->seen_count; i++) {
+        if (actor->seen[i].type == SKUA_EVENT_CANCEL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Performs what can be performed in this step. */
+static void go_on(struct turn *turn)
+{
+    struct actor *actor = turn->actor;
+    while (actor->position < actor->script.count) {
+        const size_t position = actor->position;
+        const struct act *act = &actor->script.acts[position];
+        const int outcome = act->perform(turn, act);
+        if (outcome == ACT_WAITS) {
+            return;
+        }
+        if (outcome != act->returns) {
+            actor_surprise(actor, "act %zu returned %s, not %s", position, skua_error_name(outcome),
+                           skua_error_name(act->returns));
+        }
+        if (actor->position == position) { /* it is no repetition */
+            actor->position++;
+            actor->counter = 0;
+        }
+        if (actor->position == actor->script.count) {
+            tally_add(&actor->performed, 1);
+        }
+    }
+}
+
+static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t count,
+                      skua_step *out)
+{
+    struct actor *actor = api_world(self);
+    struct turn turn = {.actor = actor, .ctx = ctx, .out = out, .events = events, .count = count};
+    actor->worker = worker_of_thread()->index;
+    (void)atomic_fetch_add(&actor->steps, 1);
+    if (actor->closes > 0) {
+        actor_surprise(actor, "a step after close");
+    }
+    const size_t before = actor->seen_count;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_MESSAGE && events[i].payload.type == SCRIPT_MESSAGE) {
+            begin_script(actor, &events[i].payload);
+        } else {
+            take_note(&turn, &events[i]);
+        }
+    }
+    tally_add(&actor->arrived, actor->seen_count - before);
+    go_on(&turn);
+    if (!turn.finished && !actor->ignores_cancel && was_cancelled(actor)) {
+        skua_step_done(out, skua_payload_empty(0));
+    }
+    return turn.error;
+}
+
+static int actor_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
+                      size_t input_count)
+{
+    const int error = api_init_world(self, ctx, method, input, input_count);
+    if (error != 0) {
+        return error;
+    }
+    struct actor *actor = api_world(self);
+    actor->pid = skua_context_self(ctx);
+    actor->init_now = skua_context_now(ctx);
+    (void)atomic_fetch_add(&actor->inits, 1);
+    return actor->init_returns;
+}
+
+static void actor_close(void *self)
+{
+    struct actor *actor = api_world(self);
+    if (actor != NULL) { /* otherwise its init had no input */
+        (void)atomic_fetch_add(&actor->closes, 1);
+        tally_add(&actor->closed, 1);
+    }
+}
+
+/* ---- actors ---- */
+
+static void check_actors(void)
+{
+    world_close(); /* all processes are gone then */
+    struct actor *actor = all_actors;
+    all_actors = NULL;
+    for (; actor != NULL; actor = actor->next) {
+        assert_no_surprise(actor);
+        assert_int_equal(actor->closes, actor->inits);
+        free(actor->seen);
+    }
+}
+
+struct script script_copy(const struct act *acts, size_t count)
+{
+    struct act *copy = test_alloc(count * sizeof *acts);
+    memcpy(copy, acts, count * sizeof *acts);
+    return (struct script){copy, count};
+}
+
+static void join_cast(struct actor *actor)
+{
+    if (cast_number != test_number) {
+        cast_number = test_number;
+        all_actors = NULL;
+        test_at_end(check_actors);
+    }
+    actor->next = all_actors;
+    all_actors = actor;
+}
+
+struct actor *actor_new(struct script script)
+{
+    struct actor *actor = test_alloc(sizeof *actor);
+    actor->type = (skua_process_type){.name = "actor",
+                                      .state_size = sizeof(void *),
+                                      .init = actor_init,
+                                      .step = actor_step,
+                                      .close = actor_close};
+    actor->script = script;
+    tally_init(&actor->arrived);
+    tally_init(&actor->performed);
+    tally_init(&actor->held);
+    tally_init(&actor->released);
+    tally_init(&actor->closed);
+    join_cast(actor);
+    return actor;
+}
+
+int actor_try_submit(struct actor *actor)
+{
+    skua_payload input = api_world_payload(actor);
+    return skua_process_submit(world_runtime(), &actor->type, NULL, &input, 1, NULL);
+}
+
+void actor_submit(struct actor *actor)
+{
+    assert_int_equal(actor_try_submit(actor), 0);
+}
+
+struct actor *actor_start(struct script script)
+{
+    struct actor *actor = actor_new(script);
+    actor_submit(actor);
+    return actor;
+}
+
+skua_exit actor_run(struct actor *actor)
+{
+    return api_run_process(world->api, &actor->type, actor);
+}
+
+void actor_tell(struct actor *actor, struct script script)
+{
+    struct script *told = test_alloc(sizeof *told);
+    *told = script;
+    assert_int_equal(world_send(actor->pid, skua_payload_pointer(SCRIPT_MESSAGE, told, NULL)), 0);
+}
+
+static void await_performed(struct actor *actor, uint64_t scripts)
+{
+    if (!world->is_simulated) {
+        tally_wait(&actor->performed, scripts);
+    }
+    if (world->is_simulated || world->is_virtual) {
+        world_settle();
+        assert_int_equal(tally_count(&actor->performed), scripts);
+        assert_no_surprise(actor);
+    }
+}
+
+void actor_perform(struct actor *actor, struct script script)
+{
+    const uint64_t before = tally_count(&actor->performed);
+    actor_tell(actor, script);
+    await_performed(actor, before + 1);
+}
+
+void actor_perform_until_held(struct actor *actor, struct script script)
+{
+    const uint64_t before = tally_count(&actor->held);
+    actor_tell(actor, script);
+    tally_wait(&actor->held, before + 1);
+}
+
+void actor_let_go(struct actor *actor)
+{
+    tally_add(&actor->released, 1);
+}
+
+void actor_release(struct actor *actor)
+{
+    const uint64_t before = tally_count(&actor->performed);
+    actor_let_go(actor);
+    await_performed(actor, before + 1);
+}
+
+void actor_await_seen(struct actor *actor, uint64_t events)
+{
+    tally_wait(&actor->arrived, events);
+}
+
+void actor_await_end(struct actor *actor)
+{
+    tally_wait(&actor->closed, 1);
+    api_wait_end(world->api, actor->pid);
+}
+
+void assert_result(skua_exit exit, uint64_t number)
+{
+    assert_int_equal(exit.error, 0);
+    assert_int_equal(payload_value(&exit.result), number);
+    skua_payload_drop(&exit.result);
+}
+
+void assert_failed(skua_exit exit, int error)
+{
+    assert_int_equal(exit.error, error);
+    assert_int_equal(skua_payload_size(&exit.result), 0);
+    skua_payload_drop(&exit.result);
+}
+
+/* ---- acts ---- */
+
+struct act refused(struct act act, int error)
+{
+    act.returns = error;
+    return act;
+}
+
+struct act does(act_fn *perform, void *arg)
+{
+    return (struct act){.perform = perform, .arg = arg};
+}
+
+static int expect(struct turn *turn, const struct act *act)
+{
+    struct actor *actor = turn->actor;
+    if (actor->read == actor->seen_count) {
+        return ACT_WAITS;
+    }
+    const struct seen *seen = &actor->seen[actor->read++];
+    if (!is_as_expected(seen, &act->expected)) {
+        actor_surprise(actor, "event %zu is %s, not %s", actor->read - 1, describe(seen).text,
+                       describe(&act->expected).text);
+    }
+    return 0;
+}
+
+struct act expects(struct seen event)
+{
+    return (struct act){.perform = expect, .expected = event};
+}
+
+static int await(struct turn *turn, const struct act *act)
+{
+    struct actor *actor = turn->actor;
+    if (actor->seen_count - actor->read < act->number) {
+        return ACT_WAITS;
+    }
+    actor->read += act->number;
+    return 0;
+}
+
+struct act awaits(uint64_t events)
+{
+    return (struct act){.perform = await, .number = events};
+}
+
+static int continue_steps(struct turn *turn, const struct act *act)
+{
+    if (turn->actor->counter == act->number) {
+        return 0;
+    }
+    turn->actor->counter++;
+    skua_step_continue(turn->out);
+    return ACT_WAITS;
+}
+
+struct act continues(uint64_t steps)
+{
+    return (struct act){.perform = continue_steps, .number = steps};
+}
+
+static int repeat(struct turn *turn, const struct act *act)
+{
+    struct actor *actor = turn->actor;
+    if (actor->repeated == act->number) {
+        actor->repeated = 0;
+        return 0;
+    }
+    actor->repeated++;
+    actor->position = 0;
+    actor->counter = 0;
+    return 0;
+}
+
+struct act repeats(uint64_t times)
+{
+    return (struct act){.perform = repeat, .number = times};
+}
+
+static skua_payload payload_of(const struct act *act)
+{
+    return act->item != NULL ? tracked_payload(act->type, act->item)
+                             : skua_payload_u64(act->type, act->number);
+}
+
+static int send_message(struct turn *turn, const struct act *act)
+{
+    return skua_context_send(turn->ctx, act->peer->pid, payload_of(act));
+}
+
+struct act sends(struct actor *to, uint32_t type, uint64_t number)
+{
+    return (struct act){.perform = send_message, .peer = to, .type = type, .number = number};
+}
+
+struct act sends_item(struct actor *to, uint32_t type, struct tracked *item)
+{
+    return (struct act){.perform = send_message, .peer = to, .type = type, .item = item};
+}
+
+static int reply(struct turn *turn, const struct act *act)
+{
+    const struct actor *actor = turn->actor;
+    const skua_pid to = actor->read > 0 ? actor->seen[actor->read - 1].from : (skua_pid){0};
+    return skua_context_send(turn->ctx, to, payload_of(act));
+}
+
+struct act replies(uint32_t type, uint64_t number)
+{
+    return (struct act){.perform = reply, .type = type, .number = number};
+}
+
+static int spawn(struct turn *turn, const struct act *act)
+{
+    skua_payload input = api_world_payload(act->peer);
+    return skua_context_spawn(turn->ctx, &act->peer->type, NULL, &input, 1, NULL);
+}
+
+struct act spawns(struct actor *actor)
+{
+    return (struct act){.perform = spawn, .peer = actor};
+}
+
+static int yield_command(struct turn *turn, const struct act *act)
+{
+    return skua_step_yield(turn->out, act->command, act->tag, payload_of(act));
+}
+
+struct act yields(uint64_t tag, uint32_t command, uint32_t type, uint64_t number)
+{
+    return (struct act){
+        .perform = yield_command, .tag = tag, .command = command, .type = type, .number = number};
+}
+
+struct act yields_item(uint64_t tag, uint32_t command, uint32_t type, struct tracked *item)
+{
+    return (struct act){
+        .perform = yield_command, .tag = tag, .command = command, .type = type, .item = item};
+}
+
+struct act waits_for(uint64_t tag, uint64_t source)
+{
+    return yields(tag, VIRTUAL_WAIT, 0, source);
+}
+
+static int yield_sleep(struct turn *turn, const struct act *act)
+{
+    return skua_step_sleep(turn->out, act->tag, act->number);
+}
+
+struct act sleeps(uint64_t tag, uint64_t duration_ns)
+{
+    return (struct act){.perform = yield_sleep, .tag = tag, .number = duration_ns};
+}
+
+static int yield_timer(struct turn *turn, const struct act *act)
+{
+    return skua_step_timer(turn->out, act->tag, act->number);
+}
+
+struct act timer(uint64_t tag, uint64_t deadline_ns)
+{
+    return (struct act){.perform = yield_timer, .tag = tag, .number = deadline_ns};
+}
+
+static int yield_ticker(struct turn *turn, const struct act *act)
+{
+    return skua_step_ticker(turn->out, act->tag, act->number);
+}
+
+struct act ticker(uint64_t tag, uint64_t period_ns)
+{
+    return (struct act){.perform = yield_ticker, .tag = tag, .number = period_ns};
+}
+
+static int set_deadline(struct turn *turn, const struct act *act)
+{
+    return skua_step_deadline(turn->out, act->number);
+}
+
+struct act deadline(uint64_t deadline_ns)
+{
+    return (struct act){.perform = set_deadline, .number = deadline_ns};
+}
+
+static int cancel_yields(struct turn *turn, const struct act *act)
+{
+    return skua_step_cancel(turn->out, act->tag);
+}
+
+struct act cancels(uint64_t tag)
+{
+    return (struct act){.perform = cancel_yields, .tag = tag};
+}
+
+static int hold(struct turn *turn, const struct act *act)
+{
+    (void)act;
+    tally_add(&turn->actor->held, 1);
+    tally_wait(&turn->actor->released, tally_count(&turn->actor->held));
+    return 0;
+}
+
+struct act holds(void)
+{
+    return (struct act){.perform = hold};
+}
+
+static int block(struct turn *turn, const struct act *act)
+{
+    const int error = skua_blocking_begin(turn->ctx);
+    (void)hold(turn, act);
+    return error != 0 ? error : skua_blocking_end(turn->ctx);
+}
+
+struct act blocks(void)
+{
+    return (struct act){.perform = block};
+}
+
+static int finish(struct turn *turn, const struct act *act)
+{
+    skua_step_done(turn->out, payload_of(act));
+    turn->finished = true;
+    return 0;
+}
+
+struct act finishes(uint64_t number)
+{
+    return (struct act){.perform = finish, .number = number};
+}
+
+struct act finishes_with(uint32_t type, struct tracked *item)
+{
+    return (struct act){.perform = finish, .type = type, .item = item};
+}
+
+static int fail_step(struct turn *turn, const struct act *act)
+{
+    turn->error = (int)act->tag;
+    turn->finished = true;
+    return 0;
+}
+
+struct act fails(int error)
+{
+    return (struct act){.perform = fail_step, .tag = (uint64_t)(int64_t)error};
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Scripted processes: an actor is a process that performs a list of acts and remembers what it saw.
+ *
+ *   struct actor *server = actor_start(ACTS(expects(message(ASK, 1)), replies(ANSWER, 2)));
+ *   struct actor *client = actor_new(ACTS(sends(server, ASK, 1), expects(message(ANSWER, 2)),
+ *                                         finishes(7)));
+ *   assert_result(actor_run(client), 7);
+ *
+ * The script begins in the actor's first step. An act that waits (`expects`, `awaits`, `continues`)
+ * ends the step, and the script goes on with what comes; all other acts between two waits happen in
+ * one step. After its script an actor rests, and takes what it is told by actor_tell as its next
+ * one. It finishes at a cancel event that its script does not expect, unless `ignores_cancel`.
+ *
+ * An act is a function, so a test with unusual wishes writes one (`does`), and only this kit knows
+ * how a step talks to the runtime. What goes otherwise than the script says is a surprise: it is
+ * told when the test ends, with the first one's text.
+ *
+ * Actors live until the end of the test. Their fields are for the test's thread, where it has seen
+ * that the actor rests or waits (by the tallies, world_settle, actor_run or world_close). */
+#ifndef SKUA_TESTS_ACTOR_H
+#define SKUA_TESTS_ACTOR_H
+
+#include "world.h"
+
+struct act;
+struct actor;
+
+/* ---- what an actor has seen ---- */
+
+struct seen {
+    uint32_t type; /* SKUA_EVENT_... */
+    int error;
+    uint64_t tag;
+    uint32_t payload_type;
+    uint64_t value;   /* the number in its payload, also of a tracked one; of a tick, its count */
+    bool any_payload; /* in an expectation: the payload does not matter */
+    /* Not compared. */
+    skua_pid from;
+    uint64_t now;       /* of the step */
+    uint64_t tick_time; /* of a tick */
+    uint64_t step;      /* the first is 1 */
+};
+
+struct seen message(uint32_t payload_type, uint64_t value);
+struct seen completion(uint64_t tag, int error); /* whatever its payload */
+struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value);
+struct seen cancel(int error);
+struct seen tick(uint64_t tag, uint64_t count);
+
+/* That the actor saw exactly these, in this order, and had no surprise. */
+#define assert_saw(actor, ...)                                                                     \
+    assert_saw_from(actor, 0, (const struct seen[]){__VA_ARGS__},                                  \
+                    COUNT_OF(((const struct seen[]){__VA_ARGS__})))
+
+/* The same for what came after its first `from` events. */
+void assert_saw_from(const struct actor *actor, size_t from, const struct seen *expected,
+                     size_t count);
+void assert_saw_nothing(const struct actor *actor);
+
+/* That it saw `total` completions with this error, one for each tag below `total`, in any order,
+ * and nothing else. */
+void assert_completed_each_once(const struct actor *actor, size_t total, int error);
+
+/* ---- actors ---- */
+
+struct script {
+    const struct act *acts;
+    size_t count;
+};
+
+struct actor {
+    /* May be changed between actor_new and the actor's start. */
+    skua_process_type type; /* name, mailbox limit, state size: at least that of a pointer */
+    bool ignores_cancel;
+    int init_returns;
+
+    skua_pid pid;
+    struct seen *seen;
+    size_t seen_count;
+    uint32_t worker;   /* that ran its last step */
+    uint64_t init_now; /* the time in its init */
+    atomic_uint inits;
+    atomic_uint steps;
+    atomic_uint closes;
+    struct tally arrived;   /* events it has seen */
+    struct tally performed; /* scripts it has come to the end of */
+    struct tally held;      /* times it was held, see holds() */
+    struct tally released;
+    struct tally closed;
+    struct tracked item; /* a payload of its own, for acts that want one */
+
+    /* The kit's. */
+    struct actor *next;
+    struct script script;
+    size_t position;
+    uint64_t counter; /* of the act that waits */
+    uint64_t repeated;
+    size_t read; /* events that the script has dealt with */
+    size_t seen_capacity;
+    unsigned surprises;
+    char surprise[160]; /* the first */
+};
+
+/* An actor with this script, not started yet. */
+struct actor *actor_new(struct script script);
+
+/* A list of acts; the memory lives until the end of the test. */
+#define ACTS(...)                                                                                  \
+    script_copy((const struct act[]){__VA_ARGS__}, COUNT_OF(((const struct act[]){__VA_ARGS__})))
+struct script script_copy(const struct act *acts, size_t count);
+/* No acts: rests until it is told something or cancelled. */
+#define NO_ACTS ((struct script){NULL, 0})
+
+/* Starts one; must succeed. */
+void actor_submit(struct actor *actor);
+
+/* The same; returns what skua_process_submit did. Any thread. */
+int actor_try_submit(struct actor *actor);
+
+/* actor_new and actor_submit. */
+struct actor *actor_start(struct script script);
+
+/* Starts one and waits for its end. */
+skua_exit actor_run(struct actor *actor);
+
+/* Has a resting actor perform these acts; returns at once. */
+void actor_tell(struct actor *actor, struct script script);
+
+/* The same, and waits until it has come to the end of them. In virtual time, and in the simulator,
+ * until all that follows from that has happened. */
+void actor_perform(struct actor *actor, struct script script);
+
+/* Tells it a script that comes to a holds() or blocks(), and returns when it is there. */
+void actor_perform_until_held(struct actor *actor, struct script script);
+
+/* Lets a held actor go on, to the end of its script; waits as actor_perform does. */
+void actor_release(struct actor *actor);
+
+/* Lets it go on only; any thread. */
+void actor_let_go(struct actor *actor);
+
+void actor_await_seen(struct actor *actor, uint64_t events);
+void actor_await_end(struct actor *actor);
+
+/* The exit of a process that is done, with this number, or that failed. Drops the result. */
+void assert_result(skua_exit exit, uint64_t number);
+void assert_failed(skua_exit exit, int error);
+
+/* ---- acts ---- */
+
+/* What an act works with. */
+struct turn {
+    struct actor *actor;
+    skua_context *ctx;
+    skua_step *out;
+    const skua_event *events; /* of this step */
+    size_t count;
+    int error; /* what the step will return */
+    bool finished;
+};
+
+/* What an act returns that is not over: the step ends, and the act is performed again in the next.
+ * Otherwise it returns what the call that it makes has returned. */
+#define ACT_WAITS 1
+
+typedef int act_fn(struct turn *turn, const struct act *act);
+
+struct act {
+    act_fn *perform;
+    int returns; /* what it has to return: 0, or see refused() */
+    uint64_t tag;
+    uint64_t number;
+    uint32_t command;
+    uint32_t type; /* of a payload */
+    struct actor *peer;
+    struct tracked *item;
+    void *arg;
+    struct seen expected;
+};
+
+/* Notes that something went otherwise than the test expects; for acts. */
+void actor_surprise(struct actor *actor, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The act, but its call returns this error. */
+struct act refused(struct act act, int error);
+
+/* An act of the test's own. */
+struct act does(act_fn *perform, void *arg);
+
+/* Waits for the next event, which has to be this one. */
+struct act expects(struct seen event);
+/* Waits until so many more events have come, whatever they are. */
+struct act awaits(uint64_t events);
+/* So many more steps by skua_step_continue before the script goes on. */
+struct act continues(uint64_t steps);
+/* The acts before this one again, all of them, so many times. */
+struct act repeats(uint64_t times);
+
+/* Messages: to an actor that was started, or to whom the last event came from. */
+struct act sends(struct actor *to, uint32_t type, uint64_t number);
+struct act sends_item(struct actor *to, uint32_t type, struct tracked *item);
+struct act replies(uint32_t type, uint64_t number);
+/* Starts an actor of actor_new. */
+struct act spawns(struct actor *actor);
+
+/* Yields. */
+struct act yields(uint64_t tag, uint32_t command, uint32_t type, uint64_t number);
+struct act yields_item(uint64_t tag, uint32_t command, uint32_t type, struct tracked *item);
+struct act sleeps(uint64_t tag, uint64_t duration_ns);
+struct act timer(uint64_t tag, uint64_t deadline_ns);
+struct act ticker(uint64_t tag, uint64_t period_ns);
+/* A source of virtual time. */
+struct act waits_for(uint64_t tag, uint64_t source);
+/* For the yield before it. */
+struct act deadline(uint64_t deadline_ns);
+struct act cancels(uint64_t tag);
+
+/* Stays in the step until actor_release; the second between skua_blocking_begin and end. */
+struct act holds(void);
+struct act blocks(void);
+
+/* Ends: with a number, with the tracked item, with an error. */
+struct act finishes(uint64_t number);
+struct act finishes_with(uint32_t type, struct tracked *item);
+struct act fails(int error);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "test.h"
+
+#include <stdio.h>
+
+#include "runtime_support.h"
+
+#define WORKER_COUNTS_MAX 8
+#define AT_END_MAX        8
+
+static struct test *first_test;
+static struct test **last_link = &first_test;
+static size_t test_count;
+
+static uint32_t worker_counts[WORKER_COUNTS_MAX] = {1, 2, 4};
+static size_t worker_count_count = 3;
+
+struct block {
+    struct block *next;
+    max_align_t bytes[];
+};
+
+/* The test that runs. */
+static struct {
+    uint32_t workers;
+    bool asked_for_workers;
+    bool complete;
+    void (*at_end[AT_END_MAX])(void);
+    size_t at_end_count;
+    struct block *blocks;
+} now;
+
+uint64_t test_number;
+
+void test_register(struct test *test)
+{
+    *last_link = test;
+    last_link = &test->next;
+    test_count++;
+}
+
+uint32_t test_workers(void)
+{
+    now.asked_for_workers = true;
+    return now.workers;
+}
+
+void test_at_end(void (*function)(void))
+{
+    assert_in_range(now.at_end_count, 0, AT_END_MAX - 1);
+    now.at_end[now.at_end_count++] = function;
+}
+
+void *test_alloc(size_t size)
+{
+    struct block *block = calloc(1, sizeof *block + size);
+    assert_non_null(block);
+    block->next = now.blocks;
+    now.blocks = block;
+    return block->bytes;
+}
+
+static void release_blocks(void)
+{
+    while (now.blocks != NULL) {
+        struct block *block = now.blocks;
+        now.blocks = block->next;
+        free(block);
+    }
+}
+
+static void run_once(const struct test *test, uint32_t workers)
+{
+    now.workers = workers;
+    now.asked_for_workers = false;
+    now.complete = false;
+    now.at_end_count = 0;
+    test_number++;
+    watchdog_restart();
+    test->body();
+    while (now.at_end_count > 0) {
+        now.at_end[--now.at_end_count]();
+    }
+    release_blocks();
+    now.complete = true;
+}
+
+static void run(void **state)
+{
+    const struct test *test = *state;
+    for (size_t i = 0; i < worker_count_count; i++) {
+        run_once(test, worker_counts[i]);
+        if (!now.asked_for_workers) {
+            return;
+        }
+    }
+}
+
+/* What a failed test has left behind may still be in use by threads, so it stays. */
+static int tell_failure(void **state)
+{
+    (void)state;
+    if (!now.complete) {
+        now.blocks = NULL;
+        if (now.asked_for_workers) {
+            print_error("          with %u workers\n", now.workers);
+        }
+    }
+    return 0;
+}
+
+static int run_all(const char *program)
+{
+    struct CMUnitTest *tests = calloc(test_count, sizeof *tests);
+    if (tests == NULL || test_count == 0) {
+        (void)fprintf(stderr, "%s: no tests\n", program);
+        free(tests);
+        return 1;
+    }
+    size_t count = 0;
+    for (struct test *test = first_test; test != NULL; test = test->next) {
+        tests[count++] = (struct CMUnitTest){.name = test->name,
+                                             .test_func = run,
+                                             .teardown_func = tell_failure,
+                                             .initial_state = test};
+    }
+    const int failures = _cmocka_run_group_tests(program, tests, count, NULL, NULL);
+    free(tests);
+    return failures;
+}
+
+static int list_all(void)
+{
+    for (const struct test *test = first_test; test != NULL; test = test->next) {
+        (void)puts(test->name);
+    }
+    return 0;
+}
+
+/* "1,2,4" */
+static bool read_worker_counts(const char *list)
+{
+    worker_count_count = 0;
+    for (char *end; worker_count_count < WORKER_COUNTS_MAX; list = end + 1) {
+        const unsigned long count = strtoul(list, &end, 10);
+        if (count == 0 || count > UINT32_MAX || (*end != ',' && *end != '\0')) {
+            return false;
+        }
+        worker_counts[worker_count_count++] = (uint32_t)count;
+        if (*end == '\0') {
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--list") == 0) {
+            return list_all();
+        }
+        if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc && read_worker_counts(argv[i + 1])) {
+            i++;
+        } else if (argv[i][0] != '-') {
+            cmocka_set_test_filter(argv[i]);
+        } else {
+            (void)fprintf(stderr, "usage: %s [--list] [--workers COUNT,...] [PATTERN]\n", argv[0]);
+            return 2;
+        }
+    }
+    watchdog_start();
+    return run_all(argv[0]);
+}

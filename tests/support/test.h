@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* The frame of a test program: tests register themselves, and main is here.
+ *
+ *   #include "test.h"
+ *
+ *   TEST(deque_pops_the_newest_first)
+ *   {
+ *       assert_int_equal(...);
+ *   }
+ *
+ * Where the number of workers may matter, a test asks for it with test_workers(); world_open() does.
+ * The runner then runs it once for each count in its list: 1, 2 and 4, or what --workers says.
+ *
+ *   test_message                          all tests of the program
+ *   test_message 'send_*'                 those whose names match
+ *   test_message --workers 8 'send_*'     with another number of workers
+ *   test_message --list                   their names */
+#ifndef SKUA_TESTS_TEST_H
+#define SKUA_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+struct test {
+    const char *name;
+    void (*body)(void);
+    struct test *next;
+};
+
+void test_register(struct test *test);
+
+/* Defines a test; its body follows. */
+#define TEST(name_)                                                                                \
+    static void name_(void);                                                                       \
+    __attribute__((constructor)) static void register_##name_(void)                                \
+    {                                                                                              \
+        static struct test test = {.name = #name_, .body = name_};                                 \
+        test_register(&test);                                                                      \
+    }                                                                                              \
+    static void name_(void)
+
+/* How many workers the current run of this test has. A test that asks is run for every count. */
+uint32_t test_workers(void);
+
+/* Which run of a test this is: another for each. */
+extern uint64_t test_number;
+
+/* Has `function` called after the current test, if it came to its end; last asked, first called.
+ * It may assert. */
+void test_at_end(void (*function)(void));
+
+/* Memory that is released after the test, zeroed. */
+void *test_alloc(size_t size);
+
+#endif

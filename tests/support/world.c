@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "world.h"
+
+static struct world first_world; /* so that `world` is never null */
+struct world *world = &first_world;
+
+/* In memory of its own: what a failed test leaves behind does not disturb the next. */
+static void begin(void)
+{
+    assert_false(world->is_open && world->test_number == test_number);
+    world = test_alloc(sizeof *world);
+    world->is_open = true;
+    world->test_number = test_number;
+    test_at_end(world_close);
+}
+
+static skua_runtime_config with_workers(skua_runtime_config config)
+{
+    if (config.worker_count == 0) {
+        config.worker_count = test_workers();
+    }
+    return config;
+}
+
+void world_create(skua_runtime_config config)
+{
+    begin();
+    world->api = &world->real;
+    api_create(world->api, with_workers(config));
+}
+
+void world_create_virtual(skua_runtime_config config)
+{
+    begin();
+    world->is_virtual = true;
+    if (config.stall_limit_ns == 0) {
+        config.stall_limit_ns = VIRTUAL_STALL_LIMIT;
+    }
+    virtual_init(&world->time, WORLD_START);
+    world->api = &world->real;
+    virtual_create(&world->time, world->api, with_workers(config));
+}
+
+void world_create_sim(uint64_t seed, skua_sim_config config)
+{
+    begin();
+    world->is_simulated = true;
+    sim_create(&world->sim, seed, config);
+    world->api = &world->sim.api;
+}
+
+void world_start(void)
+{
+    api_start(world->api);
+}
+
+void world_open_with(skua_runtime_config config)
+{
+    world_create(config);
+    world_start();
+}
+
+void world_open(void)
+{
+    world_open_with((skua_runtime_config){0});
+}
+
+void world_open_virtual_with(skua_runtime_config config)
+{
+    world_create_virtual(config);
+    world_start();
+}
+
+void world_open_virtual(void)
+{
+    world_open_virtual_with((skua_runtime_config){0});
+}
+
+void world_open_sim(uint64_t seed, skua_sim_faults faults)
+{
+    world_create_sim(seed, (skua_sim_config){.faults = faults});
+    world_start();
+}
+
+void world_expect_survivors(void)
+{
+    world->is_forced = true;
+}
+
+void world_close(void)
+{
+    if (!world->is_open) {
+        return; /* the test has done so */
+    }
+    world->is_open = false;
+    if (world->is_simulated) {
+        sim_end(&world->sim);
+    } else if (world->is_forced) {
+        api_stop_by_force(world->api);
+    } else {
+        api_stop(world->api);
+    }
+    if (world->is_virtual) {
+        assert_virtual_is_sound(&world->time);
+    }
+}
+
+skua_runtime *world_runtime(void)
+{
+    return world->api->runtime;
+}
+
+void world_settle(void)
+{
+    if (world->is_simulated) {
+        sim_run_to_rest(&world->sim);
+    } else {
+        virtual_settle(&world->time);
+    }
+}
+
+uint64_t world_now(void)
+{
+    return virtual_now(&world->time);
+}
+
+void world_advance_to(uint64_t instant)
+{
+    virtual_advance_to(&world->time, instant);
+    world_settle();
+}
+
+void world_advance(uint64_t duration_ns)
+{
+    world_advance_to(world_now() + duration_ns);
+}
+
+int world_send(skua_pid to, skua_payload payload)
+{
+    return skua_message_send(world_runtime(), to, payload);
+}
+
+int world_cancel(skua_pid pid, int reason)
+{
+    return skua_process_cancel(world_runtime(), pid, reason);
+}
+
+int world_terminate(skua_pid pid)
+{
+    return skua_process_terminate(world_runtime(), pid);
+}
+
+skua_process_info world_info(skua_pid pid)
+{
+    skua_process_info info = {.state = 0};
+    assert_int_equal(skua_process_info_read(world_runtime(), pid, &info), 0);
+    return info;
+}
+
+skua_stats world_stats(void)
+{
+    return api_stats(world->api);
+}
+
+void world_register(uint32_t command, skua_handler_fn *run, void *arg)
+{
+    const skua_handler handler = {.name = "handler", .run = run, .arg = arg};
+    assert_int_equal(skua_command_register(world_runtime(), command, &handler), 0);
+}
