@@ -7,6 +7,7 @@
 #define SKUA_BENCH_H
 
 #include <skua/skua.h>
+#include <stdatomic.h>
 
 #define MILLION 1000000u
 
@@ -78,6 +79,12 @@ struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t el
 
 void bench_sleep(long ns);
 
+/* Starts a process without inputs. */
+void bench_submit_one(skua_runtime *runtime, const skua_process_type *type);
+
+/* Waits until processes have counted to `value`. */
+void bench_wait_for(atomic_uint *counter, uint32_t value);
+
 /* Waits until no process is alive; so many must have ended. */
 void bench_wait_until_empty(skua_runtime *runtime, uint64_t processes);
 
@@ -110,13 +117,15 @@ struct measurement bench_fanout(uint32_t workers);
 struct measurement bench_backlog(uint32_t workers, uint32_t size);
 struct measurement bench_yield(uint32_t workers);
 
-/* idle.c: waiting, waking, memory. */
+/* idle.c: what it costs to have nothing to do. */
 struct measurement bench_idle_memory(uint32_t workers, uint32_t size);
 struct measurement bench_idle_cpu(uint32_t workers);
+struct measurement bench_idle_sources(uint32_t workers);
+struct measurement bench_after_burst(uint32_t workers);
+
+/* waking.c: by timers and messages, and in place of stuck workers. */
 struct measurement bench_timers(uint32_t workers, uint32_t size);
 struct measurement bench_wake(uint32_t workers);
 struct measurement bench_stuck(uint32_t workers);
-struct measurement bench_idle_sources(uint32_t workers);
-struct measurement bench_after_burst(uint32_t workers);
 
 #endif

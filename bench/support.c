@@ -119,6 +119,18 @@ void bench_sleep(long ns)
     nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
 }
 
+void bench_submit_one(skua_runtime *runtime, const skua_process_type *type)
+{
+    expect_ok(skua_process_submit(runtime, type, NULL, NULL, 0, NULL), "submit");
+}
+
+void bench_wait_for(atomic_uint *counter, uint32_t value)
+{
+    while (atomic_load(counter) < value) {
+        bench_sleep(50000);
+    }
+}
+
 void bench_wait_until_empty(skua_runtime *runtime, uint64_t processes)
 {
     skua_stats stats;
