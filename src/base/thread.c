@@ -31,3 +31,11 @@ int thread_create(pthread_t *thread, const char *name, void *(*function)(void *a
     (void)pthread_setname_np(*thread, kept_name);
     return 0;
 }
+
+void thread_unblock_signal(int signal)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, signal);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}

@@ -18,4 +18,7 @@
 NODISCARD int thread_create(pthread_t *thread, const char *name, void *(*function)(void *arg),
                             void *arg);
 
+/* Lets a signal reach the calling thread, one of thread_create's. */
+void thread_unblock_signal(int signal);
+
 #endif

@@ -15,6 +15,7 @@
 #include "process/step_output.h"
 #include "sched/chores.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/poll.h"
 #include "sched/worker.h"
 
@@ -162,7 +163,7 @@ static void tell(struct net *net, struct worker *worker, const struct net_waiter
     skua_payload nothing = skua_payload_empty(0);
     const int late = deliver_completion(net->sched, worker, waiter->completion, error, &nothing);
     if (late == 0 && error == 0) {
-        STATS_COUNT(net->sched, worker, ready);
+        NOTE_COUNT(net->sched, worker, ready);
     }
 }
 

@@ -23,7 +23,7 @@
 
 static inline uint32_t mailbox_length(struct process *process)
 {
-    /* acquire: inspect.c looks at the word after these. */
+    /* acquire: sched/process_info.c looks at the word after these. */
     const uint32_t consumed = load_acquire(&process->consumed);
     const int32_t length = (int32_t)(load_acquire(&process->reserved) - consumed);
     return length > 0 ? (uint32_t)length : 0; /* the two loads are not one */

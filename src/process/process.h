@@ -49,7 +49,7 @@ struct process {
         struct pool_link free;   /* while Free */
     } link;
     _Atomic(const skua_process_type *) type;
-    atomic_u32 born; /* sched/account.h */
+    atomic_u32 born; /* telemetry/account.h */
     atomic_u32 run;
     uint32_t slot;
     uint32_t backlog; /* events taken from the word and not yet delivered, oldest first */

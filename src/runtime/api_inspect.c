@@ -3,8 +3,8 @@
 #include <skua/inspect.h>
 #include <skua/metrics.h>
 
-#include "inspector/metrics.h"
-#include "inspector/place.h"
+#include "inspect/inspect_socket.h"
+#include "inspect/metrics.h"
 #include "runtime/runtime.h"
 
 int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
@@ -17,5 +17,5 @@ int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
 
 int skua_inspect_directory(char *text, size_t size)
 {
-    return text != NULL ? place_directory(text, size) : SKUA_E_INVALID;
+    return text != NULL ? inspect_socket_directory(text, size) : SKUA_E_INVALID;
 }

@@ -5,9 +5,9 @@
 #include "runtime/runtime.h"
 #include "runtime/visit.h"
 #include "sched/deliver.h"
-#include "sched/inspect.h"
+#include "sched/exit_wait.h"
+#include "sched/process_info.h"
 #include "sched/spawn.h"
-#include "sched/watch.h"
 
 int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, const char *method,
                         skua_payload *input, size_t input_count, skua_pid *pid)
@@ -53,15 +53,15 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     return error;
 }
 
-/* Waits for a watcher's process; in a simulation, makes it come to its end. */
-static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t timeout_ns)
+/* Waits for a waiter's process; in a simulation, makes it come to its end. */
+static int wait_paused(skua_runtime *runtime, struct exit_waiter *waiter, uint64_t timeout_ns)
 {
     if (runtime->sim != NULL) {
-        return sim_wait(runtime->sim, watcher, timeout_ns);
+        return sim_wait(runtime->sim, waiter, timeout_ns);
     }
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     visit_pause(runtime);
-    const int error = watch_wait(&runtime->sched, watcher, deadline);
+    const int error = exit_wait_until(&runtime->sched, waiter, deadline);
     visit_resume(runtime);
     return error;
 }
@@ -69,14 +69,14 @@ static int wait_paused(skua_runtime *runtime, struct watcher *watcher, uint64_t 
 static int wait_for(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
 {
     struct scheduler *sched = &runtime->sched;
-    struct watcher watcher = {.pid = pid, .exit = exit};
-    watch_add(sched, &watcher);
+    struct exit_waiter waiter = {.pid = pid, .exit = exit};
+    exit_wait_add(sched, &waiter);
     const int error = deliver_request(sched, NULL, pid, STATE_WATCHED);
     if (error != 0) {
-        watch_remove(sched, &watcher);
+        exit_wait_remove(sched, &waiter);
         return error;
     }
-    return wait_paused(runtime, &watcher, timeout_ns);
+    return wait_paused(runtime, &waiter, timeout_ns);
 }
 
 int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, skua_exit *exit)
@@ -95,10 +95,10 @@ int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, 
 
 static int run_and_wait(skua_runtime *runtime, struct spawn_request *request, skua_exit *exit)
 {
-    struct watcher watcher = {.exit = exit};
-    request->watcher = &watcher;
+    struct exit_waiter waiter = {.exit = exit};
+    request->waiter = &waiter;
     const int error = spawn_process(&runtime->sched, NULL, request);
-    return error != 0 ? error : wait_paused(runtime, &watcher, SKUA_FOREVER);
+    return error != 0 ? error : wait_paused(runtime, &waiter, SKUA_FOREVER);
 }
 
 int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
@@ -121,7 +121,7 @@ int skua_process_info_read(skua_runtime *runtime, skua_pid pid, skua_process_inf
     if (runtime == NULL || info == NULL) {
         return SKUA_E_INVALID;
     }
-    return inspect_process(&runtime->sched, pid, info);
+    return process_info_read(&runtime->sched, pid, info);
 }
 
 int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *infos,
@@ -134,7 +134,7 @@ int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *
     if (process_table_find(&runtime->sched.table, after, &process) == SKUA_E_FOREIGN_PID) {
         return SKUA_E_FOREIGN_PID;
     }
-    return (int)inspect_list(&runtime->sched, after, infos,
-                             capacity < SKUA_PROCESSES_MAX ? (uint32_t)capacity
-                                                           : SKUA_PROCESSES_MAX);
+    return (int)process_info_list(&runtime->sched, after, infos,
+                                  capacity < SKUA_PROCESSES_MAX ? (uint32_t)capacity
+                                                                : SKUA_PROCESSES_MAX);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The functions of skua/runtime.h and skua/stats.h. */
 #include <sched.h>
-#include <signal.h>
 #include <skua/stats.h>
 #include <stdalign.h>
 
@@ -11,7 +10,9 @@
 #include "runtime/runtime.h"
 #include "runtime/visit.h"
 #include "sched/shutdown.h"
+#include "sched/stats.h"
 #include "sched/worker.h"
+#include "watch/audit.h"
 
 #define BLOCKING_GRACE_NS UINT64_C(25000000)
 
@@ -49,6 +50,8 @@ static void deinit(skua_runtime *runtime, const struct allocator *allocator)
     blocking_deinit(&runtime->blocking);
     net_deinit(&runtime->net);
     registry_deinit(&runtime->registry);
+    audit_now(&runtime->sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
+    monitor_thread_deinit(&runtime->monitor);
     scheduler_deinit(&runtime->sched);
     free_sim(runtime, allocator); /* last: the others' memory went through it */
 }
@@ -57,8 +60,14 @@ static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, 
                       struct time_source *time, struct poller *poller)
 {
     struct scheduler *sched = &runtime->sched;
-    const int error = scheduler_init(sched, config, id, &runtime->registry, time, poller);
+    int error = scheduler_init(sched, config, id, &runtime->registry, time, poller,
+                               &runtime->monitor.monitor);
     if (error != 0) {
+        return error;
+    }
+    error = monitor_thread_init(&runtime->monitor, sched);
+    if (error != 0) {
+        scheduler_deinit(sched);
         return error;
     }
     registry_init(&runtime->registry, &sched->allocator);
@@ -90,23 +99,6 @@ static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
     return 0;
 }
 
-/* What SKUA_DEBUG asks for goes before the program's configuration. Simulations have no threads
- * whose doings could be printed. */
-static void apply_debug(skua_runtime *runtime, skua_runtime_config *config)
-{
-    runtime->on_stall = (struct debug_stall){config->on_stall, config->on_stall_arg};
-    if (config->sim != NULL) {
-        return;
-    }
-    runtime->debug = debug_read_environment();
-    if (runtime->debug.stall_ns != 0) {
-        config->stall_limit_ns = runtime->debug.stall_ns;
-        config->stall_signal = config->stall_signal != 0 ? config->stall_signal : SIGURG;
-        config->on_stall = debug_print_stall;
-        config->on_stall_arg = &runtime->on_stall;
-    }
-}
-
 static int init(skua_runtime *runtime, const skua_runtime_config *config, struct time_source *time,
                 struct poller *poller)
 {
@@ -116,9 +108,8 @@ static int init(skua_runtime *runtime, const skua_runtime_config *config, struct
     if (error != 0) {
         return error;
     }
-    apply_debug(runtime, &adapted);
+    inspection_init(&runtime->inspection, &adapted);
     clock_init_monotonic(&runtime->time);
-    mutex_init(&runtime->inspection);
     struct time_source *own = runtime->sim != NULL ? &runtime->sim->time : &runtime->time;
     runtime->sched.runtime = runtime;
     error = init_parts(runtime, &adapted,
@@ -169,8 +160,8 @@ int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *c
         return SKUA_E_INVALID;
     }
     *config = runtime->sched.config;
-    config->on_stall = runtime->on_stall.on_stall; /* what the program knows of */
-    config->on_stall_arg = runtime->on_stall.arg;
+    config->on_stall = runtime->inspection.on_stall.on_stall; /* what the program knows of */
+    config->on_stall_arg = runtime->inspection.on_stall.arg;
     return 0;
 }
 
@@ -179,7 +170,8 @@ int skua_runtime_start(skua_runtime *runtime)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    return runtime->sim != NULL ? sim_start(runtime->sim) : inspection_start(runtime);
+    return runtime->sim != NULL ? sim_start(runtime->sim)
+                                : inspection_start(&runtime->inspection, &runtime->sched);
 }
 
 /* With no process left nobody wants the results any more. A function that has not returned gets
@@ -223,7 +215,7 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     struct worker *worker = visit_begin(runtime);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
-        inspection_end(runtime);
+        inspection_end(&runtime->inspection);
     }
     visit_end(runtime, worker);
     return outcome;
@@ -254,7 +246,7 @@ int skua_runtime_destroy(skua_runtime *runtime)
         return SKUA_E_BUSY;
     }
     visit_wait(runtime);
-    mutex_deinit(&runtime->inspection);
+    inspection_deinit(&runtime->inspection);
     const skua_runtime_config *config = &runtime->sched.config;
     const struct allocator allocator = {config->alloc, config->alloc_arg};
     deinit(runtime, &allocator);
@@ -270,7 +262,7 @@ int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *worker
     struct scheduler *sched = &runtime->sched;
     const uint32_t count = stats_worker_count(sched);
     for (uint32_t i = 0; i < count && i < capacity; i++) {
-        stats_read(&sched->workers[i].stats, &workers[i]);
+        counters_read(&sched->workers[i].stats, &workers[i]);
     }
     if (total != NULL) {
         stats_read_total(sched, total);

@@ -102,7 +102,7 @@ static bool trim_pool(struct worker *worker, struct object_pool *pool)
 {
     struct trimming trimming = {.worker = worker};
     const size_t bytes = object_pool_trim(pool, trimming_goes_on, &trimming);
-    stats_add_owner(&worker->stats.trimmed_bytes, bytes);
+    counter_add_owner(&worker->stats.trimmed_bytes, bytes);
     return !trimming.given_up;
 }
 

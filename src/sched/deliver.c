@@ -5,7 +5,7 @@
 #include "dispatch/call.h"
 #include "process/mailbox.h"
 #include "process/payload.h"
-#include "sched/trace.h"
+#include "sched/note.h"
 #include "sched/worker.h"
 
 /* So many messages wait for a process that it is behind: more than it can take in one pick. */
@@ -124,13 +124,13 @@ static int send(struct scheduler *sched, struct worker *worker, skua_pid from, s
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    trace_note(sched, worker, TRACE_SEND, to, from.bits, event.index);
+    note_trace(sched, worker, TRACE_SEND, to, from.bits, event.index);
     error = hand_over(sched, worker, &event);
     if (UNLIKELY(error != 0)) {
         deliver_give_node(sched, worker, event.index);
         return error;
     }
-    STATS_COUNT(sched, worker, messages);
+    NOTE_COUNT(sched, worker, messages);
     return 0;
 }
 
@@ -158,7 +158,7 @@ bool deliver_prepared(struct scheduler *sched, struct worker *worker,
         }
         deliver_give_node(sched, worker, prepared->index);
     } else if (prepared->is_message) {
-        STATS_COUNT(sched, worker, messages);
+        NOTE_COUNT(sched, worker, messages);
     }
     return pushed;
 }
@@ -264,7 +264,7 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     /* The call knows whose it is, whatever a made-up completion says. */
     const skua_pid owner = node->as.call.owner;
     call_disarm(&sched->deadlines, node, index);
-    trace_note(sched, worker, TRACE_COMPLETE, owner, 0, index);
+    note_trace(sched, worker, TRACE_COMPLETE, owner, 0, index);
     call_complete(node, error, result);
     const enum state_duty duty = push_call(sched, worker, owner, index, &process);
     if (duty == STATE_ENQUEUE) {
@@ -281,7 +281,7 @@ int deliver_completion(struct scheduler *sched, struct worker *worker, skua_comp
         skua_payload_drop(result);
     }
     if (outcome == SKUA_E_LATE) {
-        STATS_COUNT(sched, worker, late_completions);
+        NOTE_COUNT(sched, worker, late_completions);
     }
     return outcome;
 }

@@ -2,10 +2,10 @@
 /* The end of a process, and the threads that wait for it. */
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/exit_wait.h"
+#include "sched/note.h"
 #include "sched/slot.h"
 #include "sched/spawn.h"
-#include "sched/trace.h"
-#include "sched/watch.h"
 #include "sched/worker.h"
 
 /* Drops a list of events that nobody will see; most end without any. */
@@ -37,7 +37,7 @@ static NOINLINE void report(struct scheduler *sched, skua_exit *exit, bool watch
         sched->config.on_exit(sched->config.on_exit_arg, exit);
     }
     if (watched) {
-        watch_report(sched, exit);
+        exit_wait_report(sched, exit);
     }
     skua_payload_drop(&exit->result);
 }
@@ -54,7 +54,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     spawn_release_state(sched, process);
     const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
                          (event_list_tag(before) & STATE_WATCHED) != 0;
-    trace_note(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
+    note_trace(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
     /* Whoever hears of the end finds the place free. */
     slot_give(sched, worker, process);
     if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {

@@ -17,7 +17,7 @@
  * worker's deque; or, out of a deque that overflows, to the end of the global queue. In the next
  * slot it waits for the end of the current pick and no longer: then it runs, or goes to the deque.
  * The bound for timers and descriptors is the same FAIRNESS_PERIOD, or what the monitor allows if
- * that is shorter (monitor.h). */
+ * that is shorter (watch/monitor_thread.h). */
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -40,7 +40,7 @@ static struct process *take_next(struct worker *worker)
 {
     struct process *process = empty_next(worker);
     if (process != NULL) {
-        stats_add_owner(&worker->stats.next_pops, 1);
+        counter_add_owner(&worker->stats.next_pops, 1);
     }
     return process;
 }
@@ -59,7 +59,7 @@ static struct process *take_newest(struct worker *worker)
 {
     struct process *process = deque_pop_owner(&worker->deque);
     if (process != NULL) {
-        stats_add_owner(&worker->stats.local_pops, 1);
+        counter_add_owner(&worker->stats.local_pops, 1);
     }
     return process;
 }
@@ -71,7 +71,7 @@ static struct process *take_oldest(struct worker *worker)
         deque_steal_any(&worker->deque, &process, 1) != 1) {
         return NULL; /* empty, or a thief was faster, which is as good */
     }
-    stats_add_owner(&worker->stats.local_pops, 1);
+    counter_add_owner(&worker->stats.local_pops, 1);
     return process;
 }
 
@@ -88,7 +88,7 @@ static struct process *take_global(struct worker *worker, uint32_t extra)
     if (count == 0) {
         return NULL;
     }
-    stats_add_owner(&worker->stats.global_pops, count);
+    counter_add_owner(&worker->stats.global_pops, count);
     /* The oldest runs now; the others are pushed newest first, so that the oldest is popped first.
      * */
     for (uint32_t i = count - 1; i > 0; i--) {

@@ -6,12 +6,11 @@
 
 #include "base/assert.h"
 #include "base/monotonic.h"
-#include "sched/audit.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
+#include "sched/note.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
-#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* The ladder of a search: full looks at all sources, at first without a pause, then giving way to
@@ -48,7 +47,7 @@ void idle_wake_one(struct scheduler *sched, struct worker *worker)
     }
     const int claimed = parking_claim_sleeper(&sched->parking, poller_holder(sched)); /* P3, P4 */
     if (claimed != PARKING_NOBODY) {
-        STATS_COUNT(sched, worker, wakes);
+        NOTE_COUNT(sched, worker, wakes);
         give_token(sched, (uint32_t)claimed);
     }
 }
@@ -142,7 +141,7 @@ static struct process *search(struct worker *worker)
     judge_haul(&worker->haul, start);
     struct process *process = climb_ladder(worker);
     worker->haul.since = monotonic_ns();
-    stats_add_owner(&worker->stats.searching_ns, worker->haul.since - start);
+    counter_add_owner(&worker->stats.searching_ns, worker->haul.since - start);
     return process;
 }
 
@@ -176,17 +175,19 @@ static void park(struct worker *worker, bool searching)
         }
         return;
     }
-    stats_add_owner(&worker->stats.parks, 1);
+    counter_add_owner(&worker->stats.parks, 1);
     shutdown_worker_is_quiet(sched);
-    trace_note(sched, worker, TRACE_PARK, (skua_pid){0}, 0, 0);
+    note_trace(sched, worker, TRACE_PARK, (skua_pid){0}, 0, 0);
     const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
-    audit_asleep_now_and_then(sched, AUDIT_PATIENCE_MS);
+    if (sched->monitor->worker_sleeps != NULL) {
+        sched->monitor->worker_sleeps(sched->monitor);
+    }
     if (polls) {
         poll_sleep(worker); /* S4 */
     } else {
         park_token_take(&worker->token); /* S4 */
     }
-    trace_note(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
+    note_trace(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
 }
 
 /* Chores take time, in which the worker is as busy as in a step. Returns whether it searches. */

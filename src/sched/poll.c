@@ -2,6 +2,7 @@
 #include "sched/poll.h"
 
 #include "sched/chores.h"
+#include "sched/note.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -79,7 +80,7 @@ static uint64_t announce_deadline(struct scheduler *sched)
 static void note_poll(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     store_relaxed(&sched->poll.last, now); /* hint: who looks too often or too late does no harm */
-    STATS_COUNT(sched, worker, polls);
+    NOTE_COUNT(sched, worker, polls);
 }
 
 /* S4. Waits until there is a reason to be awake; returns how much is ready. */

@@ -5,11 +5,7 @@
 
 #include "base/mutex.h"
 #include "base/random.h"
-#include "sched/account.h"
-#include "sched/audit.h"
-#include "sched/backtrace.h"
 #include "sched/chores.h"
-#include "sched/trace.h"
 #include "sched/worker.h"
 
 static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
@@ -39,11 +35,6 @@ static size_t workers_size(const struct scheduler *sched)
 static size_t victims_size(const struct scheduler *sched)
 {
     return sched->capacity * sizeof(uint64_t);
-}
-
-static size_t sightings_size(const struct scheduler *sched)
-{
-    return sched->capacity * sizeof(struct sighting);
 }
 
 static void deinit_workers(struct scheduler *sched, uint32_t count)
@@ -78,42 +69,39 @@ static bool init_workers(struct scheduler *sched)
 static void init_locks(struct scheduler *sched)
 {
     mutex_init(&sched->outside.lock);
-    mutex_init(&sched->watch.lock);
-    condition_init(&sched->watch.changed);
+    mutex_init(&sched->exit_waiters.lock);
+    condition_init(&sched->exit_waiters.changed);
     mutex_init(&sched->control);
     mutex_init(&sched->quiet.lock);
     condition_init(&sched->quiet.changed);
     mutex_init(&sched->spare.lock);
-    mutex_init(&sched->monitor.lock);
-    condition_init(&sched->monitor.changed);
-    backtrace_init(&sched->monitor.backtrace);
 }
 
 static void deinit_locks(struct scheduler *sched)
 {
     mutex_deinit(&sched->outside.lock);
-    mutex_deinit(&sched->watch.lock);
-    (void)pthread_cond_destroy(&sched->watch.changed);
+    mutex_deinit(&sched->exit_waiters.lock);
+    (void)pthread_cond_destroy(&sched->exit_waiters.changed);
     mutex_deinit(&sched->control);
     mutex_deinit(&sched->quiet.lock);
     (void)pthread_cond_destroy(&sched->quiet.changed);
     mutex_deinit(&sched->spare.lock);
-    mutex_deinit(&sched->monitor.lock);
-    (void)pthread_cond_destroy(&sched->monitor.changed);
-    backtrace_deinit(&sched->monitor.backtrace);
 }
 
 int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, uint32_t runtime_id,
-                   struct registry *registry, struct time_source *time, struct poller *poller)
+                   struct registry *registry, struct time_source *time, struct poller *poller,
+                   struct monitor *monitor)
 {
     sched->config = *config;
     sched->allocator = (struct allocator){config->alloc, config->alloc_arg};
     sched->registry = registry;
     sched->time = time;
     sched->poller = poller;
+    sched->monitor = monitor;
     sched->worker_count = config->worker_count;
     sched->capacity = config->worker_count + config->spare_limit;
-    sched->created = account_now(sched);
+    account_init(&sched->account, config->sim != NULL ? time : NULL);
+    tracer_init(&sched->tracer, &sched->allocator, sched->capacity);
     const uint32_t cache_count = sched->worker_count + 1; /* and the outside; spare ones are rare */
     if (!process_table_init(&sched->table, &sched->allocator, runtime_id, config->process_limit,
                             cache_count)) {
@@ -125,11 +113,6 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     if (!deadlines_init(&sched->deadlines, &sched->allocator, &sched->events, sched->capacity)) {
         goto fail_deadlines;
     }
-    sched->monitor.sightings =
-        alloc_take_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
-    if (sched->monitor.sightings == NULL) {
-        goto fail_sightings;
-    }
     if (!init_workers(sched)) {
         goto fail_workers;
     }
@@ -140,9 +123,6 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     return 0;
 
 fail_workers:
-    alloc_give(&sched->allocator, sched->monitor.sightings, sightings_size(sched),
-               alignof(struct sighting));
-fail_sightings:
     deadlines_deinit(&sched->deadlines);
 fail_deadlines:
     object_pool_deinit(&sched->events);
@@ -153,13 +133,10 @@ fail_events:
 
 void scheduler_deinit(struct scheduler *sched)
 {
-    audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
-    trace_free(sched);
+    tracer_deinit(&sched->tracer);
     deinit_locks(sched);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);
-    alloc_give(&sched->allocator, sched->monitor.sightings, sightings_size(sched),
-               alignof(struct sighting));
     deadlines_deinit(&sched->deadlines);
     object_pool_deinit(&sched->events);
     process_table_deinit(&sched->table);

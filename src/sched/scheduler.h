@@ -4,7 +4,6 @@
 #define SKUA_SCHED_SCHEDULER_H
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <skua/runtime.h>
 
 #include "base/alloc.h"
@@ -19,9 +18,11 @@
 #include "process/event.h"
 #include "process/step_output.h"
 #include "process/table.h"
-#include "sched/observer.h"
 #include "sched/poller.h"
-#include "sched/stats.h"
+#include "telemetry/account.h"
+#include "telemetry/counters.h"
+#include "telemetry/observer.h"
+#include "telemetry/tracer.h"
 
 _Static_assert(SKUA_WORKERS_MAX + SKUA_SPARES_MAX == PARKING_WORKERS_MAX, "all have a bit");
 
@@ -31,6 +32,7 @@ struct caches {
     struct pool_cache processes;
 };
 
+struct monitor;
 struct worker;
 
 struct skua_context {
@@ -87,7 +89,7 @@ struct worker {
 
     /* Written by the owner at every pick, read by the monitor. */
     CACHE_ALIGNED atomic_u64 running; /* the PID it runs, or one of the two below */
-    struct stats stats;
+    struct counters stats;
     CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
 };
 
@@ -106,28 +108,9 @@ enum chore {
     CHORE_COUNT,
 };
 
-/* What the monitor saw of a worker; see monitor.c. */
-struct sighting {
-    uint64_t running;
-    uint64_t steps;
-    uint64_t since;
-    uint64_t rest; /* see account.h */
-    bool reported;
-};
-
-#define BACKTRACE_MAX 64
-
-/* A stuck thread's answer to the monitor; see backtrace.h. */
-struct backtrace {
-    atomic_u32 state;
-    sem_t answered;
-    uint32_t count;
-    void *frames[BACKTRACE_MAX];
-};
-
 /* A thread that waits for the exit of a process; lies on its stack. */
-struct watcher {
-    struct watcher *next;
+struct exit_waiter {
+    struct exit_waiter *next;
     skua_pid pid;
     skua_exit *exit; /* may be null */
     bool done;
@@ -141,10 +124,9 @@ struct scheduler {
     struct registry *registry;
     struct time_source *time;
     struct poller *poller;
+    struct monitor *monitor;
     struct observer *observer; /* null: nobody looks */
-    uint64_t created;          /* when it was; see account.h */
-    atomic_ptr trace;          /* null: nobody traces; see trace.h */
-    struct trace *rings;       /* of traces, once there was one */
+    struct tracer tracer;
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
     uint32_t capacity;     /* with the spare ones */
@@ -181,17 +163,8 @@ struct scheduler {
         uint64_t trim_delay;                       /* of whoever is at it */
     } chores;
 
-    /* See monitor.h. */
-    struct {
-        CACHE_ALIGNED atomic_u32 asleep; /* until a worker wakes it */
-        CACHE_ALIGNED atomic_u64 looked; /* when it last did; 0 while it sleeps */
-        pthread_mutex_t lock;
-        pthread_cond_t changed;
-        bool stopping; /* under lock */
-        pthread_t thread;
-        struct sighting *sightings; /* one per worker; the monitor's own */
-        struct backtrace backtrace;
-    } monitor;
+    CACHE_ALIGNED atomic_u32 monitor_asleep; /* until a worker wakes it; see monitor.h */
+    struct account account;
 
     atomic_u32 visitors; /* threads that are not workers, inside of a call; see runtime/visit.h */
 
@@ -199,14 +172,14 @@ struct scheduler {
     struct {
         CACHE_ALIGNED pthread_mutex_t lock;
         struct caches caches;
-        struct stats stats; /* atomic, without the lock */
+        struct counters stats; /* atomic, without the lock */
     } outside;
 
     struct {
         pthread_mutex_t lock;
         pthread_cond_t changed;
-        struct watcher *first; /* under lock */
-    } watch;
+        struct exit_waiter *first; /* under lock */
+    } exit_waiters;
 
     /* Start and stop. seq_cst MO-stop: `phase` against state_publish, `exiting` against parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
@@ -229,7 +202,8 @@ static inline uint32_t scheduler_threads(struct scheduler *sched)
  * Returns 0 or SKUA_E_NO_MEMORY. */
 NODISCARD int scheduler_init(struct scheduler *sched, const skua_runtime_config *config,
                              uint32_t runtime_id, struct registry *registry,
-                             struct time_source *time, struct poller *poller);
+                             struct time_source *time, struct poller *poller,
+                             struct monitor *monitor);
 void scheduler_deinit(struct scheduler *sched);
 
 #endif

@@ -19,12 +19,11 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "process/mailbox.h"
-#include "sched/audit.h"
-#include "sched/backtrace.h"
 #include "sched/deliver.h"
-#include "sched/inspect.h"
 #include "sched/monitor.h"
+#include "sched/process_info.h"
 #include "sched/spare.h"
+#include "sched/stats.h"
 #include "sched/worker.h"
 
 #define STUCK_GRACE_NS UINT64_C(50000000)
@@ -77,12 +76,10 @@ static void join_workers(struct scheduler *sched)
 /* The monitor first: it starts workers. */
 static void end_threads(struct scheduler *sched)
 {
-    monitor_stop(sched);
+    sched->monitor->stop(sched->monitor);
     join_workers(sched);
     sched->poller->close(sched->poller);
-    if (sched->config.stall_signal != 0) {
-        backtrace_remove(sched->config.stall_signal);
-    }
+    sched->monitor->close(sched->monitor);
 }
 
 static int start_workers(struct scheduler *sched)
@@ -95,7 +92,7 @@ static int start_workers(struct scheduler *sched)
             return error;
         }
     }
-    return monitor_start(sched);
+    return sched->monitor->start(sched->monitor);
 }
 
 static int start_threads(struct scheduler *sched)
@@ -122,16 +119,15 @@ static int start_with_poller(struct scheduler *sched)
     return error;
 }
 
-static int start_with_signal(struct scheduler *sched)
+static int start_with_monitor(struct scheduler *sched)
 {
-    const int signal = sched->config.stall_signal;
-    int error = signal != 0 ? backtrace_install(signal) : 0;
+    int error = sched->monitor->open(sched->monitor);
     if (error != 0) {
         return error;
     }
     error = start_with_poller(sched);
-    if (error != 0 && signal != 0) {
-        backtrace_remove(signal);
+    if (error != 0) {
+        sched->monitor->close(sched->monitor);
     }
     return error;
 }
@@ -157,7 +153,7 @@ static int start_locked(struct scheduler *sched)
     if (refused != 0) {
         return refused;
     }
-    const int error = start_with_signal(sched);
+    const int error = start_with_monitor(sched);
     if (error == 0) {
         shutdown_open(sched);
     }
@@ -211,7 +207,7 @@ static void end_survivors(struct scheduler *sched)
     skua_pid pid;
     skua_process_info info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
-        if (!live_pid(sched, slot, &pid) || inspect_process(sched, pid, &info) != 0) {
+        if (!live_pid(sched, slot, &pid) || process_info_read(sched, pid, &info) != 0) {
             continue;
         }
         if (sched->config.on_survivor != NULL) {
@@ -309,7 +305,6 @@ static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
         return result;
     }
     end_threads(sched);
-    audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
     store_seq_cst(&sched->phase, PHASE_STOPPED);
     return result;
 }

@@ -56,7 +56,7 @@ static bool step_in(struct scheduler *sched)
     const bool active = !exiting && activate_locked(sched);
     mutex_unlock(&sched->spare.lock);
     if (active) {
-        stats_add_any(&sched->outside.stats.spares, 1);
+        counter_add_any(&sched->outside.stats.spares, 1);
     }
     return active;
 }

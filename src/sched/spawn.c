@@ -5,12 +5,11 @@
 #include <string.h>
 
 #include "process/payload.h"
-#include "sched/account.h"
 #include "sched/deliver.h"
+#include "sched/exit_wait.h"
+#include "sched/note.h"
 #include "sched/shutdown.h"
 #include "sched/slot.h"
-#include "sched/trace.h"
-#include "sched/watch.h"
 #include "sched/worker.h"
 
 #define METHOD_MAIN "main"
@@ -102,7 +101,7 @@ static void fill_record(struct scheduler *sched, struct process *process,
     store_release(&process->type, type);
     store_release(&process->mailbox_limit, limit);
     store_release(&process->progress, PROCESS_CONTINUES); /* the first step needs no event */
-    account_begin(sched, process);
+    account_begin(&sched->account, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
 }
@@ -128,16 +127,16 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
 static void publish(struct scheduler *sched, struct worker *worker, struct process *process,
                     uint32_t generation, skua_pid pid, const struct spawn_request *request)
 {
-    if (request->watcher != NULL) {
-        request->watcher->pid = pid;
-        watch_add(sched, request->watcher);
+    if (request->waiter != NULL) {
+        request->waiter->pid = pid;
+        exit_wait_add(sched, request->waiter);
         process_set_progress(process, process_progress(process) | PROCESS_WATCHED);
     }
     if (request->pid != NULL) {
         *request->pid = pid;
     }
-    STATS_COUNT(sched, worker, spawned);
-    trace_note(sched, worker, TRACE_SPAWN, pid, (uintptr_t)request->type, 0);
+    NOTE_COUNT(sched, worker, spawned);
+    note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)request->type, 0);
     state_publish(process, generation);
     /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
      * cancel event that is one too many is dropped in step.c. */

@@ -10,8 +10,8 @@ struct spawn_request {
     const char *method; /* null: the first */
     skua_payload *input;
     size_t input_count;
-    skua_pid *pid;           /* may be null; written before the process can run */
-    struct watcher *watcher; /* may be null; added before the process can run */
+    skua_pid *pid;              /* may be null; written before the process can run */
+    struct exit_waiter *waiter; /* may be null; added before the process can run */
 };
 
 /* Starts a process on behalf of `worker`, or of the outside if that is null. Takes the input,

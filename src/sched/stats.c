@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/stats.h"
 
-#include "sched/scheduler.h"
-
-void stats_read(struct stats *stats, skua_stats *out)
-{
-#define READ(name) out->name = load_relaxed(&stats->name); /* statistic */
-    SKUA_STATS_MAP(READ)
-#undef READ
-    out->live = 0;
-}
-
 static void add(skua_stats *total, const skua_stats *part)
 {
 #define ADD(name) total->name += part->name;
@@ -22,10 +12,10 @@ void stats_read_total(struct scheduler *sched, skua_stats *out)
 {
     const uint64_t live = stats_live(sched);
     const uint32_t threads = scheduler_threads(sched);
-    stats_read(&sched->outside.stats, out);
+    counters_read(&sched->outside.stats, out);
     for (uint32_t i = 0; i < threads; i++) {
         skua_stats part;
-        stats_read(&sched->workers[i].stats, &part);
+        counters_read(&sched->workers[i].stats, &part);
         add(out, &part);
     }
     out->live = live;

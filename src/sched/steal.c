@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Taking work from other workers. */
 #include "base/random.h"
-#include "sched/trace.h"
+#include "sched/note.h"
 #include "sched/worker.h"
 
 #define STEAL_BATCH_MAX 32
@@ -18,7 +18,7 @@ void steal_begin(struct worker *worker)
 
 static void note_stolen(struct worker *worker, const struct worker *victim, uint32_t count)
 {
-    trace_note(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
+    note_trace(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
 }
 
 /* Takes up to half of one deque: runs the first, keeps the rest in the own deque. */
@@ -27,14 +27,14 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     void *items[STEAL_BATCH_MAX];
     int count = DEQUE_LOST;
     for (uint32_t try = 0; try < STEAL_TRIES && count == DEQUE_LOST; try++) {
-        stats_add_owner(&worker->stats.steal_attempts, 1);
+        counter_add_owner(&worker->stats.steal_attempts, 1);
         count = deque_steal_any(&victim->deque, items, STEAL_BATCH_MAX);
     }
     if (count <= 0) {
         return NULL;
     }
-    stats_add_owner(&worker->stats.steal_successes, 1);
-    stats_add_owner(&worker->stats.stolen, (uint64_t)count);
+    counter_add_owner(&worker->stats.steal_successes, 1);
+    counter_add_owner(&worker->stats.stolen, (uint64_t)count);
     worker->haul.count = (uint32_t)count;
     note_stolen(worker, victim, (uint32_t)count);
     for (int i = count - 1; i > 0; i--) {
@@ -52,11 +52,11 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
         load_relaxed(&victim->stats.steps) != worker->victim_steps[victim->index]) {
         return NULL;
     }
-    stats_add_owner(&worker->stats.steal_attempts, 1);
+    counter_add_owner(&worker->stats.steal_attempts, 1);
     struct process *process = exchange_acq_rel(&victim->next, NULL); /* MO-next */
     if (process != NULL) {
-        stats_add_owner(&worker->stats.steal_successes, 1);
-        stats_add_owner(&worker->stats.stolen, 1);
+        counter_add_owner(&worker->stats.steal_successes, 1);
+        counter_add_owner(&worker->stats.stolen, 1);
         note_stolen(worker, victim, 1);
     }
     return process;

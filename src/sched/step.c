@@ -3,9 +3,9 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/note.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
-#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* The events of one step. Either copies in the worker's batch, or, for a single one, the event in
@@ -44,8 +44,7 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
 /* For the trace: the step that is about to begin gets an event. */
 static void note_taken(const struct delivery *delivery, struct worker *worker, uint32_t event)
 {
-    trace_note_in(delivery->trace, worker->sched, worker, TRACE_TAKE, worker->context.self, 0,
-                  event);
+    note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, event);
 }
 
 /* The one event that is in the backlog, where it is. */
@@ -125,7 +124,7 @@ static void gather(struct worker *worker, struct process *process, struct delive
     delivery->events = worker->batch;
     delivery->count = 0;
     delivery->node = OBJECT_NONE;
-    delivery->trace = trace_active(worker->sched);
+    delivery->trace = tracer_active(&worker->sched->tracer);
     if (UNLIKELY((process_progress(process) & PROCESS_CANCEL_DUE) != 0)) {
         deliver_cancel_event(worker, process, delivery);
         return;
@@ -158,7 +157,7 @@ static int call_step(struct worker *worker, struct process *process,
 {
     process_set_progress(process, ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
                                       ~PROCESS_CONTINUES);
-    stats_add_owner(&worker->stats.steps, 1);
+    counter_add_owner(&worker->stats.steps, 1);
     worker->context.now = 0;
     worker->context.random_calls = 0;
     step_output_reset(&worker->out);
@@ -167,12 +166,12 @@ static int call_step(struct worker *worker, struct process *process,
         observer->step_begins(observer, worker, delivery->events, delivery->count);
     }
     const skua_process_type *type = process_type(process);
-    trace_note_in(delivery->trace, worker->sched, worker, TRACE_BEGIN, worker->context.self,
-                  (uintptr_t)type, delivery->count);
+    note_trace_in(delivery->trace, worker, TRACE_BEGIN, worker->context.self, (uintptr_t)type,
+                  delivery->count);
     const int error = type->step(process_state(process, type), &worker->context, delivery->events,
                                  delivery->count, &worker->out);
     worker->out.open = false;
-    trace_note_in(delivery->trace, worker->sched, worker, TRACE_END, worker->context.self, 0,
+    note_trace_in(delivery->trace, worker, TRACE_END, worker->context.self, 0,
                   (uint32_t)(error < 0 ? error : 0));
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);

@@ -23,7 +23,7 @@ static void spill(struct worker *worker)
     struct process *oldest = items[0];
     struct process *newest = items[count - 1];
     global_queue_push_any(&worker->sched->global, &newest->link.queue, &oldest->link.queue);
-    stats_add_owner(&worker->stats.spills, 1);
+    counter_add_owner(&worker->stats.spills, 1);
 }
 
 void submit_all_to_global(struct worker *worker)

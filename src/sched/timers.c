@@ -3,8 +3,8 @@
 
 #include "dispatch/call.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/poll.h"
-#include "sched/trace.h"
 #include "sched/worker.h"
 
 /* Calls that are ended together. */
@@ -71,8 +71,8 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
         const skua_payload nothing = skua_payload_empty(0);
         call_complete(node, node->as.call.error, &nothing);
     }
-    STATS_COUNT(sched, worker, timers);
-    trace_note(sched, worker, TRACE_TIMER, owner, 0, due->index);
+    NOTE_COUNT(sched, worker, timers);
+    note_trace(sched, worker, TRACE_TIMER, owner, 0, due->index);
     return deliver_call(sched, worker, owner, due->index);
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "base/thread.h"
-#include "sched/backtrace.h"
 #include "sched/spare.h"
 
 static _Thread_local struct worker *current;
@@ -43,7 +42,7 @@ void *worker_main(void *arg)
     worker_set_current(worker);
     idle_end(worker);
     if (worker->sched->config.stall_signal != 0) {
-        backtrace_allow(worker->sched->config.stall_signal);
+        thread_unblock_signal(worker->sched->config.stall_signal);
     }
     for (;;) {
         if (worker->retires) {

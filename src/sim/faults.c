@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
-#include "sched/inspect.h"
+#include "sched/process_info.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
 
@@ -24,7 +24,7 @@ skua_sim_record sim_fault_here(struct sim *sim, enum skua_sim_fault fault)
     return (skua_sim_record){.type = SKUA_SIM_FAULT,
                              .what = fault,
                              .pid = pid,
-                             .type_name = inspect_type_name(sim->sched, pid)};
+                             .type_name = process_info_type_name(sim->sched, pid)};
 }
 
 uint64_t sim_some_time_later(struct sim *sim)
@@ -55,7 +55,7 @@ static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process
         struct process *process = object_pool_at(&table->pool, slot);
         const uint32_t tag = state_peek(process);
         const skua_pid pid = process_table_pid(table, process, state_generation(tag));
-        if ((tag & STATE_KILL) == 0 && inspect_process(sim->sched, pid, &info) == 0 &&
+        if ((tag & STATE_KILL) == 0 && process_info_read(sim->sched, pid, &info) == 0 &&
             is_eligible(&sim->config.faults, fault, &info) &&
             random_below(&sim->random, ++eligible) == 0) {
             *victim = info;
@@ -155,7 +155,7 @@ static int send(struct sim *sim, skua_pid from, skua_pid to, const skua_payload 
                                    .what = SKUA_SIM_MESSAGE_DELAY,
                                    .pid = to,
                                    .from = item.as.event.sender,
-                                   .type_name = inspect_type_name(sim->sched, to)};
+                                   .type_name = process_info_type_name(sim->sched, to)};
     const bool late = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
     return deliver_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
 }

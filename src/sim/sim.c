@@ -8,12 +8,13 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "dispatch/reserved.h"
-#include "sched/audit.h"
+#include "sched/exit_wait.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
+#include "sched/stats.h"
 #include "sched/timers.h"
-#include "sched/watch.h"
 #include "sched/worker.h"
+#include "watch/audit.h"
 
 #define STEP_NS_DEFAULT  SKUA_MICROSECOND
 #define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
@@ -367,28 +368,28 @@ int sim_step(struct sim *sim)
     return done;
 }
 
-/* Runs until the watcher's process has ended. */
-static int drive_until_done(struct sim *sim, const struct watcher *watcher, uint64_t deadline)
+/* Runs until the waiter's process has ended. */
+static int drive_until_done(struct sim *sim, const struct exit_waiter *waiter, uint64_t deadline)
 {
-    while (!watcher->done && act(sim, deadline)) {
+    while (!waiter->done && act(sim, deadline)) {
         audit_turns(sim, 1);
     }
-    if (watcher->done) {
+    if (waiter->done) {
         return 0;
     }
     skip_to(sim, deadline);
     return deadline != SKUA_FOREVER ? SKUA_E_TIMEOUT : SKUA_E_AT_REST;
 }
 
-int sim_wait(struct sim *sim, struct watcher *watcher, uint64_t timeout_ns)
+int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns)
 {
     int error = begin_driving(sim);
     if (error == 0) {
-        error = drive_until_done(sim, watcher, time_after(sim_now(sim), timeout_ns));
+        error = drive_until_done(sim, waiter, time_after(sim_now(sim), timeout_ns));
         end_driving(sim);
     }
-    watch_remove(sim->sched, watcher);
-    return watcher->done ? 0 : error; /* another thread may have brought it to its end */
+    exit_wait_remove(sim->sched, waiter);
+    return waiter->done ? 0 : error; /* another thread may have brought it to its end */
 }
 
 /* ---- start and stop ---- */

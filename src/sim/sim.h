@@ -68,9 +68,9 @@ NODISCARD int sim_refuse(struct sim *sim);
 int sim_run(struct sim *sim, uint64_t until);
 int sim_step(struct sim *sim);
 
-/* Runs until a watcher's process has ended, and removes the watcher. Returns 0, SKUA_E_TIMEOUT,
+/* Runs until a waiter's process has ended, and removes the waiter. Returns 0, SKUA_E_TIMEOUT,
  * SKUA_E_AT_REST, SKUA_E_BUSY. */
-NODISCARD int sim_wait(struct sim *sim, struct watcher *watcher, uint64_t timeout_ns);
+NODISCARD int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns);
 
 static inline uint64_t sim_now(struct sim *sim)
 {

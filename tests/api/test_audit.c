@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Where audits are made: in a debug build a fault in the scheduler's structures ends the program at
- * the next occasion; in other builds nobody looks. What is found is tested in unit.sched.audit. */
+ * the next occasion; in other builds nobody looks. What is found is tested in unit.watch.audit. */
 #include <skua/skua.h>
 #include <unistd.h>
 

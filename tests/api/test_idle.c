@@ -110,7 +110,7 @@ static bool all_sleep(void *arg)
     skua_stats now;
     const int count = skua_stats_read(dormitory->api->runtime, &now, workers, WORKERS_MAX);
     bool asleep = now.steps == dormitory->before.steps && now.parks == dormitory->before.parks &&
-                  load_seq_cst(&dormitory->api->runtime->sched.monitor.asleep) != 0;
+                  load_seq_cst(&dormitory->api->runtime->sched.monitor_asleep) != 0;
     dormitory->before = now;
     for (int i = 0; i < count && i < WORKERS_MAX; i++) {
         asleep = asleep && workers[i].parks > 0;

@@ -336,7 +336,7 @@ static void client_that_never_reads_is_closed(void **state)
 /* It may take its time between two reads. */
 static bool is_traced(void)
 {
-    return load_acquire(&scene.api.runtime->sched.trace) != NULL;
+    return load_acquire(&scene.api.runtime->sched.tracer.active) != NULL;
 }
 
 /* A trace costs the program something, so it ends with who wanted it. */

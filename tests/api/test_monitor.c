@@ -291,7 +291,7 @@ static struct scheduler *sched_of(const struct api *api)
 static bool monitor_is_asleep(void *arg)
 {
     struct scheduler *sched = arg;
-    return load_seq_cst(&sched->monitor.asleep) == 1;
+    return load_seq_cst(&sched->monitor_asleep) == 1;
 }
 
 /* ---- all that two stuck workers hold up ---- */

@@ -11,17 +11,17 @@
  * INV-20: each node is given back exactly once.
  * INV-21: a mailbox never holds more messages than its limit, and one more that has woken the
  *         process; one at rest refuses nothing; the counters agree in the end.
- * And: each payload is dropped once; the cancel event of the shutdown comes once; a watcher that
+ * And: each payload is dropped once; the cancel event of the shutdown comes once; a waiter that
  * was admitted is told. */
 #include <string.h>
 
 #include "explore.h"
 #include "rig.h"
 #include "sched/deliver.h"
+#include "sched/exit_wait.h"
 #include "sched/poll.h"
 #include "sched/spare.h"
 #include "sched/spawn.h"
-#include "sched/watch.h"
 #include "sched/worker.h"
 
 #define RUNNERS      2
@@ -61,7 +61,7 @@ EXPLORE_OWN static uint32_t last_number[SENDERS];
 EXPLORE_OWN static struct message messages[MESSAGES];
 static uint32_t old_count;
 EXPLORE_OWN static bool has_rested;
-static struct watcher watcher;
+static struct exit_waiter waiter;
 static int watch_error;
 
 /* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
@@ -244,10 +244,10 @@ static void run_canceller(const void *arg)
 static void run_watcher(const void *arg)
 {
     (void)arg;
-    watch_add(&rig, &watcher);
+    exit_wait_add(&rig, &waiter);
     watch_error = deliver_request(&rig, NULL, pid, STATE_WATCHED);
     if (watch_error != 0) {
-        watch_remove(&rig, &watcher);
+        exit_wait_remove(&rig, &waiter);
     }
 }
 
@@ -264,7 +264,7 @@ static void setup_with(const skua_process_type *its_type)
     has_rested = false;
     store_relaxed(&queue, 0);
     process = rig_spawn(&rig.outside.caches.processes, its_type, &pid);
-    watcher = (struct watcher){.pid = pid};
+    waiter = (struct exit_waiter){.pid = pid};
     watch_error = 0;
     explore_ignore(&process->type, sizeof process->type);
     explore_ignore(&process->progress, sizeof process->progress);
@@ -392,7 +392,7 @@ static void check_ended(void)
 static void check_watched(void)
 {
     check_ended();
-    EXPLORE_CHECK(watcher.done == (watch_error == 0), "a watcher that was admitted is told");
+    EXPLORE_CHECK(waiter.done == (watch_error == 0), "a waiter that was admitted is told");
 }
 
 static const struct letters one_a = {0, 1, 0};
@@ -411,7 +411,7 @@ static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
 #define SENDER2(letters) EXPLORE_THREAD("sender2", run_sender, &(letters))
 #define KILLER           EXPLORE_THREAD("killer", run_killer, NULL)
 #define CANCELLER        EXPLORE_THREAD("canceller", run_canceller, NULL)
-#define WATCHER          EXPLORE_THREAD("watcher", run_watcher, NULL)
+#define WATCHER          EXPLORE_THREAD("waiter", run_watcher, NULL)
 
 #define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
     {                                                                                              \

@@ -19,8 +19,8 @@
 
 #include "explore.h"
 #include "no_sources.h"
+#include "rig.h"
 #include "sched/chores.h"
-#include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
@@ -117,7 +117,7 @@ static void push_all(const struct pushing *pushing, bool wakes)
     }
 }
 
-/* ---- in place of find_work.c, steal.c, shutdown.c, chores.c, poll.c and monitor.c ---- */
+/* ---- in place of find_work.c, steal.c, shutdown.c, chores.c and poll.c ---- */
 
 static struct item *pop_one(void)
 {
@@ -162,12 +162,6 @@ struct process *find_work(struct worker *worker)
 void shutdown_worker_is_quiet(struct scheduler *all)
 {
     (void)all;
-}
-
-void monitor_wake(struct scheduler *all)
-{
-    (void)all;
-    EXPLORE_CHECK(false, "the monitor is awake");
 }
 
 /* ---- threads ---- */
@@ -242,6 +236,7 @@ static void setup_workers(uint32_t worker_count)
 {
     setup_items();
     global_queue_init(&sched.global);
+    sched.monitor = &rig_monitor;
     sched.workers = workers;
     sched.worker_count = worker_count;
     sched.capacity = worker_count;
@@ -258,7 +253,7 @@ static void setup_workers(uint32_t worker_count)
     }
     explore_ignore(&sched.threads, sizeof sched.threads);
     explore_ignore(&sched.poll, sizeof sched.poll);                     /* nobody has the role */
-    explore_ignore(&sched.monitor.asleep, sizeof sched.monitor.asleep); /* never */
+    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
     explore_ignore(&sched.spare.resting, sizeof sched.spare.resting);   /* no spare workers */
     explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
     explore_ignore(&sched.exiting, sizeof sched.exiting);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* sched/monitor.h: the monitor goes to sleep when no worker is busy, and is awake while one is in a
- * step. The monitor, the workers' loop and their sleeping, and what steps in for them are the real
- * code; a step is what the model says, all work is in one queue, and a spare worker that is started
- * does nothing. Every operation of the monitor is a step of the explorer, with its mutex held too.
+/* watch/monitor_thread.h: the monitor goes to sleep when no worker is busy, and is awake while one
+ * is in a step. The monitor, the workers' loop and their sleeping, and what steps in for them are
+ * the real code; a step is what the model says, all work is in one queue, and a spare worker that
+ * is started does nothing. Every operation of the monitor is a step of the explorer, with its mutex
+ * held too.
  *
  * MO-monitor: while a worker is busy, the monitor sleeps for a while at most. And: a step that does
  * not return is found, what waits in its worker's next slot is freed, and the monitor ends when it
@@ -14,12 +15,12 @@
 #include "no_sources.h"
 #include "rig.h"
 #include "sched/chores.h"
-#include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "watch/monitor_thread.h"
 
 #define WORKERS_MAX   2
 #define SLEEP_AFTER   6 /* looks that find all asleep */
@@ -28,9 +29,9 @@
 static struct {
     void *(*function)(void *arg);
     void *arg;
-} monitor;
+} created;
 
-static struct sighting sightings[RIG_WORKERS_MAX];
+static struct monitor_thread watching;
 static struct process work;
 static struct process readied; /* by a step that then does not return */
 static bool readies;
@@ -66,7 +67,7 @@ void step_run(struct worker *worker, struct process *process)
     store_release(&worker->running, 1 + number);
     in_step[worker->index] = true;
     explore_note("is in step %u", (unsigned)number);
-    stats_add_owner(&worker->stats.steps, 1);
+    counter_add_owner(&worker->stats.steps, 1);
     if (blocks) {
         spare_begin_block(worker);
         explore_take(&permissions);
@@ -159,14 +160,20 @@ void timers_fire_all(struct scheduler *sched, struct worker *worker, uint64_t no
     EXPLORE_CHECK(false, "there are no timers");
 }
 
+void thread_unblock_signal(int signal)
+{
+    (void)signal;
+    EXPLORE_CHECK(false, "no signal asks for backtraces");
+}
+
 /* The monitor is the explorer's first thread. */
 int thread_create(pthread_t *thread, const char *name, void *(*function)(void *arg), void *arg)
 {
     (void)name;
     *thread = 0;
     if (function != worker_main) {
-        monitor.function = function;
-        monitor.arg = arg;
+        created.function = function;
+        created.arg = arg;
     }
     return 0;
 }
@@ -178,7 +185,7 @@ static const uint32_t numbers[] = {0, 1, 2, 3};
 static void run_monitor(const void *arg)
 {
     (void)arg;
-    (void)monitor.function(monitor.arg);
+    (void)created.function(created.arg);
     monitor_has_ended = true;
 }
 
@@ -204,7 +211,7 @@ static void run_permitting(const void *arg)
 static void run_stopper(const void *arg)
 {
     (void)arg;
-    monitor_stop(&rig);
+    rig.monitor->stop(rig.monitor);
     EXPLORE_CHECK(monitor_has_ended, "the monitor has ended when stop returns");
 }
 
@@ -229,9 +236,11 @@ static void setup(uint32_t workers, uint32_t returning)
     rig.worker_count = workers;
     store_relaxed(&rig.threads, workers);
     rig.config.stall_limit_ns = 0;
-    rig.monitor.sightings = sightings;
-    memset(sightings, 0, sizeof sightings);
-    const int error = monitor_start(&rig);
+    memset(&watching, 0, sizeof watching);
+    rig.monitor = &watching.monitor;
+    int error = monitor_thread_init(&watching, &rig);
+    EXPLORE_CHECK(error == 0, "the rig has memory");
+    error = rig.monitor->start(rig.monitor);
     EXPLORE_CHECK(error == 0, "the monitor is started");
     store_relaxed(&rig.global.sorted, 0);
     store_relaxed(&never, 0);
@@ -299,7 +308,7 @@ static bool nobody_is_busy(void)
 static bool monitor_watches(void)
 {
     const bool sleeps = explore_sleeps_for_good(0);
-    EXPLORE_CHECK(sleeps == (load_relaxed(&rig.monitor.asleep) != 0), "it says whether it sleeps");
+    EXPLORE_CHECK(sleeps == (load_relaxed(&rig.monitor_asleep) != 0), "it says whether it sleeps");
     EXPLORE_CHECK(!sleeps || nobody_is_busy(), "MO-monitor: it sleeps only if nobody is busy");
     return true;
 }
@@ -321,7 +330,7 @@ static bool monitor_has_found_all(void)
 /* At once, or when the time of a look has come. */
 static bool monitor_ends(void)
 {
-    EXPLORE_CHECK(load_relaxed(&rig.monitor.asleep) == 0, "it does not count as asleep");
+    EXPLORE_CHECK(load_relaxed(&rig.monitor_asleep) == 0, "it does not count as asleep");
     return monitor_has_ended || !explore_sleeps_for_good(0);
 }
 

@@ -14,8 +14,8 @@
  * INV-10: no work waits while a worker sleeps. */
 #include "explore.h"
 #include "no_sources.h"
+#include "rig.h"
 #include "sched/chores.h"
-#include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
@@ -29,7 +29,7 @@ static struct worker workers[WORKERS_MAX];
 static bool has_looked[WORKERS_MAX]; /* in this search */
 static struct process work;
 
-/* ---- in place of find_work.c, steal.c, shutdown.c, chores.c, poll.c and monitor.c ---- */
+/* ---- in place of find_work.c, steal.c, shutdown.c, chores.c and poll.c ---- */
 
 static struct process *take_work(void)
 {
@@ -75,12 +75,6 @@ struct process *find_work(struct worker *worker)
 {
     (void)worker;
     return NULL;
-}
-
-void monitor_wake(struct scheduler *all)
-{
-    (void)all;
-    EXPLORE_CHECK(false, "the monitor is awake");
 }
 
 /* ---- threads ---- */
@@ -138,6 +132,7 @@ static void run_stopper(const void *arg)
 
 static void setup(uint32_t worker_count)
 {
+    sched.monitor = &rig_monitor;
     sched.workers = workers;
     sched.worker_count = worker_count;
     sched.capacity = worker_count;
@@ -156,7 +151,7 @@ static void setup(uint32_t worker_count)
     }
     explore_ignore(&sched.threads, sizeof sched.threads);
     explore_ignore(&sched.poll, sizeof sched.poll);                     /* nobody has the role */
-    explore_ignore(&sched.monitor.asleep, sizeof sched.monitor.asleep); /* never */
+    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
     explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
 }
 

@@ -18,7 +18,6 @@
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/deliver.h"
-#include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/timers.h"
@@ -167,7 +166,7 @@ static struct poller model_poller = {
     .check = check_descriptors,
 };
 
-/* ---- in place of deliver.c, submit.c, find_work.c, steal.c, shutdown.c and monitor.c ---- */
+/* ---- in place of deliver.c, submit.c, find_work.c, steal.c, shutdown.c ---- */
 
 struct process *deliver_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
                              uint32_t call)
@@ -245,12 +244,6 @@ struct process *steal(struct worker *worker, bool last_pass)
 void shutdown_worker_is_quiet(struct scheduler *sched)
 {
     (void)sched;
-}
-
-void monitor_wake(struct scheduler *sched)
-{
-    (void)sched;
-    EXPLORE_CHECK(false, "the monitor is awake");
 }
 
 /* ---- threads ---- */
@@ -371,7 +364,7 @@ static void ignore_the_rest(void)
     explore_ignore(&rig.chores.kept, sizeof rig.chores.kept);
     explore_ignore(&rig.chores.due[CHORE_TRIM], sizeof rig.chores.due[CHORE_TRIM]);
     explore_ignore(&rig.spare, sizeof rig.spare);
-    explore_ignore(&rig.monitor.asleep, sizeof rig.monitor.asleep);
+    explore_ignore(&rig.monitor_asleep, sizeof rig.monitor_asleep);
     explore_ignore(&rig.events.chain_count, sizeof rig.events.chain_count);
     explore_ignore(&rig.table.pool.chain_count, sizeof rig.table.pool.chain_count);
 }

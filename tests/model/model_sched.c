@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "rig.h"
 #include "sched/chores.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
@@ -97,6 +98,7 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
 {
     static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];
     plans = its_plans;
+    sched.monitor = &rig_monitor;
     sched.workers = workers;
     sched.worker_count = worker_count;
     sched.capacity = worker_count;
@@ -130,7 +132,7 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
     explore_ignore(&sched.threads, sizeof sched.threads);
     explore_ignore(&sched.poll, sizeof sched.poll); /* nobody has the role */
     explore_ignore(&sched.chores, sizeof sched.chores);
-    explore_ignore(&sched.monitor.asleep, sizeof sched.monitor.asleep); /* never */
+    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
     explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
     explore_ignore(&sched.exiting, sizeof sched.exiting);
 }

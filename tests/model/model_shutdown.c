@@ -57,28 +57,10 @@ static atomic_u32 submitted;        /* threads that have been at the gate */
 EXPLORE_OWN static uint32_t exited; /* workers */
 static bool monitor_ended;
 static bool poller_closed;
+static bool monitor_closed;
 static int results[2]; /* of the stoppers */
 
-/* ---- in place of monitor.c, spare.c, poll.c and chores.c ---- */
-
-int monitor_start(struct scheduler *sched)
-{
-    (void)sched;
-    return 0;
-}
-
-void monitor_stop(struct scheduler *sched)
-{
-    (void)sched;
-    EXPLORE_CHECK(exited == 0, "the monitor ends before the workers: it starts some");
-    monitor_ended = true;
-}
-
-void monitor_wake(struct scheduler *sched)
-{
-    (void)sched;
-    EXPLORE_CHECK(false, "the monitor is awake");
-}
+/* ---- in place of spare.c, poll.c and chores.c ---- */
 
 void spare_rest_if_surplus(struct worker *worker)
 {
@@ -112,6 +94,22 @@ void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadl
     (void)deadline;
     EXPLORE_CHECK(false, "there are no timers");
 }
+
+static void stop_monitor(struct monitor *its_monitor)
+{
+    (void)its_monitor;
+    EXPLORE_CHECK(exited == 0, "the monitor ends before the workers: it starts some");
+    monitor_ended = true;
+}
+
+static void close_monitor(struct monitor *its_monitor)
+{
+    (void)its_monitor;
+    EXPLORE_CHECK(poller_closed && exited == rig.worker_count, "INV-19: all threads have ended");
+    monitor_closed = true;
+}
+
+static struct monitor monitor = {.stop = stop_monitor, .close = close_monitor};
 
 static void close_poller(struct poller *poller)
 {
@@ -289,6 +287,7 @@ static void check_stopped(void)
     EXPLORE_CHECK(load_relaxed(&rig.phase) == PHASE_STOPPED, "a stop that ends has stopped all");
     EXPLORE_CHECK(exited == rig.worker_count, "INV-19: all workers have exited");
     EXPLORE_CHECK(poller_closed, "the poller is closed");
+    EXPLORE_CHECK(monitor_closed, "the monitor is closed");
 }
 
 /* A stop that found a step stuck is repeated, first while it is, then when it can go on. */
@@ -347,10 +346,10 @@ static void ignore_cache(uint32_t first, uint32_t used)
 }
 
 /* The counts of beginnings and ends, which come first, decide when a stop goes on. */
-static void ignore_rest_of(struct stats *stats)
+static void ignore_rest_of(struct counters *stats)
 {
     explore_heed(stats);
-    explore_ignore(&stats->messages, sizeof *stats - offsetof(struct stats, messages));
+    explore_ignore(&stats->messages, sizeof *stats - offsetof(struct counters, messages));
 }
 
 static void ignore_the_rest(void)
@@ -368,7 +367,7 @@ static void ignore_the_rest(void)
     ignore_rest_of(&rig.outside.stats);
     explore_ignore(&rig.spare, sizeof rig.spare);
     explore_ignore(&rig.threads, sizeof rig.threads);
-    explore_ignore(&rig.monitor.asleep, sizeof rig.monitor.asleep);
+    explore_ignore(&rig.monitor_asleep, sizeof rig.monitor_asleep);
     explore_ignore(&rig.poll, sizeof rig.poll);
 }
 
@@ -376,6 +375,7 @@ static void setup_scheduler(uint32_t workers)
 {
     rig_reset(workers);
     rig.poller = &poller;
+    rig.monitor = &monitor;
     rig.config.on_survivor = note_survivor;
     for (uint32_t i = 0; i < workers; i++) {
         rig.workers[i].thread = i; /* the explorer's threads are in the same order */
@@ -386,7 +386,7 @@ static void setup_scheduler(uint32_t workers)
     store_relaxed(&permissions, 0);
     store_relaxed(&submitted, 0);
     exited = 0;
-    monitor_ended = poller_closed = false;
+    monitor_ended = poller_closed = monitor_closed = false;
     memset(results, 0, sizeof results);
     ignore_the_rest();
 }

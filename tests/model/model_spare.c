@@ -21,7 +21,6 @@
 #include "no_sources.h"
 #include "rig.h"
 #include "sched/chores.h"
-#include "sched/monitor.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
@@ -173,17 +172,17 @@ void submit_all_to_global(struct worker *worker)
     idle_wake_one(&rig, worker);
 }
 
-/* ---- in place of shutdown.c, chores.c, poll.c, monitor.c and thread.c ---- */
+/* ---- in place of shutdown.c, chores.c, poll.c and thread.c ---- */
 
 void shutdown_worker_is_quiet(struct scheduler *sched)
 {
     (void)sched;
 }
 
-void monitor_wake(struct scheduler *sched)
+void thread_unblock_signal(int signal)
 {
-    (void)sched;
-    EXPLORE_CHECK(false, "the monitor is awake");
+    (void)signal;
+    EXPLORE_CHECK(false, "no signal asks for backtraces");
 }
 
 int thread_create(pthread_t *thread, const char *name, void *(*function)(void *arg), void *arg)
@@ -299,7 +298,7 @@ static void ignore_the_rest(void)
         explore_ignore(&worker->deque, sizeof worker->deque);
     }
     explore_ignore(&rig.poll, sizeof rig.poll);
-    explore_ignore(&rig.monitor.asleep, sizeof rig.monitor.asleep);
+    explore_ignore(&rig.monitor_asleep, sizeof rig.monitor_asleep);
 }
 
 /* All processes are there from the beginning. */

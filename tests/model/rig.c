@@ -70,6 +70,14 @@ static void interrupt_nobody(struct poller *poller)
 
 static struct poller rig_poller = {.wait = find_nothing, .interrupt = interrupt_nobody};
 
+static void wake_nobody(struct monitor *monitor)
+{
+    (void)monitor;
+    EXPLORE_CHECK(false, "the monitor is awake");
+}
+
+struct monitor rig_monitor = {.wake = wake_nobody};
+
 static void construct_event(void *object, uint32_t index, uint32_t floor)
 {
     (void)index;
@@ -142,6 +150,7 @@ void rig_reset(uint32_t worker_count)
     rig.capacity = worker_count;
     rig.time = &rig_clock;
     rig.poller = &rig_poller;
+    rig.monitor = &rig_monitor;
     rig_now = RIG_BEGINNING;
     store_relaxed(&rig.threads, worker_count);
     store_relaxed(&rig.phase, PHASE_RUNNING);

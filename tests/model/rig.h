@@ -5,6 +5,7 @@
 #define SKUA_MODEL_RIG_H
 
 #include "process/state.h"
+#include "sched/monitor.h"
 #include "sched/scheduler.h"
 
 #define RIG_WORKERS_MAX   4
@@ -13,6 +14,9 @@
 #define RIG_BEGINNING     UINT64_C(1000000000)
 
 extern struct scheduler rig;
+
+/* The rig's: it never sleeps, and does nothing. Also for models with a scheduler of their own. */
+extern struct monitor rig_monitor;
 
 /* What the rig's clock shows; the models move it. */
 extern uint64_t rig_now;

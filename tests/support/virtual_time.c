@@ -17,6 +17,7 @@
 #include "sched/chores.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/stats.h"
 #include "sched/worker.h"
 
 /* Long enough for a slow machine with a sanitizer, shorter than the time limit of the test. */

@@ -12,6 +12,7 @@
 #include "counting_allocator.h"
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
+#include "sched/monitor.h"
 #include "sched/shutdown.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
@@ -28,6 +29,7 @@ static struct {
     struct registry registry;
     struct time_source time;
     struct poller poller;
+    struct monitor monitor;
     skua_pid pids[PROBES];
     struct process *processes[PROBES];
 } rig;
@@ -101,8 +103,9 @@ static int set_up(void **state)
     rig.sched = (struct scheduler){0};
     rig.registry = (struct registry){0};
     rig.time.now = read_clock;
-    assert_int_equal(scheduler_init(&rig.sched, &config, 1, &rig.registry, &rig.time, &rig.poller),
-                     0);
+    assert_int_equal(
+        scheduler_init(&rig.sched, &config, 1, &rig.registry, &rig.time, &rig.poller, &rig.monitor),
+        0);
     registry_init(&rig.registry, &rig.sched.allocator);
     store_seq_cst(&rig.sched.threads, WORKERS);
     shutdown_open(&rig.sched);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* What the commands that look inside a running program share: their options, and what they read
+ * there. */
+#ifndef COMMAND_INSPECT_INSPECT_H
+#define COMMAND_INSPECT_INSPECT_H
+
+#include <skua/stats.h>
+
+#include "command/inspect/client.h"
+
+/* ---- options.c: what their command lines share ---- */
+
+/* The line of --help about the option that they all have. */
+#define HELP_PROGRAM "  -p, --program PID[.N]  which program, if several can be inspected\n"
+
+/* Whether an argument is the option -h, --help; or -p, --program. */
+bool is_help(const char *text);
+bool is_program(const char *text);
+
+/* A duration from 10 ms to an hour, as option_duration. */
+bool option_interval(const char *command, char **argv, int *i, uint64_t *interval_ns);
+
+/* Complains about an argument that no option takes. Returns STATUS_USAGE. */
+int unknown_argument(const char *command, const char *argument);
+
+/* Returns the status, or STATUS_FAILURE after a complaint if what was printed got lost. */
+int finish_output(const char *command, int status);
+
+/* ---- processes.c: lists of processes ---- */
+
+struct process_row {
+    uint64_t pid;
+    uint64_t mailbox;
+    uint64_t steps;
+    uint64_t run_ns;
+    uint64_t age_ns;
+    char type[65]; /* programs send no longer ones */
+    char state[16];
+};
+
+enum { PAGE_ROWS_MAX = 256 };
+
+struct process_page {
+    size_t count;
+    struct process_row rows[PAGE_ROWS_MAX];
+    uint64_t live; /* processes alive */
+    uint64_t more; /* the next page begins after this one; 0: there is none */
+};
+
+enum process_sort { SORT_PID, SORT_STEPS, SORT_MAILBOX, SORT_RUN, SORT_AGE };
+
+/* The name as the user gives it and the protocol has it. */
+const char *sort_name(enum process_sort sort);
+bool parse_sort(const char *text, enum process_sort *sort);
+
+/* Which processes are listed; null: all. */
+struct process_filter {
+    const char *state;
+    const char *type;
+};
+
+/* Up to `limit` rows of those after `after`, in the order of SORT_PID. There may be fewer, or none,
+ * and more to come. */
+enum client_result page_read(struct client *client, const struct process_filter *filter,
+                             uint64_t after, size_t limit, struct process_page *page);
+
+/* The `limit` largest. */
+enum client_result page_read_largest(struct client *client, enum process_sort sort, size_t limit,
+                                     struct process_page *page);
+
+/* A line `process`. False if it makes no sense. */
+bool row_read(const struct line *line, struct process_row *row);
+
+/* ---- samples.c: counters at one moment, and what has changed since another ---- */
+
+#define COUNTER_NAME(name) COUNTER_##name,
+enum counter { SKUA_STATS_MAP(COUNTER_NAME) COUNTERS };
+#undef COUNTER_NAME
+
+struct worker_sample {
+    uint64_t number;
+    bool is_spare;
+    char doing[16];
+    uint64_t queue;
+    uint64_t pid; /* of what it runs; 0: nothing */
+    char type[64];
+    uint64_t counter[COUNTERS];
+};
+
+/* All zero before the first sample_read. */
+struct sample {
+    uint64_t now_ns;
+    uint64_t age_ns;
+    uint64_t live;
+    uint64_t global; /* processes in the global queue */
+    uint64_t counter[COUNTERS];
+    size_t worker_count;
+    size_t worker_capacity;
+    struct worker_sample *workers;
+};
+
+enum client_result sample_read(struct client *client, struct sample *sample);
+void sample_free(struct sample *sample);
+
+/* How much a counter has grown per second of the time between two samples. */
+double sample_rate(const struct sample *before, const struct sample *after, enum counter counter);
+
+/* The same for one worker of `after`. */
+double worker_rate(const struct sample *before, const struct sample *after,
+                   const struct worker_sample *worker, enum counter counter);
+
+/* Which part of the time a worker has run processes: 0 to 1. */
+double worker_busy(const struct sample *before, const struct sample *after,
+                   const struct worker_sample *worker);
+
+/* Which part of the time the workers, spare ones left out, have done so. */
+double sample_busy(const struct sample *before, const struct sample *after);
+
+/* Processes that are queued anywhere. */
+uint64_t sample_queued(const struct sample *sample);
+
+#endif

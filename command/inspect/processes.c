@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists of processes, as the inspector gives them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "command/format.h"
+#include "command/inspect/inspect.h"
+
+static const char *const sort_names[] = {"pid", "steps", "mailbox", "run", "age"};
+
+const char *sort_name(enum process_sort sort)
+{
+    return sort_names[sort];
+}
+
+bool parse_sort(const char *text, enum process_sort *sort)
+{
+    for (size_t i = 0; i < sizeof sort_names / sizeof sort_names[0]; i++) {
+        if (strcmp(text, sort_names[i]) == 0) {
+            *sort = (enum process_sort)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool row_read(const struct line *line, struct process_row *row)
+{
+    return line_pid(line, 1, &row->pid) && line_text(line, 2, row->type, sizeof row->type) &&
+           line_text(line, 3, row->state, sizeof row->state) &&
+           line_number(line, 4, &row->mailbox) && line_number(line, 5, &row->steps) &&
+           line_number(line, 6, &row->run_ns) && line_number(line, 7, &row->age_ns);
+}
+
+static bool take_line(const struct line *line, size_t limit, struct process_page *page)
+{
+    if (line_is(line, "process")) {
+        return page->count < limit && row_read(line, &page->rows[page->count++]);
+    }
+    if (line_is(line, "seen")) {
+        return line_number(line, 1, &page->live);
+    }
+    if (line_is(line, "more")) {
+        return line_pid(line, 1, &page->more);
+    }
+    return true;
+}
+
+static enum client_result read_answer(struct client *client, size_t limit,
+                                      struct process_page *page)
+{
+    struct line line;
+    enum client_result result;
+    page->count = 0;
+    page->live = 0;
+    page->more = 0;
+    while ((result = client_read(client, &line)) == CLIENT_LINE) {
+        if (!take_line(&line, limit, page)) {
+            return CLIENT_BROKEN;
+        }
+    }
+    return result;
+}
+
+enum client_result page_read(struct client *client, const struct process_filter *filter,
+                             uint64_t after, size_t limit, struct process_page *page)
+{
+    /* One byte more than names have, so that a longer one is not taken for its beginning. */
+    char type[sizeof page->rows[0].type + 1] = "";
+    if (filter->type != NULL) {
+        copy_text(type, sizeof type, filter->type);
+        make_printable(type); /* a line must stay one */
+    }
+    client_ask(client, "processes pid %016" PRIx64 " %zu %s%s%s", after, limit,
+               filter->state != NULL ? filter->state : "any", filter->type != NULL ? " " : "",
+               type);
+    return read_answer(client, limit, page);
+}
+
+enum client_result page_read_largest(struct client *client, enum process_sort sort, size_t limit,
+                                     struct process_page *page)
+{
+    client_ask(client, "processes %s 0 %zu", sort_name(sort), limit);
+    return read_answer(client, limit, page);
+}

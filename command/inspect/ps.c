@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* `skua ps`: the processes of a running program, as a table.
+ *
+ * The table is read and printed a page at a time, so that a million rows need no more memory than
+ * a few, and the first ones are there at once. A page is read as a whole before it is printed:
+ * whoever reads the table may take its time, while the program waits for nobody. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "command/commands.h"
+#include "command/format.h"
+#include "command/inspect/inspect.h"
+#include "command/support.h"
+
+enum { ROWS_DEFAULT = 50, ROWS_LEAST = 10 };
+
+/* The status of a shell that finds no such command. */
+enum { NO_COMMAND = 127 };
+
+struct options {
+    const char *program;
+    enum process_sort sort;
+    uint64_t rows; /* 0: not given */
+    bool all;
+    uint64_t after;
+    struct process_filter filter;
+};
+
+struct table {
+    const struct options *options;
+    struct client *client;
+    FILE *out;
+    uint64_t rows_max;
+    bool has_header;
+    uint64_t rows;       /* printed so far */
+    uint64_t last;       /* the PID of the last one */
+    size_t type_columns; /* grows with the longest name seen */
+    uint64_t live;       /* as the last page said */
+    int write_error;
+    bool is_cut; /* there are more */
+};
+
+static int help(void)
+{
+    fputs(
+        "usage: skua ps [--sort KEY] [-n ROWS | --all] [--after PID] [--type NAME]\n"
+        "               [--state STATE] [-p PROGRAM]\n\n"
+        "Lists the processes of a running program: PID, type, state (ready, running, blocked,\n"
+        "idle), messages in the mailbox, steps so far, how long they ran (by samples), and age.\n\n"
+        "  --sort KEY             pid (if not given), or steps, mailbox, run, age: the largest\n"
+        "                         first; those show at most 256 rows\n"
+        "  -n ROWS                how many; if not given 50, or what fits on the screen\n"
+        "  --all                  all of them, on a terminal through $PAGER or less\n"
+        "  --after PID            those that come after this one in the order of --sort pid\n"
+        "  --type NAME            only processes of this type; -n counts those that are shown\n"
+        "  --state STATE          only processes in this state, likewise\n" HELP_PROGRAM
+        "\nExamples:\n"
+        "  skua ps --sort run -n 10\n"
+        "  skua ps --all --type session --state ready\n",
+        stdout);
+    return 0;
+}
+
+/* ---- options ---- */
+
+static bool option_sort(char **argv, int *i, enum process_sort *sort)
+{
+    const char *text;
+    if (!option_text("ps", argv, i, &text)) {
+        return false;
+    }
+    if (!parse_sort(text, sort)) {
+        usage_error("ps", "--sort needs pid, steps, mailbox, run or age, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+static bool option_pid(char **argv, int *i, uint64_t *pid)
+{
+    const char *text;
+    if (!option_text("ps", argv, i, &text)) {
+        return false;
+    }
+    if (!parse_pid(text, pid)) {
+        usage_error("ps", "--after needs a PID, up to 16 hexadecimal digits, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+static bool option_state(char **argv, int *i, const char **state)
+{
+    static const char *const states[] = {"ready", "running", "blocked", "idle"};
+    if (!option_text("ps", argv, i, state)) {
+        return false;
+    }
+    for (size_t k = 0; k < sizeof states / sizeof states[0]; k++) {
+        if (strcmp(*state, states[k]) == 0) {
+            return true;
+        }
+    }
+    usage_error("ps", "--state needs ready, running, blocked or idle, not '%s'", *state);
+    return false;
+}
+
+/* Returns whether the option and its value are right. */
+static bool read_option(char **argv, int *i, struct options *options)
+{
+    const char *option = argv[*i];
+    if (is_valued(option, "--sort")) {
+        return option_sort(argv, i, &options->sort);
+    }
+    if (strcmp(option, "-n") == 0) {
+        return option_number("ps", argv, i, 1, UINT32_MAX, &options->rows);
+    }
+    if (strcmp(option, "--all") == 0) {
+        return options->all = true;
+    }
+    if (is_valued(option, "--after")) {
+        return option_pid(argv, i, &options->after);
+    }
+    if (is_valued(option, "--type")) {
+        return option_text("ps", argv, i, &options->filter.type);
+    }
+    if (is_valued(option, "--state")) {
+        return option_state(argv, i, &options->filter.state);
+    }
+    if (is_program(option)) {
+        return option_text("ps", argv, i, &options->program);
+    }
+    unknown_argument("ps", option);
+    return false;
+}
+
+static bool is_filtered(const struct options *options)
+{
+    return options->filter.type != NULL || options->filter.state != NULL;
+}
+
+/* Whether the options go together. */
+static bool check_options(const struct options *options)
+{
+    if (options->all && options->rows > 0) {
+        usage_error("ps", "-n and --all contradict each other");
+        return false;
+    }
+    if (options->sort == SORT_PID) {
+        return true;
+    }
+    if (options->all || options->after != 0 || is_filtered(options)) {
+        usage_error("ps", "--all, --after, --type and --state need the order of --sort pid");
+        return false;
+    }
+    if (options->rows > PAGE_ROWS_MAX) {
+        usage_error("ps", "at most %d rows are sorted by %s", PAGE_ROWS_MAX,
+                    sort_name(options->sort));
+        return false;
+    }
+    return true;
+}
+
+/* ---- the table ---- */
+
+static void print_header(struct table *table)
+{
+    fprintf(table->out, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s\n", "PID", (int)table->type_columns,
+            "TYPE", "STATE", "MAILBOX", "STEPS", "RUN", "AGE");
+}
+
+static void print_row(struct table *table, const struct process_row *row)
+{
+    fprintf(table->out, "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s\n",
+            row->pid, text_width(row->type, table->type_columns), row->type, row->state,
+            row->mailbox, row->steps, format_time(row->run_ns).text, format_time(row->age_ns).text);
+    table->rows++;
+    table->last = row->pid;
+}
+
+static void print_page(struct table *table, const struct process_page *page)
+{
+    for (size_t i = 0; i < page->count; i++) {
+        const size_t columns = text_columns(page->rows[i].type);
+        if (columns > table->type_columns) {
+            table->type_columns = columns;
+        }
+    }
+    if (!table->has_header) {
+        print_header(table);
+        table->has_header = true;
+    }
+    for (size_t i = 0; i < page->count; i++) {
+        if (table->rows == table->rows_max) {
+            table->is_cut = true;
+            return;
+        }
+        print_row(table, &page->rows[i]);
+    }
+}
+
+/* One more than what is left to print: it tells whether there is anything behind that. */
+static size_t page_limit(const struct table *table)
+{
+    const uint64_t left = table->rows_max - table->rows;
+    return left >= PAGE_ROWS_MAX ? PAGE_ROWS_MAX : (size_t)left + 1;
+}
+
+/* Whether nobody reads the pipe any more. Where a filter lets nothing through, writing would not
+ * tell. */
+static bool is_closed(FILE *out)
+{
+    struct pollfd fd = {.fd = fileno(out)};
+    if (poll(&fd, 1, 0) <= 0 || (fd.revents & POLLERR) == 0) {
+        return false;
+    }
+    errno = EPIPE;
+    return true;
+}
+
+static enum client_result read_page(struct table *table, uint64_t after, struct process_page *page)
+{
+    const struct options *options = table->options;
+    return options->sort == SORT_PID
+               ? page_read(table->client, &options->filter, after, page_limit(table), page)
+               : page_read_largest(table->client, options->sort, (size_t)table->rows_max, page);
+}
+
+static enum client_result print_table(struct table *table)
+{
+    struct process_page page;
+    uint64_t after = table->options->after;
+    do {
+        const enum client_result result = read_page(table, after, &page);
+        if (result != CLIENT_END) {
+            return result;
+        }
+        if (page.more != 0 && page.more == after) {
+            return CLIENT_BROKEN; /* would go on for ever */
+        }
+        print_page(table, &page);
+        if (fflush(table->out) != 0 || is_closed(table->out)) {
+            table->write_error = errno;
+            return CLIENT_END;
+        }
+        table->live = page.live;
+        after = page.more;
+    } while (after != 0 && !table->is_cut);
+    table->is_cut |= table->options->sort != SORT_PID && table->rows < table->live;
+    return CLIENT_END;
+}
+
+/* How to see what the table does not show. */
+static void print_rest(const struct table *table)
+{
+    const struct options *options = table->options;
+    const uint64_t left = table->live > table->rows ? table->live - table->rows : 0;
+    if (!table->is_cut) {
+        return;
+    }
+    if (options->sort != SORT_PID) {
+        fprintf(stderr, "skua ps: %" PRIu64 " more; -n shows up to %d, --sort pid --all all\n",
+                left, PAGE_ROWS_MAX);
+    } else if (is_filtered(options) || options->after != 0) {
+        fprintf(stderr,
+                "skua ps: there are more: --after %016" PRIx64 " goes on, --all shows "
+                "them\n",
+                table->last);
+    } else {
+        fprintf(stderr,
+                "skua ps: %" PRIu64 " more: --after %016" PRIx64 " goes on, --all shows them\n",
+                left, table->last);
+    }
+}
+
+/* ---- where it goes ---- */
+
+static uint64_t default_rows(void)
+{
+    struct winsize size;
+    const int around = 3; /* the header, the line about what is left, the prompt */
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) {
+        return ROWS_DEFAULT;
+    }
+    return size.ws_row < ROWS_LEAST + around ? ROWS_LEAST : (uint64_t)(size.ws_row - around);
+}
+
+/* Opens a pager; null if there is none, or nobody to look at it. */
+static FILE *open_pager(void)
+{
+    const char *pager = getenv("PAGER");
+    if (!isatty(STDOUT_FILENO) || (pager != NULL && pager[0] == '\0')) {
+        return NULL;
+    }
+    if (pager == NULL) {
+        if (system("command -v less >/dev/null 2>&1") != 0) {
+            return NULL;
+        }
+        pager = "less -S";
+    }
+    return popen(pager, "w");
+}
+
+/* Waits until the pager has ended. Returns whether there was one: the shell has said why not. */
+static bool close_pager(FILE *pager)
+{
+    const int status = pclose(pager);
+    return !(WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND);
+}
+
+static struct table make_table(struct client *client, const struct options *options)
+{
+    struct table table = {
+        .options = options,
+        .client = client,
+        .out = stdout,
+        .rows_max = options->all        ? UINT64_MAX
+                    : options->rows > 0 ? options->rows
+                                        : default_rows(),
+        .type_columns = strlen("TYPE"),
+    };
+    if (options->sort != SORT_PID && table.rows_max > PAGE_ROWS_MAX) {
+        table.rows_max = PAGE_ROWS_MAX;
+    }
+    return table;
+}
+
+/* Prints the table through a pager. Returns false if there is none. */
+static bool print_paged(struct table *table, enum client_result *result)
+{
+    FILE *pager = open_pager();
+    if (pager == NULL) {
+        return false;
+    }
+    signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's */
+    table->out = pager;
+    *result = print_table(table);
+    const bool was_there = close_pager(pager);
+    signal(SIGINT, SIG_DFL);
+    return was_there;
+}
+
+static int show(struct client *client, const struct options *options)
+{
+    struct table table = make_table(client, options);
+    enum client_result result;
+    signal(SIGPIPE, SIG_IGN);
+    if (!options->all || !print_paged(&table, &result)) {
+        table = make_table(client, options);
+        result = print_table(&table);
+    }
+    if (result != CLIENT_END) {
+        return client_failure(client, result);
+    }
+    if (table.write_error == EPIPE) {
+        return 0; /* whoever read the table has had enough */
+    }
+    if (table.write_error != 0) {
+        return failure("ps", "cannot write: %s", strerror(table.write_error));
+    }
+    print_rest(&table);
+    return 0;
+}
+
+int ps_command(int argc, char **argv)
+{
+    struct options options = {.sort = SORT_PID};
+    for (int i = 1; i < argc; i++) {
+        if (is_help(argv[i])) {
+            return help();
+        }
+        if (!read_option(argv, &i, &options)) {
+            return STATUS_USAGE;
+        }
+    }
+    if (!check_options(&options)) {
+        return STATUS_USAGE;
+    }
+    struct client client;
+    int status = client_open(&client, "ps", options.program);
+    if (status == 0) {
+        status = show(&client, &options);
+        client_close(&client);
+    }
+    return status;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* `skua top`: a running program, live: what it does per second, its workers, and the processes that
+ * stand out. */
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <skua/types.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "command/commands.h"
+#include "command/format.h"
+#include "command/inspect/inspect.h"
+#include "command/inspect/screen.h"
+#include "command/support.h"
+
+enum { PLAIN_ROWS_DEFAULT = 20 };
+
+struct options {
+    const char *program;
+    uint64_t interval_ns;
+    enum process_sort sort;
+    uint64_t rows; /* at most; 0: what fits */
+    bool once;
+};
+
+/* What is known of the program at one moment. */
+struct look {
+    struct sample sample;
+    struct process_page page;
+};
+
+struct top {
+    struct client client;
+    struct options options;
+    struct look looks[2];
+    size_t newest;     /* which of them */
+    size_t first;      /* the row that the list begins with */
+    size_t rows_shown; /* by the last picture */
+    bool shows_help;
+    int stop_fd;   /* signals that end it */
+    int change_fd; /* signals that do not: another size, Ctrl-Z */
+};
+
+static int help(void)
+{
+    fputs(
+        "usage: skua top [-i INTERVAL] [--sort KEY] [-n ROWS] [--once] [-p PROGRAM]\n\n"
+        "Shows a running program, again and again: what it does per second, what its workers do,\n"
+        "and the first of its processes. `h` lists the keys.\n\n"
+        "  -i INTERVAL            time between two looks, from 10ms; 1s if not given\n"
+        "  --sort KEY             run (if not given), steps, mailbox or age: the largest first\n"
+        "  -n ROWS                how many processes at most, up to 256\n"
+        "  --once                 prints one look, over one interval, as text, and ends; so does\n"
+        "                         top if its output is not a terminal\n" HELP_PROGRAM
+        "\nExamples:\n"
+        "  skua top\n"
+        "  skua top --once -i 5s --sort mailbox\n",
+        stdout);
+    return 0;
+}
+
+/* ---- the picture ---- */
+
+static const struct look *look_now(const struct top *top)
+{
+    return &top->looks[top->newest];
+}
+
+static const struct look *look_before(const struct top *top)
+{
+    return &top->looks[1 - top->newest];
+}
+
+static struct formatted rate(const struct top *top, enum counter counter)
+{
+    return format_count(sample_rate(&look_before(top)->sample, &look_now(top)->sample, counter));
+}
+
+static void draw_head(const struct top *top, struct screen *screen)
+{
+    const struct sample *now = &look_now(top)->sample;
+    screen_line(screen,
+                "%s (%" PRIu64 ".%" PRIu64 "), up %s: %" PRIu64 " process%s, %" PRIu64
+                " queued, workers %s busy",
+                top->client.name, top->client.process, top->client.runtime,
+                format_time(now->age_ns).text, now->live, now->live == 1 ? "" : "es",
+                sample_queued(now),
+                format_percent(sample_busy(&look_before(top)->sample, now)).text);
+    screen_line(screen,
+                "per second: spawns %s, messages %s, steps %s, stolen %s, parks %s, "
+                "timers %s",
+                rate(top, COUNTER_spawned).text, rate(top, COUNTER_messages).text,
+                rate(top, COUNTER_steps).text, rate(top, COUNTER_stolen).text,
+                rate(top, COUNTER_parks).text, rate(top, COUNTER_timers).text);
+    screen_line(screen, "%s", "");
+}
+
+static void draw_worker(const struct top *top, struct screen *screen,
+                        const struct worker_sample *worker)
+{
+    const struct sample *before = &look_before(top)->sample;
+    const struct sample *now = &look_now(top)->sample;
+    char name[32];
+    char runs[96] = "";
+    snprintf(name, sizeof name, "%" PRIu64 "%s", worker->number, worker->is_spare ? " spare" : "");
+    if (worker->pid != 0) {
+        snprintf(runs, sizeof runs, "%s %016" PRIx64, worker->type, worker->pid);
+    }
+    screen_line(screen, "%-9s %-9s %6" PRIu64 " %6s %9s %8s %7" PRIu64 "  %s", name, worker->doing,
+                worker->queue, format_percent(worker_busy(before, now, worker)).text,
+                format_count(worker_rate(before, now, worker, COUNTER_stolen)).text,
+                format_count(worker_rate(before, now, worker, COUNTER_parks)).text,
+                worker->counter[COUNTER_stalls], runs);
+}
+
+/* On a terminal, all workers or half of what is left of the screen. */
+static void draw_workers(const struct top *top, struct screen *screen)
+{
+    const struct sample *now = &look_now(top)->sample;
+    const size_t most = screen->is_terminal ? screen->lines_left / 2 : SIZE_MAX;
+    screen_title(screen, "%-9s %-9s %6s %6s %9s %8s %7s  %s", "WORKER", "STATE", "QUEUE", "BUSY",
+                 "STOLEN/S", "PARKS/S", "STALLS", "RUNS");
+    for (size_t i = 0; i < now->worker_count; i++) {
+        if (i + 1 == most && i + 1 < now->worker_count) {
+            screen_line(screen, "and %zu more", now->worker_count - i);
+            break;
+        }
+        draw_worker(top, screen, &now->workers[i]);
+    }
+    screen_line(screen, "%s", "");
+}
+
+/* Which part of the time since the last look a process has run; empty if that did not list it. */
+static struct formatted run_part(const struct top *top, const struct process_row *row)
+{
+    const struct look *before = look_before(top);
+    const uint64_t now = look_now(top)->sample.now_ns;
+    for (size_t i = 0; i < before->page.count; i++) {
+        const struct process_row *was = &before->page.rows[i];
+        if (was->pid == row->pid && was->run_ns <= row->run_ns && before->sample.now_ns < now) {
+            return format_percent((double)(row->run_ns - was->run_ns) /
+                                  (double)(now - before->sample.now_ns));
+        }
+    }
+    return (struct formatted){""};
+}
+
+static size_t type_columns(const struct process_page *page)
+{
+    size_t widest = strlen("TYPE");
+    for (size_t i = 0; i < page->count; i++) {
+        const size_t columns = text_columns(page->rows[i].type);
+        widest = columns > widest ? columns : widest;
+    }
+    return widest;
+}
+
+static void draw_processes(struct top *top, struct screen *screen)
+{
+    const struct process_page *page = &look_now(top)->page;
+    const size_t columns = type_columns(page);
+    screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  (by %s)", "PID",
+                 (int)columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN%", "RUN", "AGE",
+                 sort_name(top->options.sort));
+    const size_t most = top->options.rows > 0 ? (size_t)top->options.rows
+                        : screen->is_terminal ? PAGE_ROWS_MAX
+                                              : PLAIN_ROWS_DEFAULT;
+    if (top->first >= page->count) {
+        top->first = 0;
+    }
+    top->rows_shown = 0;
+    for (size_t i = top->first; i < page->count; i++) {
+        const struct process_row *row = &page->rows[i];
+        if (top->rows_shown == most || screen->lines_left == 0) {
+            break;
+        }
+        screen_line(screen,
+                    "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %6s  %8s  %8s",
+                    row->pid, text_width(row->type, columns), row->type, row->state, row->mailbox,
+                    row->steps, run_part(top, row).text, format_time(row->run_ns).text,
+                    format_time(row->age_ns).text);
+        top->rows_shown++;
+    }
+}
+
+static void draw_help(struct screen *screen)
+{
+    static const char *const lines[] = {
+        "r s m a   sorts by run time, steps, mailbox, age",
+        "space n   the next page of processes (256 are known)",
+        "p         the page before",
+        "h         this help, and back",
+        "q         ends this",
+        "",
+        "BUSY: the part of the time in which a worker ran processes, by samples",
+        "RUN%: the part of the time in which a process ran, likewise",
+        "STALLS: steps that ran too long, since the start",
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        screen_line(screen, "%s", lines[i]);
+    }
+}
+
+static void draw(struct top *top, struct screen *screen)
+{
+    draw_head(top, screen);
+    if (top->shows_help) {
+        draw_help(screen);
+        return;
+    }
+    draw_workers(top, screen);
+    draw_processes(top, screen);
+}
+
+static void redraw(struct top *top)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL) {
+        return;
+    }
+    struct screen screen = screen_terminal(out);
+    draw(top, &screen);
+    fclose(out);
+    screen_show(text, size);
+    free(text);
+}
+
+/* ---- looking ---- */
+
+/* Takes a look; the one before it stays. */
+static enum client_result look(struct top *top)
+{
+    struct look *next = &top->looks[1 - top->newest];
+    enum client_result result = sample_read(&top->client, &next->sample);
+    if (result == CLIENT_END) {
+        result = page_read_largest(&top->client, top->options.sort, PAGE_ROWS_MAX, &next->page);
+    }
+    if (result == CLIENT_END) {
+        top->newest = 1 - top->newest;
+    }
+    return result;
+}
+
+static enum client_result print_once(struct top *top)
+{
+    enum client_result result = look(top);
+    if (result != CLIENT_END) {
+        return result;
+    }
+    if (!client_wait(&top->client, clock_ns() + top->options.interval_ns)) {
+        return CLIENT_GONE;
+    }
+    result = look(top);
+    if (result == CLIENT_END) {
+        struct screen screen = screen_plain();
+        draw(top, &screen);
+    }
+    return result;
+}
+
+/* ---- keys and signals ---- */
+
+static void turn_page(struct top *top, bool forward)
+{
+    const size_t count = look_now(top)->page.count;
+    const size_t step = top->rows_shown > 0 ? top->rows_shown : 1;
+    if (forward) {
+        top->first = top->first + step < count ? top->first + step : top->first;
+    } else {
+        top->first = top->first > step ? top->first - step : 0;
+    }
+}
+
+static void sort_by(struct top *top, enum process_sort sort)
+{
+    top->options.sort = sort;
+    top->first = 0;
+}
+
+/* Returns false if the user has had enough. `*looks_again`: what is known is not what is asked. */
+static bool press(struct top *top, int key, bool *looks_again)
+{
+    static const struct {
+        char key;
+        enum process_sort sort;
+    } sorts[] = {{'r', SORT_RUN}, {'s', SORT_STEPS}, {'m', SORT_MAILBOX}, {'a', SORT_AGE}};
+    for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
+        if (key == sorts[i].key) {
+            sort_by(top, sorts[i].sort);
+            *looks_again = true;
+        }
+    }
+    if (key == 'h' || key == '?') {
+        top->shows_help = !top->shows_help;
+    } else if (key == ' ' || key == 'n') {
+        turn_page(top, true);
+    } else if (key == 'p') {
+        turn_page(top, false);
+    }
+    return key != 'q';
+}
+
+/* Another size needs another picture, which is drawn anyway. */
+static void handle_change(const struct top *top)
+{
+    struct signalfd_siginfo signal;
+    while (read(top->change_fd, &signal, sizeof signal) == (ssize_t)sizeof signal) {
+        if (signal.ssi_signo == SIGTSTP) {
+            terminal_leave();
+            raise(SIGSTOP);
+            terminal_enter();
+        }
+    }
+}
+
+static int open_signals(const int *signals, size_t count)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < count; i++) {
+        sigaddset(&set, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+static bool catch_signals(struct top *top)
+{
+    top->stop_fd = open_signals((const int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}, 4);
+    top->change_fd = open_signals((const int[]){SIGWINCH, SIGTSTP}, 2);
+    top->client.stop_fd = top->stop_fd;
+    return top->stop_fd >= 0 && top->change_fd >= 0;
+}
+
+/* Waits for what comes first: a key, a signal, the end of the interval or of the program.
+ * Returns CLIENT_END if it is time for another look. */
+static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
+{
+    for (;;) {
+        struct pollfd fds[] = {{.fd = terminal_key_fd(), .events = POLLIN},
+                               {.fd = top->stop_fd, .events = POLLIN},
+                               {.fd = top->change_fd, .events = POLLIN},
+                               {.fd = top->client.fd, .events = POLLIN}};
+        const uint64_t now = clock_ns();
+        if (now >= until_ns) {
+            return CLIENT_END;
+        }
+        poll(fds, sizeof fds / sizeof fds[0], (int)((until_ns - now) / SKUA_MILLISECOND) + 1);
+        if (fds[1].revents != 0) {
+            return CLIENT_STOPPED;
+        }
+        if (fds[3].revents != 0) {
+            return CLIENT_GONE;
+        }
+        bool looks_again = false;
+        handle_change(top);
+        if (fds[0].revents != 0) {
+            const int key = terminal_key();
+            if (key < 0 || !press(top, key, &looks_again)) {
+                return CLIENT_STOPPED;
+            }
+        }
+        if (looks_again) {
+            return CLIENT_END;
+        }
+        redraw(top);
+    }
+}
+
+static enum client_result watch(struct top *top)
+{
+    enum client_result result = look(top);
+    /* The first interval is a short one: the screen should not stay empty. */
+    uint64_t next_ns = clock_ns() + 100 * SKUA_MILLISECOND;
+    while (result == CLIENT_END) {
+        redraw(top);
+        result = wait_for_change(top, next_ns);
+        if (result == CLIENT_END) {
+            result = look(top);
+            next_ns = clock_ns() + top->options.interval_ns;
+        }
+    }
+    return result;
+}
+
+static int run(struct top *top)
+{
+    enum client_result result;
+    if (top->options.once || !isatty(STDOUT_FILENO)) {
+        result = print_once(top);
+    } else {
+        if (!catch_signals(top) || !terminal_enter()) {
+            return failure("top", "cannot use the terminal");
+        }
+        result = watch(top);
+        terminal_leave();
+    }
+    if (result == CLIENT_GONE) {
+        fprintf(stderr, "skua top: the program has ended\n");
+        return 0;
+    }
+    return result == CLIENT_END || result == CLIENT_STOPPED ? 0
+                                                            : client_failure(&top->client, result);
+}
+
+/* ---- options ---- */
+
+static bool option_sort(char **argv, int *i, enum process_sort *sort)
+{
+    const char *text;
+    if (!option_text("top", argv, i, &text)) {
+        return false;
+    }
+    if (!parse_sort(text, sort) || *sort == SORT_PID) {
+        usage_error("top", "--sort needs run, steps, mailbox or age, not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+static bool read_option(char **argv, int *i, struct options *options)
+{
+    const char *option = argv[*i];
+    if (strcmp(option, "-i") == 0) {
+        return option_interval("top", argv, i, &options->interval_ns);
+    }
+    if (is_valued(option, "--sort")) {
+        return option_sort(argv, i, &options->sort);
+    }
+    if (strcmp(option, "-n") == 0) {
+        return option_number("top", argv, i, 1, PAGE_ROWS_MAX, &options->rows);
+    }
+    if (strcmp(option, "--once") == 0) {
+        return options->once = true;
+    }
+    if (is_program(option)) {
+        return option_text("top", argv, i, &options->program);
+    }
+    unknown_argument("top", option);
+    return false;
+}
+
+int top_command(int argc, char **argv)
+{
+    static struct top top = {.options = {.interval_ns = SKUA_SECOND, .sort = SORT_RUN}};
+    for (int i = 1; i < argc; i++) {
+        if (is_help(argv[i])) {
+            return help();
+        }
+        if (!read_option(argv, &i, &top.options)) {
+            return STATUS_USAGE;
+        }
+    }
+    int status = client_open(&top.client, "top", top.options.program);
+    if (status == 0) {
+        status = finish_output("top", run(&top));
+        client_close(&top.client);
+    }
+    sample_free(&top.looks[0].sample);
+    sample_free(&top.looks[1].sample);
+    return status;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A recording of what a program does, and how it becomes a file that Perfetto opens. */
+#ifndef COMMAND_INSPECT_TRACE_H
+#define COMMAND_INSPECT_TRACE_H
+
+#include <stdio.h>
+
+#include "command/inspect/client.h"
+
+enum trace_kind {
+    TRACE_BEGIN,
+    TRACE_END,
+    TRACE_SEND,
+    TRACE_TAKE,
+    TRACE_TIMER,
+    TRACE_COMPLETE,
+    TRACE_SPAWN,
+    TRACE_EXIT,
+    TRACE_STEAL,
+    TRACE_PARK,
+    TRACE_UNPARK,
+    TRACE_LOST,
+    TRACE_KINDS
+};
+
+/* Tracks are workers, by their numbers, and one for all threads that are none. */
+enum { TRACE_OUTSIDE = 4096, TRACE_TRACKS };
+
+/* What its fields mean is in docs/inspector.md. */
+struct trace_record {
+    uint64_t time_ns;
+    uint64_t pid;
+    int64_t arg;
+    uint64_t node;
+    const char *type;
+    uint32_t order; /* in which it was read */
+    uint32_t arrow; /* the number of the arrow that begins or ends here; 0: none */
+    uint16_t track;
+    uint8_t kind; /* enum trace_kind */
+};
+
+/* All zero before the first record. */
+struct trace {
+    size_t count;
+    size_t capacity;
+    struct trace_record *records;
+    uint64_t lost;                    /* records that the program had no room for */
+    uint64_t newest_ns[TRACE_TRACKS]; /* the last record's time of each track */
+    void *types;                      /* their names, each once: a tree of tsearch */
+};
+
+enum trace_added { TRACE_ADDED, TRACE_IGNORED, TRACE_NO_RECORD, TRACE_NO_MEMORY };
+
+/* Adds what a line of an answer says; other lines, and kinds of later versions, are ignored. */
+enum trace_added trace_add(struct trace *trace, const struct line *line);
+
+void trace_free(struct trace *trace);
+
+/* Writes all of it as JSON, in the order of time; sorts the records for that. `process` and `name`
+ * are those of the program. Returns false if there is no memory; whether the file has taken it is
+ * for ferror to say. */
+bool trace_write(struct trace *trace, uint64_t process, const char *name, FILE *out);
+
+#endif

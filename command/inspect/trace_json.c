@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/* From records to a file for ui.perfetto.dev and chrome://tracing: the trace event format, as JSON.
+ *
+ * Each worker is a track ("thread"). A step is a slice from B to E, a park and a gap in the
+ * recording are, too; no two of a track overlap. An arrow leads from a send, a timer or a
+ * completion to the step that took the event: `s` where it begins, `f` where it ends, each within a
+ * slice; where there is none, a slice without length is made. All else are instants.
+ *
+ * The format does not check itself: a viewer that finds an arrow without an end or a slice without
+ * one draws something wrong, without a word. So all is matched here before anything is written:
+ *   - what a gap may have cut is closed at the gap, and what began in one is left out;
+ *   - an event goes from the last send of a node to the take of it: nodes are used again. If there
+ *     was a gap in between, in any track, another take or send may be missing: no arrow then;
+ *   - a take belongs to the next begin of its track. */
+#include <inttypes.h>
+#include <skua/error.h>
+#include <skua/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command/inspect/trace.h"
+
+/* ---- gaps ---- */
+
+struct gap {
+    uint64_t begin_ns;
+    uint64_t end_ns;
+};
+
+/* In the order of their begins. After gaps_find, end_ns is the latest end of a gap and all those
+ * before it. */
+struct gaps {
+    size_t count;
+    struct gap *gaps;
+};
+
+static bool gaps_find(const struct trace *trace, struct gaps *gaps)
+{
+    size_t open[TRACE_TRACKS] = {0}; /* the number of each track's open gap, plus 1 */
+    size_t lost = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        lost += trace->records[i].kind == TRACE_LOST;
+    }
+    gaps->count = 0;
+    gaps->gaps = malloc((lost + 1) * sizeof *gaps->gaps);
+    if (gaps->gaps == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < trace->count; i++) {
+        const struct trace_record *record = &trace->records[i];
+        if (open[record->track] > 0) {
+            gaps->gaps[open[record->track] - 1].end_ns = record->time_ns;
+            open[record->track] = 0;
+        }
+        if (record->kind == TRACE_LOST) {
+            gaps->gaps[gaps->count++] = (struct gap){record->time_ns, UINT64_MAX};
+            open[record->track] = gaps->count;
+        }
+    }
+    for (size_t i = 1; i < gaps->count; i++) {
+        if (gaps->gaps[i].end_ns < gaps->gaps[i - 1].end_ns) {
+            gaps->gaps[i].end_ns = gaps->gaps[i - 1].end_ns;
+        }
+    }
+    return true;
+}
+
+/* Whether any track has a gap between two times. */
+static bool gaps_overlap(const struct gaps *gaps, uint64_t begin_ns, uint64_t end_ns)
+{
+    size_t low =
+        0; /* of the gaps before `low` all begin by the end, of those from `high` on none */
+    size_t high = gaps->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (gaps->gaps[middle].begin_ns <= end_ns) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 && gaps->gaps[low - 1].end_ns > begin_ns;
+}
+
+/* ---- arrows ---- */
+
+/* A record that has to do with an event; all of them are sorted by node, then time. */
+struct event_use {
+    uint64_t node;
+    uint32_t record;
+};
+
+static int compare_uses(const void *a, const void *b)
+{
+    const struct event_use *left = a;
+    const struct event_use *right = b;
+    if (left->node != right->node) {
+        return left->node < right->node ? -1 : 1;
+    }
+    return (left->record > right->record) - (left->record < right->record);
+}
+
+static bool is_source(const struct trace_record *record)
+{
+    return record->kind == TRACE_SEND || record->kind == TRACE_TIMER ||
+           record->kind == TRACE_COMPLETE;
+}
+
+/* Finds the takes that are followed by the step they belong to: an arrow can end there. Their
+ * `arrow` becomes 1. */
+static void mark_takes(struct trace *trace)
+{
+    uint64_t next_pid[TRACE_TRACKS] = {0}; /* of the next begin in each track; 0: there is none */
+    for (size_t i = trace->count; i-- > 0;) {
+        struct trace_record *record = &trace->records[i];
+        if (record->kind == TRACE_BEGIN) {
+            next_pid[record->track] = record->pid;
+        } else if (record->kind == TRACE_LOST) {
+            next_pid[record->track] = 0;
+        } else if (record->kind == TRACE_TAKE) {
+            record->arrow = record->pid != 0 && record->pid == next_pid[record->track];
+        }
+    }
+}
+
+/* Gives each send and the take of the same event a number of their own. */
+static void number_arrows(struct trace *trace, const struct gaps *gaps,
+                          const struct event_use *uses, size_t count)
+{
+    uint32_t arrows = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct trace_record *take = &trace->records[uses[i].record];
+        if (is_source(take)) {
+            continue;
+        }
+        struct trace_record *source = i > 0 ? &trace->records[uses[i - 1].record] : take;
+        const bool belong_together = take->arrow != 0 && is_source(source) &&
+                                     uses[i - 1].node == uses[i].node && source->pid == take->pid &&
+                                     !gaps_overlap(gaps, source->time_ns, take->time_ns);
+        take->arrow = 0;
+        if (belong_together) {
+            source->arrow = take->arrow = ++arrows;
+        }
+    }
+}
+
+static bool find_arrows(struct trace *trace)
+{
+    struct gaps gaps;
+    struct event_use *uses = malloc((trace->count + 1) * sizeof *uses);
+    if (uses == NULL) {
+        return false;
+    }
+    if (!gaps_find(trace, &gaps)) {
+        free(uses);
+        return false;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        if (is_source(&trace->records[i]) || trace->records[i].kind == TRACE_TAKE) {
+            uses[count++] = (struct event_use){trace->records[i].node, (uint32_t)i};
+        }
+    }
+    qsort(uses, count, sizeof *uses, compare_uses);
+    mark_takes(trace);
+    number_arrows(trace, &gaps, uses, count);
+    free(gaps.gaps);
+    free(uses);
+    return true;
+}
+
+/* ---- writing ---- */
+
+enum slice { SLICE_NONE, SLICE_STEP, SLICE_PARK, SLICE_GAP };
+
+struct track {
+    bool is_used;
+    enum slice slice;  /* which one is open */
+    uint64_t step_pid; /* whose step it is */
+    uint64_t takes;    /* the last take since the last begin, plus 1; its `node`, which has served
+                          its purpose, is the one before it in the same way; 0: none */
+};
+
+struct writer {
+    FILE *out;
+    uint64_t process;
+    uint64_t start_ns; /* the time that is written as 0 */
+    bool has_events;
+    struct track tracks[TRACE_TRACKS];
+};
+
+/* Text comes without control characters (client.h). */
+static void write_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\') {
+            fputc('\\', out);
+        }
+        fputc(*text, out);
+    }
+    fputc('"', out);
+}
+
+static unsigned thread_id(unsigned track)
+{
+    return track + 1; /* 0 is the idle thread to some viewers */
+}
+
+/* The fields that all events but metadata have; the event is still open. */
+static void write_event(struct writer *writer, const struct trace_record *record, char phase)
+{
+    const uint64_t ns = record->time_ns - writer->start_ns;
+    fprintf(writer->out, "%s{\"ph\":\"%c\",\"pid\":%" PRIu64 ",\"tid\":%u,\"ts\":%" PRIu64 ".%03u",
+            writer->has_events ? ",\n" : "", phase, writer->process, thread_id(record->track),
+            ns / 1000, (unsigned)(ns % 1000));
+    writer->has_events = true;
+}
+
+static void write_name(struct writer *writer, const char *name)
+{
+    fputs(",\"name\":", writer->out);
+    write_string(writer->out, name);
+}
+
+/* By its name, or by its number if it is not one of Skua's. */
+static void write_error(FILE *out, int64_t error)
+{
+    const char *name = skua_error_name((int)error);
+    if (strcmp(name, "SKUA_E_?") == 0) {
+        fprintf(out, "\"error\":%" PRId64, error);
+    } else {
+        fprintf(out, "\"error\":\"%s\"", name);
+    }
+}
+
+static void close_event(struct writer *writer)
+{
+    fputc('}', writer->out);
+}
+
+/* Ends the open slice of a track, if there is one. */
+static void close_slice(struct writer *writer, const struct trace_record *record)
+{
+    struct track *track = &writer->tracks[record->track];
+    if (track->slice == SLICE_NONE) {
+        return;
+    }
+    write_event(writer, record, 'E');
+    if (record->kind == TRACE_END && record->arg != 0) {
+        fputs(",\"args\":{", writer->out);
+        write_error(writer->out, record->arg);
+        fputc('}', writer->out);
+    }
+    close_event(writer);
+    track->slice = SLICE_NONE;
+}
+
+/* Ends every arrow that leads to the step that has just begun. */
+static void write_arrow_ends(struct writer *writer, const struct trace *trace,
+                             const struct trace_record *begin)
+{
+    struct track *track = &writer->tracks[begin->track];
+    while (track->takes > 0) {
+        const struct trace_record *take = &trace->records[track->takes - 1];
+        write_event(writer, begin, 'f');
+        fprintf(writer->out, ",\"name\":\"event\",\"cat\":\"event\",\"bp\":\"e\",\"id\":%" PRIu32,
+                take->arrow);
+        close_event(writer);
+        track->takes = take->node;
+    }
+}
+
+static void write_begin(struct writer *writer, const struct trace *trace,
+                        const struct trace_record *record)
+{
+    struct track *track = &writer->tracks[record->track];
+    close_slice(writer, record);
+    write_event(writer, record, 'B');
+    write_name(writer, record->type);
+    fprintf(writer->out, ",\"args\":{\"pid\":\"%016" PRIx64 "\",\"events\":%" PRId64 "}",
+            record->pid, record->arg);
+    close_event(writer);
+    track->slice = SLICE_STEP;
+    track->step_pid = record->pid;
+    write_arrow_ends(writer, trace, record);
+}
+
+static void write_end(struct writer *writer, const struct trace_record *record)
+{
+    const struct track *track = &writer->tracks[record->track];
+    if (track->slice == SLICE_STEP && track->step_pid == record->pid) {
+        close_slice(writer, record);
+    }
+}
+
+static void open_slice(struct writer *writer, const struct trace_record *record, enum slice slice,
+                       const char *name)
+{
+    close_slice(writer, record);
+    write_event(writer, record, 'B');
+    write_name(writer, name);
+    close_event(writer);
+    writer->tracks[record->track].slice = slice;
+}
+
+static void write_gap(struct writer *writer, const struct trace_record *record)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%" PRId64 " record%s lost", record->arg,
+             record->arg == 1 ? "" : "s");
+    open_slice(writer, record, SLICE_GAP, name);
+}
+
+/* An instant, or the begin of a slice, with what its kind has to say. */
+static void write_mark(struct writer *writer, const struct trace_record *record, char phase,
+                       const char *name)
+{
+    FILE *out = writer->out;
+    write_event(writer, record, phase);
+    write_name(writer, name);
+    fputs(phase == 'i' ? ",\"s\":\"t\",\"args\":{" : ",\"args\":{", out);
+    if (record->kind == TRACE_STEAL) {
+        fprintf(out, "\"processes\":%" PRId64 ",\"from worker\":%" PRIu64, record->arg,
+                record->node);
+    } else {
+        fprintf(out, "\"pid\":\"%016" PRIx64 "\"", record->pid);
+    }
+    if (record->kind == TRACE_SPAWN || record->kind == TRACE_EXIT) {
+        fputs(",\"type\":", out);
+        write_string(out, record->type);
+    }
+    if (record->kind == TRACE_EXIT && record->arg != 0) {
+        fputc(',', out);
+        write_error(out, record->arg);
+    }
+    fputc('}', out);
+    close_event(writer);
+}
+
+/* A send, a timer or a completion. */
+static void write_source(struct writer *writer, const struct trace_record *record, const char *name)
+{
+    const bool needs_slice =
+        record->arrow != 0 && writer->tracks[record->track].slice == SLICE_NONE;
+    if (needs_slice) {
+        write_mark(writer, record, 'B', name);
+    } else if (record->kind != TRACE_SEND || record->arrow == 0) {
+        write_mark(writer, record, 'i', name); /* an arrow alone shows a send well enough */
+    }
+    if (record->arrow != 0) {
+        write_event(writer, record, 's');
+        fprintf(writer->out, ",\"name\":\"event\",\"cat\":\"event\",\"id\":%" PRIu32,
+                record->arrow);
+        close_event(writer);
+    }
+    if (needs_slice) {
+        write_event(writer, record, 'E');
+        close_event(writer);
+    }
+}
+
+/* Remembers the event for the step that begins next. */
+static void note_take(struct writer *writer, struct trace *trace, size_t index)
+{
+    struct trace_record *record = &trace->records[index];
+    struct track *track = &writer->tracks[record->track];
+    if (record->arrow != 0) {
+        record->node = track->takes;
+        track->takes = index + 1;
+    }
+}
+
+static void write_record(struct writer *writer, struct trace *trace, size_t index)
+{
+    const struct trace_record *record = &trace->records[index];
+    struct track *track = &writer->tracks[record->track];
+    if (track->slice == SLICE_GAP) {
+        close_slice(writer, record);
+    }
+    switch ((enum trace_kind)record->kind) {
+    case TRACE_BEGIN:
+        write_begin(writer, trace, record);
+        break;
+    case TRACE_END:
+        write_end(writer, record);
+        break;
+    case TRACE_SEND:
+        write_source(writer, record, "send");
+        break;
+    case TRACE_TIMER:
+        write_source(writer, record, "timer");
+        break;
+    case TRACE_COMPLETE:
+        write_source(writer, record, "complete");
+        break;
+    case TRACE_TAKE:
+        note_take(writer, trace, index);
+        break;
+    case TRACE_SPAWN:
+        write_mark(writer, record, 'i', "spawn");
+        break;
+    case TRACE_EXIT:
+        write_mark(writer, record, 'i', "exit");
+        break;
+    case TRACE_STEAL:
+        write_mark(writer, record, 'i', "steal");
+        break;
+    case TRACE_PARK:
+        open_slice(writer, record, SLICE_PARK, "parked");
+        break;
+    case TRACE_UNPARK:
+        if (track->slice == SLICE_PARK) {
+            close_slice(writer, record);
+        }
+        break;
+    case TRACE_LOST:
+        write_gap(writer, record);
+        break;
+    case TRACE_KINDS:
+        break;
+    }
+}
+
+/* ---- the file ---- */
+
+/* `text` null: the value is the number. */
+static void write_metadata(struct writer *writer, unsigned thread, const char *name,
+                           const char *field, const char *text, unsigned number)
+{
+    fprintf(writer->out,
+            "%s{\"ph\":\"M\",\"pid\":%" PRIu64 ",\"tid\":%u,\"name\":\"%s\","
+            "\"args\":{\"%s\":",
+            writer->has_events ? ",\n" : "", writer->process, thread, name, field);
+    if (text != NULL) {
+        write_string(writer->out, text);
+    } else {
+        fprintf(writer->out, "%u", number);
+    }
+    fputs("}}", writer->out);
+    writer->has_events = true;
+}
+
+static void write_track_names(struct writer *writer)
+{
+    char name[32];
+    for (unsigned i = 0; i < TRACE_TRACKS; i++) {
+        if (writer->tracks[i].is_used) {
+            snprintf(name, sizeof name, "worker %u", i);
+            write_metadata(writer, thread_id(i), "thread_name", "name",
+                           i == TRACE_OUTSIDE ? "outside" : name, 0);
+            write_metadata(writer, thread_id(i), "thread_sort_index", "sort_index", NULL, i);
+        }
+    }
+}
+
+/* What is still open ends with the trace. */
+static void close_tracks(struct writer *writer, uint64_t end_ns)
+{
+    for (unsigned i = 0; i < TRACE_TRACKS; i++) {
+        const struct trace_record end = {
+            .time_ns = end_ns, .track = (uint16_t)i, .kind = TRACE_KINDS};
+        close_slice(writer, &end);
+    }
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct trace_record *left = a;
+    const struct trace_record *right = b;
+    if (left->time_ns != right->time_ns) {
+        return left->time_ns < right->time_ns ? -1 : 1;
+    }
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+static void write_all(struct writer *writer, struct trace *trace, const char *name)
+{
+    fprintf(writer->out,
+            "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"recorded by\":\"skua %s\","
+            "\"records\":%zu,\"records lost\":%" PRIu64 "},\n\"traceEvents\":[\n",
+            skua_version(), trace->count, trace->lost);
+    write_metadata(writer, 0, "process_name", "name", name, 0);
+    write_track_names(writer);
+    for (size_t i = 0; i < trace->count; i++) {
+        write_record(writer, trace, i);
+    }
+    if (trace->count > 0) {
+        close_tracks(writer, trace->records[trace->count - 1].time_ns);
+    }
+    fputs("\n]}\n", writer->out);
+}
+
+bool trace_write(struct trace *trace, uint64_t process, const char *name, FILE *out)
+{
+    struct writer *writer = calloc(1, sizeof *writer);
+    if (writer == NULL) {
+        return false;
+    }
+    if (trace->count > 0) {
+        qsort(trace->records, trace->count, sizeof trace->records[0], compare_records);
+    }
+    if (!find_arrows(trace)) {
+        free(writer);
+        return false;
+    }
+    writer->out = out;
+    writer->process = process;
+    writer->start_ns = trace->count > 0 ? trace->records[0].time_ns : 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        writer->tracks[trace->records[i].track].is_used = true;
+    }
+    write_all(writer, trace, name);
+    free(writer);
+    return true;
+}

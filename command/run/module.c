@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* `skua run`: from a file to a descriptor that can be trusted. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command/run/run.h"
+#include "command/support.h"
+
+static const char *const default_methods[] = {"main", NULL};
+
+static const char *const *methods_of(const skua_process_type *type)
+{
+    return type->methods != NULL ? type->methods : default_methods;
+}
+
+/* ---- loading ---- */
+
+/* What is wrong with the file itself: the loader would say it in words of its own, if at all. */
+static int check_file(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) != 0) {
+        return failure(RUN, "%s: %s", path, strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) { /* a pipe would be waited for */
+        return failure(RUN, "%s is not a file", path);
+    }
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return failure(RUN, "%s: %s", path, strerror(errno));
+    }
+    const char *fault = elf_fault(fd, (uint64_t)status.st_size);
+    (void)close(fd);
+    return fault != NULL ? failure(RUN, "%s %s", path, fault) : 0;
+}
+
+/* The loader's complaint without the path that it may begin with. */
+static const char *loader_says(const char *path)
+{
+    const char *text = dlerror();
+    const size_t length = strlen(path);
+    if (text == NULL) {
+        return "?";
+    }
+    return strncmp(text, path, length) == 0 && strncmp(text + length, ": ", 2) == 0
+               ? text + length + 2
+               : text;
+}
+
+static int open_path(const char *path, const skua_module **module)
+{
+    const int status = check_file(path);
+    if (status != 0) {
+        return status;
+    }
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (handle == NULL) {
+        return failure(RUN, "%s cannot be loaded: %s", path, loader_says(path));
+    }
+    *module = dlsym(handle, SKUA_MODULE_SYMBOL);
+    if (*module == NULL) {
+        return failure(RUN,
+                       "%s is not a module of Skua: it has no symbol %s, which SKUA_MODULE "
+                       "(skua/module.h) defines",
+                       path, SKUA_MODULE_SYMBOL);
+    }
+    return 0;
+}
+
+/* ---- checking ---- */
+
+static const char *fault_of_type(const skua_process_type *type)
+{
+    if (type->name == NULL || type->name[0] == '\0') {
+        return "a process type has no name";
+    }
+    if (type->step == NULL) {
+        return "a process type has no step";
+    }
+    if (type->methods != NULL && type->methods[0] == NULL) {
+        return "a process type has an empty list of methods";
+    }
+    return NULL;
+}
+
+/* What is wrong with the descriptor; null if nothing is. */
+static const char *fault_of(const skua_module *module)
+{
+    if (module->name == NULL || module->name[0] == '\0') {
+        return "it has no name";
+    }
+    if (module->root == NULL) {
+        return "it has no root process";
+    }
+    const char *fault = fault_of_type(module->root);
+    const skua_process_type *const *type = module->types;
+    while (fault == NULL && type != NULL && *type != NULL) {
+        fault = fault_of_type(*type++);
+    }
+    return fault;
+}
+
+static int check_version(const char *path, const skua_module *module)
+{
+    if (module->version == SKUA_MODULE_VERSION) {
+        return 0;
+    }
+    return failure(RUN, "%s was compiled for version %u.%u of Skua, and this is version %u.%u",
+                   path, (unsigned)(module->version >> 16), (unsigned)(module->version & 0xffff),
+                   (unsigned)SKUA_VERSION_MAJOR, (unsigned)SKUA_VERSION_MINOR);
+}
+
+static int check(const char *path, const skua_module *module)
+{
+    const int status = check_version(path, module);
+    if (status != 0) {
+        return status;
+    }
+    const char *fault = fault_of(module);
+    return fault != NULL ? failure(RUN, "%s: its descriptor is wrong: %s", path, fault) : 0;
+}
+
+int module_load(const char *file, const skua_module **module)
+{
+    /* A name without a slash would be looked for among the system's libraries. */
+    char *path = NULL;
+    if (asprintf(&path, "%s%s", strchr(file, '/') == NULL ? "./" : "", file) < 0) {
+        return failure(RUN, "out of memory");
+    }
+    int status = open_path(path, module);
+    if (status == 0) {
+        status = check(path, *module);
+    }
+    free(path);
+    return status;
+}
+
+/* ---- what it consists of ---- */
+
+bool module_has_method(const skua_process_type *type, const char *method)
+{
+    const char *const *name = methods_of(type);
+    while (method != NULL && *name != NULL && strcmp(*name, method) != 0) {
+        name++;
+    }
+    return *name != NULL;
+}
+
+void module_format_methods(const skua_process_type *type, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (const char *const *name = methods_of(type); *name != NULL && used < size; name++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", *name);
+    }
+}
+
+static void list_type(const char *role, const skua_process_type *type)
+{
+    char methods[256];
+    module_format_methods(type, methods, sizeof methods);
+    printf("  %-8s %-16s methods: %s\n", role, type->name, methods);
+}
+
+static void list_handler(const skua_module_handler *entry)
+{
+    const skua_handler *handler = &entry->handler;
+    const char *simulated = handler->simulate != NULL ? "by a double"
+                            : handler->sim_safe       ? "as it is"
+                                                      : "no";
+    printf("  %-8s %-16s command %" PRIu32 ", simulated: %s\n", "handler",
+           handler->name != NULL ? handler->name : "-", entry->id, simulated);
+}
+
+static void list_pool(const skua_blocking_pool *pool)
+{
+    printf("  %-8s %-16s threads: ", "pool", pool->name);
+    if (pool->thread_limit > 0) {
+        printf("%" PRIu32, pool->thread_limit);
+    } else {
+        printf("default");
+    }
+    printf(", simulated: %s\n", pool->sim_safe ? "as it is" : "no");
+}
+
+void module_list(const skua_module *module)
+{
+    printf("%s%s%s\n", module->name, module->about != NULL ? ": " : "",
+           module->about != NULL ? module->about : "");
+    list_type("root", module->root);
+    for (const skua_process_type *const *type = module->types; type != NULL && *type != NULL;
+         type++) {
+        list_type("type", *type);
+    }
+    for (const skua_module_handler *entry = module->handlers;
+         entry != NULL && entry->handler.run != NULL; entry++) {
+        list_handler(entry);
+    }
+    for (const skua_blocking_pool *pool = module->pools; pool != NULL && pool->name != NULL;
+         pool++) {
+        list_pool(pool);
+    }
+}
+
+int module_register(const skua_module *module, skua_runtime *runtime)
+{
+    for (const skua_module_handler *entry = module->handlers;
+         entry != NULL && entry->handler.run != NULL; entry++) {
+        const int error = skua_command_register(runtime, entry->id, &entry->handler);
+        if (error != 0) {
+            return failure(RUN, "%s: the handler of command %" PRIu32 " is refused: %s: %s",
+                           module->name, entry->id, skua_error_name(error), skua_error_text(error));
+        }
+    }
+    for (const skua_blocking_pool *pool = module->pools; pool != NULL && pool->name != NULL;
+         pool++) {
+        const int error = skua_blocking_register(runtime, pool);
+        if (error != 0) {
+            return failure(RUN, "%s: the pool '%s' is refused: %s: %s", module->name, pool->name,
+                           skua_error_name(error), skua_error_text(error));
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* The command `skua run`: loads a module and runs its root process. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command/commands.h"
+#include "command/run/run.h"
+#include "command/support.h"
+
+static const char help[] =
+    "usage: skua run FILE [--method NAME] [--workers N] [--seed N] [--sim] [--timeout D]\n"
+    "                [--stats] [--list] [-- ARGUMENT...]\n"
+    "\n"
+    "Runs a module, a shared object that was made for it (skua/module.h; `skua new` writes one),\n"
+    "until its root process has ended.\n"
+    "\n"
+    "  --method NAME  the root's entry point (its first one)\n"
+    "  --workers N    worker threads (the CPUs this program may use)\n"
+    "  --seed N       where random numbers start (1); decides everything with --sim\n"
+    "  --sim          on one thread, in virtual time, the same for the same seed\n"
+    "  --timeout D    asks the processes to finish after 500us, 100ms, 5s, 2m or 1h, of virtual\n"
+    "                 time with --sim; ends them, and names them, if they have not 5s later\n"
+    "  --stats        prints the scheduler's counters at the end, to stderr\n"
+    "  --list         prints what the module consists of, and runs nothing\n"
+    "  ARGUMENT...    for the root process\n"
+    "\n"
+    "Ctrl-C asks all processes to finish and waits for them; a second one ends at once and names\n"
+    "those that are left. While it runs, `skua top` shows it, unless SKUA_INSPECT=0 is set.\n"
+    "\n"
+    "The result of the root is printed: a text (UTF-8) as it is, without zeros at its end; 8 "
+    "bytes\n"
+    "inside the payload as a number, unless they are a text of 7 or 8 bytes; other bytes in\n"
+    "hexadecimal. A pointer is not printed.\n"
+    "\n"
+    "Exit status: 0 if the root is done; 1 if it has failed, or N if it has failed with\n"
+    "SKUA_E_USER - N, N from 3 to 125; 1 after --timeout, or if the module cannot be run; 2 for\n"
+    "wrong usage; 130 after Ctrl-C, 143 after SIGTERM.\n"
+    "\n"
+    "Examples:\n"
+    "  skua run hello.so\n"
+    "  skua run hello.so --workers 4 --stats -- Alice Bob\n"
+    "  skua run hello.so --sim --seed 7 --timeout 1h\n";
+
+/* Reads the option argv[*i]. Returns 0, or the status after a complaint. */
+static int read_option(struct run_options *options, char **argv, int *i)
+{
+    const char *option = argv[*i];
+    uint64_t workers = 0;
+    bool good = true;
+    if (strcmp(option, "--sim") == 0) {
+        options->sim = true;
+    } else if (strcmp(option, "--stats") == 0) {
+        options->stats = true;
+    } else if (strcmp(option, "--list") == 0) {
+        options->list = true;
+    } else if (is_valued(option, "--method")) {
+        good = option_text(RUN, argv, i, &options->method);
+    } else if (is_valued(option, "--workers")) {
+        good = option_number(RUN, argv, i, 1, SKUA_WORKERS_MAX, &workers);
+        options->workers = (uint32_t)workers;
+    } else if (is_valued(option, "--seed")) {
+        good = option_number(RUN, argv, i, 1, UINT64_MAX, &options->seed);
+    } else if (is_valued(option, "--timeout")) {
+        good = option_duration(RUN, argv, i, &options->timeout_ns);
+    } else {
+        return usage_error(RUN, "there is no option '%s'; --help lists them", option);
+    }
+    return good ? 0 : STATUS_USAGE;
+}
+
+static int read_file_name(struct run_options *options, const char *name)
+{
+    if (options->file != NULL) {
+        return usage_error(RUN, "'%s' is one file too many; the module's arguments come after --",
+                           name);
+    }
+    options->file = name;
+    return 0;
+}
+
+static int read_arguments(struct run_options *options, int argc, char **argv)
+{
+    int status = 0;
+    int i = 1;
+    for (; i < argc && status == 0 && strcmp(argv[i], "--") != 0; i++) {
+        status =
+            argv[i][0] == '-' ? read_option(options, argv, &i) : read_file_name(options, argv[i]);
+    }
+    if (status != 0) {
+        return status;
+    }
+    if (options->file == NULL) {
+        return usage_error(RUN, "which module? usage: skua run FILE [OPTION...] [-- ARGUMENT...]");
+    }
+    if (options->sim && options->workers != 0) {
+        return usage_error(RUN, "--sim has one thread; --workers cannot be given with it");
+    }
+    options->arguments = i < argc ? argv + i + 1 : argv + argc;
+    options->argument_count = i < argc ? (size_t)(argc - i - 1) : 0;
+    return 0;
+}
+
+static int check_method(const skua_module *module, const char *method)
+{
+    char methods[256];
+    if (module_has_method(module->root, method)) {
+        return 0;
+    }
+    module_format_methods(module->root, methods, sizeof methods);
+    return usage_error(RUN, "%s has no method '%s'; it has: %s", module->name, method, methods);
+}
+
+/* Whether the user asks for help, and not the module's user. */
+static bool wants_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A result that nobody can read is none. */
+static int check_output(int status)
+{
+    const bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
+    return status == 0 && !written ? failure(RUN, "cannot write to the standard output") : status;
+}
+
+int run_command(int argc, char **argv)
+{
+    struct run_options options = {.timeout_ns = SKUA_FOREVER};
+    const skua_module *module = NULL;
+    if (wants_help(argc, argv)) {
+        fputs(help, stdout);
+        return 0;
+    }
+    int status = read_arguments(&options, argc, argv);
+    if (status != 0) {
+        return status;
+    }
+    /* What a module prints is seen at once, also in a pipe. */
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    status = module_load(options.file, &module);
+    if (status == 0) {
+        /* What `skua top` shows: by the name of the command all modules would be the same. */
+        program_invocation_short_name = (char *)module->name;
+        session_hold_signals(); /* not before: loading runs code of the module, which may hang */
+        status = check_method(module, options.method);
+    }
+    if (status == 0 && options.list) {
+        module_list(module);
+    } else if (status == 0) {
+        status = session_run(module, &options);
+    }
+    return check_output(status);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/answers.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <skua/version.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "inspect/metrics.h"
+#include "inspect/worker_view.h"
+#include "sched/process_info.h"
+#include "sched/stats.h"
+
+#define WORDS_MAX 5
+/* Processes that are looked at for one page: a filter that lets few through must not make an answer
+ * take long. */
+#define LOOKS_MAX 100000
+/* Processes that are read at once. */
+#define CHUNK 64
+
+/* A request, cut into words; those that are missing are null. */
+struct request {
+    uint32_t client;
+    char *words[WORDS_MAX];
+    char *rest; /* what is behind them, or null */
+};
+
+/* Which processes a page has. */
+struct filter {
+    const char *state; /* null: any */
+    const char *type;  /* as text_is_name has it; null: any */
+};
+
+struct command {
+    const char *name;
+    int (*answer)(struct answers *answers, const struct request *request, struct text *out);
+};
+
+void answers_init(struct answers *answers, struct scheduler *sched)
+{
+    answers->sched = sched;
+    answers->listing.made = 0;
+    answers->tracer = NO_CLIENT;
+}
+
+/* ---- the words of a request ---- */
+
+static struct request cut(uint32_t client, char *line)
+{
+    struct request request = {.client = client};
+    char *rest = line;
+    for (uint32_t i = 0; i < WORDS_MAX; i++) {
+        request.words[i] = strsep(&rest, " ");
+    }
+    request.rest = rest;
+    return request;
+}
+
+static bool has_words(const struct request *request, uint32_t count)
+{
+    return request->words[count - 1] != NULL && request->rest == NULL &&
+           (count == WORDS_MAX || request->words[count] == NULL);
+}
+
+/* A whole number in the given base, without signs or blanks. */
+static bool read_number(const char *word, int base, uint64_t *number)
+{
+    const char *digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+    if (word[0] == '\0' || word[strspn(word, digits)] != '\0') {
+        return false;
+    }
+    errno = 0;
+    *number = strtoull(word, NULL, base);
+    return errno == 0;
+}
+
+static bool read_order(const char *word, enum listing_order *order)
+{
+    static const char *const names[LISTING_ORDERS] = {"mailbox", "steps", "run", "age"};
+    for (uint32_t i = 0; i < LISTING_ORDERS; i++) {
+        if (strcmp(word, names[i]) == 0) {
+            *order = (enum listing_order)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_state(const char *word)
+{
+    for (int state = SKUA_PROCESS_READY; state <= SKUA_PROCESS_IDLE; state++) {
+        if (strcmp(word, skua_process_state_name((enum skua_process_state)state)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The words behind the limit: a state, or `any`, and a type, which may have spaces in it. */
+static bool read_filter(const struct request *request, struct filter *filter)
+{
+    const char *state = request->words[4];
+    if (state != NULL && strcmp(state, "any") != 0) {
+        filter->state = state;
+    }
+    filter->type = request->rest;
+    return filter->state == NULL || is_state(filter->state);
+}
+
+/* ---- the answers: 0, or the error to be answered ---- */
+
+static int answer_hello(struct answers *answers, const struct request *request, struct text *out)
+{
+    if (!has_words(request, 1)) {
+        return SKUA_E_INVALID;
+    }
+    struct scheduler *sched = answers->sched;
+    text_add(out, "program\t%ld\t%" PRIu32 "\t", (long)getpid(),
+             process_table_runtime(&sched->table));
+    text_add_name(out, program_invocation_short_name);
+    text_add(out, "\t%s\t%" PRIu64 "\n", skua_version(), monotonic_ns() - sched->account.created);
+    return 0;
+}
+
+static void add_counters(struct text *out, const skua_stats *stats)
+{
+#define ADD(name) text_add(out, "\t%" PRIu64, stats->name);
+    SKUA_STATS_MAP(ADD)
+#undef ADD
+    text_add(out, "\n");
+}
+
+static void add_worker(struct scheduler *sched, uint32_t index, struct text *out)
+{
+    const struct worker_view view = worker_view_read(&sched->workers[index]);
+    skua_stats stats;
+    counters_read(&sched->workers[index].stats, &stats);
+    text_add(out, "worker\t%" PRIu32 "\t%s\t%s\t%" PRIu32 "\t%016" PRIx64 "\t", index,
+             index < sched->worker_count ? "worker" : "spare", view.doing, view.queue,
+             view.pid.bits);
+    text_add_name(out, skua_pid_is_none(view.pid) ? "-" : process_info_type_name(sched, view.pid));
+    add_counters(out, &stats);
+}
+
+static int answer_stats(struct answers *answers, const struct request *request, struct text *out)
+{
+    if (!has_words(request, 1)) {
+        return SKUA_E_INVALID;
+    }
+    struct scheduler *sched = answers->sched;
+    const uint64_t now = monotonic_ns();
+    skua_stats total;
+    stats_read_total(sched, &total);
+    text_add(out, "now\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", now,
+             now - sched->account.created, total.live,
+             load_relaxed(&sched->global.sorted)); /* a snapshot */
+#define ADD_NAME(name) "\t" #name
+    text_add(out, "counters" SKUA_STATS_MAP(ADD_NAME) "\n");
+#undef ADD_NAME
+    text_add(out, "total");
+    add_counters(out, &total);
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        add_worker(sched, i, out);
+    }
+    return 0;
+}
+
+static void add_process(struct text *out, const skua_process_info *info)
+{
+    text_add(out, "process\t%016" PRIx64 "\t", info->pid.bits);
+    text_add_name(out, info->type_name);
+    text_add(out, "\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+             skua_process_state_name(info->state), info->mailbox_length, info->steps, info->run_ns,
+             info->age_ns);
+}
+
+static bool lets_through(const struct filter *filter, const skua_process_info *info)
+{
+    return (filter->state == NULL ||
+            strcmp(filter->state, skua_process_state_name(info->state)) == 0) &&
+           (filter->type == NULL || text_is_name(filter->type, info->type_name));
+}
+
+/* A page in the order of the table. */
+static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit,
+                     const struct filter *filter, struct text *out)
+{
+    skua_process_info infos[CHUNK];
+    uint32_t looks = 0;
+    uint32_t rows = 0;
+    uint32_t count;
+    do {
+        count = process_info_list(sched, after, infos, CHUNK);
+        for (uint32_t i = 0; i < count && rows < limit; i++, looks++) {
+            after = infos[i].pid;
+            if (lets_through(filter, &infos[i])) {
+                add_process(out, &infos[i]);
+                rows++;
+            }
+        }
+    } while (count == CHUNK && rows < limit && looks < LOOKS_MAX);
+    if (rows == limit || count == CHUNK) {
+        text_add(out, "more\t%016" PRIx64 "\n", after.bits);
+    }
+}
+
+static uint64_t add_largest(struct answers *answers, enum listing_order order, uint32_t limit,
+                            struct text *out)
+{
+    skua_process_info infos[LISTING_MAX];
+    listing_renew(&answers->listing, answers->sched);
+    const uint32_t count = listing_read(&answers->listing, answers->sched, order, infos, limit);
+    for (uint32_t i = 0; i < count; i++) {
+        add_process(out, &infos[i]);
+    }
+    return monotonic_ns() - answers->listing.made;
+}
+
+static int answer_processes(struct answers *answers, const struct request *request,
+                            struct text *out)
+{
+    uint64_t after;
+    uint64_t limit;
+    enum listing_order order = BY_STEPS;
+    struct filter filter = {0};
+    uint64_t age = 0;
+    if (request->words[3] == NULL || !read_number(request->words[2], 16, &after) ||
+        !read_number(request->words[3], 10, &limit) || limit == 0 || limit > LISTING_MAX) {
+        return SKUA_E_INVALID;
+    }
+    if (strcmp(request->words[1], "pid") == 0 && read_filter(request, &filter)) {
+        add_page(answers->sched, (skua_pid){after}, (uint32_t)limit, &filter, out);
+    } else if (read_order(request->words[1], &order) && after == 0 && has_words(request, 4)) {
+        age = add_largest(answers, order, (uint32_t)limit, out);
+    } else {
+        return SKUA_E_INVALID;
+    }
+    text_add(out, "seen\t%" PRIu64 "\t%" PRIu64 "\n", stats_live(answers->sched), age);
+    return 0;
+}
+
+static void add_methods(struct text *out, const skua_process_type *type)
+{
+    text_add(out, "detail\tmethods\t");
+    if (type->methods == NULL) {
+        text_add(out, "main");
+    }
+    for (const char *const *name = type->methods; name != NULL && *name != NULL; name++) {
+        text_add(out, "%s", name == type->methods ? "" : " ");
+        text_add_name(out, *name);
+    }
+    text_add(out, "\n");
+}
+
+/* Which worker runs a process, if one does. */
+static void add_worker_of(struct scheduler *sched, skua_pid pid, struct text *out)
+{
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        if (load_relaxed(&sched->workers[i].running) == pid.bits) { /* a snapshot */
+            text_add(out, "detail\tworker\t%" PRIu32 "\n", i);
+        }
+    }
+}
+
+static int answer_process(struct answers *answers, const struct request *request, struct text *out)
+{
+    uint64_t bits;
+    if (!has_words(request, 2) || !read_number(request->words[1], 16, &bits)) {
+        return SKUA_E_INVALID;
+    }
+    struct scheduler *sched = answers->sched;
+    const skua_pid pid = {bits};
+    skua_process_info info;
+    int error = process_info_read(sched, pid, &info);
+    if (error != 0) {
+        return error;
+    }
+    /* Between two looks at the process: they belong to it. Before the first it may not have begun.
+     */
+    struct process *process = process_at(&sched->table, pid_slot(pid));
+    const skua_process_type *type = load_acquire(&process->type);         /* MO-inspect */
+    const uint32_t mailbox_limit = load_acquire(&process->mailbox_limit); /* MO-inspect */
+    error = process_info_read(sched, pid, &info);
+    if (error != 0) {
+        return error;
+    }
+    add_process(out, &info);
+    text_add(out, "detail\tmailbox_limit\t%" PRIu32 "\n", mailbox_limit);
+    text_add(out, "detail\tstate_size\t%zu\n", type->state_size);
+    add_methods(out, type);
+    add_worker_of(sched, pid, out);
+    return 0;
+}
+
+/* The metrics, in a block of `size` bytes; null if there is no memory. Counters get more digits
+ * meanwhile, so what was measured may be too small for what is written then. */
+static char *take_metrics(struct scheduler *sched, size_t *size)
+{
+    size_t needed = (size_t)metrics_format(sched, NULL, 0) + 1;
+    for (;;) {
+        *size = needed;
+        char *text = alloc_take(&sched->allocator, *size, 1);
+        if (text == NULL) {
+            return NULL;
+        }
+        needed = (size_t)metrics_format(sched, text, *size) + 1;
+        if (needed <= *size) {
+            return text;
+        }
+        alloc_give(&sched->allocator, text, *size, 1);
+    }
+}
+
+static int answer_metrics(struct answers *answers, const struct request *request, struct text *out)
+{
+    if (!has_words(request, 1)) {
+        return SKUA_E_INVALID;
+    }
+    /* Each line gets its kind before it: so it cannot be written where it has to go. */
+    size_t size;
+    char *copy = take_metrics(answers->sched, &size);
+    if (copy == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    char *rest = copy;
+    for (char *line = strsep(&rest, "\n"); rest != NULL; line = strsep(&rest, "\n")) {
+        text_add(out, "text\t%s\n", line);
+    }
+    alloc_give(&answers->sched->allocator, copy, size, 1);
+    return 0;
+}
+
+static int start_trace(struct answers *answers, uint32_t client)
+{
+    if (answers->tracer != NO_CLIENT) {
+        return SKUA_E_BUSY;
+    }
+    if (!tracing_start(&answers->tracing, answers->sched)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    answers->tracer = client;
+    return 0;
+}
+
+static int read_trace(struct answers *answers, const struct request *request, struct text *out)
+{
+    uint64_t most = TRACING_MAX;
+    if (!has_words(request, 2) &&
+        !(has_words(request, 3) && read_number(request->words[2], 10, &most))) {
+        return SKUA_E_INVALID;
+    }
+    if (most == 0 || most > TRACING_MAX) {
+        return SKUA_E_INVALID;
+    }
+    tracing_read(&answers->tracing, answers->sched, (uint32_t)most, out);
+    return 0;
+}
+
+static int answer_trace(struct answers *answers, const struct request *request, struct text *out)
+{
+    if (request->words[1] == NULL) {
+        return SKUA_E_INVALID;
+    }
+    if (strcmp(request->words[1], "start") == 0 && has_words(request, 2)) {
+        return start_trace(answers, request->client);
+    }
+    if (answers->tracer != request->client) {
+        return SKUA_E_INVALID;
+    }
+    if (strcmp(request->words[1], "read") == 0) {
+        return read_trace(answers, request, out);
+    }
+    if (strcmp(request->words[1], "stop") == 0 && has_words(request, 2)) {
+        answers_forget(answers, request->client);
+        tracing_read_end(&answers->tracing, answers->sched, out);
+        return 0;
+    }
+    return SKUA_E_INVALID;
+}
+
+void answers_forget(struct answers *answers, uint32_t client)
+{
+    if (answers->tracer == client) {
+        tracer_stop(&answers->sched->tracer);
+        answers->tracer = NO_CLIENT;
+    }
+}
+
+static int answer(struct answers *answers, const struct request *request, struct text *out)
+{
+    static const struct command commands[] = {
+        {"hello", answer_hello},     {"stats", answer_stats},     {"processes", answer_processes},
+        {"process", answer_process}, {"metrics", answer_metrics}, {"trace", answer_trace},
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(request->words[0], commands[i].name) == 0) {
+            return commands[i].answer(answers, request, out);
+        }
+    }
+    return SKUA_E_INVALID;
+}
+
+void answers_refuse(struct text *out, int error)
+{
+    out->length = 0;
+    text_add(out, "error\t%s\t%s\n", skua_error_name(error), skua_error_text(error));
+}
+
+void answers_give(struct answers *answers, uint32_t client, char *line, struct text *out)
+{
+    const struct request request = cut(client, line);
+    const int error = answer(answers, &request, out);
+    if (error != 0) {
+        answers_refuse(out, error);
+    } else {
+        text_add(out, "end\n");
+    }
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/inspection.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mutex.h"
+#include "inspect/inspect_socket.h"
+#include "sched/shutdown.h"
+
+/* Simulations have no threads whose doings could be printed. */
+void inspection_init(struct inspection *inspection, skua_runtime_config *config)
+{
+    mutex_init(&inspection->lock);
+    inspection->on_stall = (struct debug_stall){config->on_stall, config->on_stall_arg};
+    if (config->sim != NULL) {
+        return;
+    }
+    inspection->debug = debug_read_environment();
+    if (inspection->debug.stall_ns != 0) {
+        config->stall_limit_ns = inspection->debug.stall_ns;
+        config->stall_signal = config->stall_signal != 0 ? config->stall_signal : SIGURG;
+        config->on_stall = debug_print_stall;
+        config->on_stall_arg = &inspection->on_stall;
+    }
+}
+
+void inspection_deinit(struct inspection *inspection)
+{
+    mutex_deinit(&inspection->lock);
+}
+
+/* SKUA_INSPECT goes before the configuration. */
+static bool should_listen(const skua_runtime_config *config)
+{
+    const char *setting = secure_getenv("SKUA_INSPECT");
+    if (setting == NULL || setting[0] == '\0') {
+        return config->inspect;
+    }
+    return strcmp(setting, "0") != 0;
+}
+
+static void complain(const char *variable, int error)
+{
+    const int reason = errno;
+    char folder[PATH_MAX];
+    if (error == SKUA_E_INSPECT) {
+        (void)inspect_socket_directory(folder, sizeof folder);
+        (void)fprintf(stderr, "skua: %s: %s: %s: %s\n", variable, skua_error_text(error), folder,
+                      strerror(reason));
+    } else {
+        (void)fprintf(stderr, "skua: %s: %s\n", variable, skua_error_text(error));
+    }
+}
+
+/* A program that has not asked for it, only its environment, does not fail for want of it. */
+static int start_with(struct inspection *inspection, struct scheduler *sched,
+                      struct inspector_options options)
+{
+    if (!options.listens && options.schedtrace_ns == 0) {
+        return 0;
+    }
+    const int error = inspector_start(&inspection->inspector, sched, options);
+    if (error == 0 || (options.listens && sched->config.inspect)) {
+        return error;
+    }
+    if (!options.listens) {
+        complain("SKUA_DEBUG", error);
+        return 0;
+    }
+    complain("SKUA_INSPECT", error);
+    options.listens = false;
+    return start_with(inspection, sched, options);
+}
+
+static int start_inspector(struct inspection *inspection, struct scheduler *sched)
+{
+    return start_with(inspection, sched,
+                      (struct inspector_options){
+                          .listens = should_listen(&sched->config),
+                          .schedtrace_ns = inspection->debug.schedtrace_ns,
+                      });
+}
+
+static void end_locked(struct inspection *inspection)
+{
+    if (inspection->inspector != NULL) {
+        inspector_stop(inspection->inspector);
+        inspection->inspector = NULL;
+    }
+}
+
+static int start_locked(struct inspection *inspection, struct scheduler *sched)
+{
+    int error = shutdown_refuse_start(sched);
+    if (error != 0) {
+        return error;
+    }
+    error = start_inspector(inspection, sched);
+    if (error != 0) {
+        return error;
+    }
+    error = shutdown_start(sched);
+    if (error != 0) {
+        end_locked(inspection);
+    }
+    return error;
+}
+
+int inspection_start(struct inspection *inspection, struct scheduler *sched)
+{
+    mutex_lock(&inspection->lock);
+    const int error = start_locked(inspection, sched);
+    mutex_unlock(&inspection->lock);
+    return error;
+}
+
+void inspection_end(struct inspection *inspection)
+{
+    mutex_lock(&inspection->lock);
+    end_locked(inspection);
+    mutex_unlock(&inspection->lock);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/monotonic.h"
+#include "inspect/budget.h"
+#include "sched/process_info.h"
+
+/* A listing is used again for this many times as long as it took to make. */
+#define KEPT_FACTOR 100
+/* Processes that are read at once. */
+#define CHUNK 64
+
+uint64_t listing_value(const skua_process_info *info, enum listing_order order)
+{
+    switch (order) {
+    case BY_MAILBOX:
+        return info->mailbox_length;
+    case BY_STEPS:
+        return info->steps;
+    case BY_RUN:
+        return info->run_ns;
+    case BY_AGE:
+        return info->age_ns;
+    case LISTING_ORDERS:
+        break;
+    }
+    return 0;
+}
+
+/* The entries are a heap whose first is the smallest: the one to go when a larger one comes. */
+static void sink(struct listing_entry *heap, uint32_t count, struct listing_entry entry)
+{
+    uint32_t place = 0;
+    for (;;) {
+        uint32_t child = 2 * place + 1;
+        if (child >= count) {
+            break;
+        }
+        if (child + 1 < count && heap[child + 1].value < heap[child].value) {
+            child++;
+        }
+        if (entry.value <= heap[child].value) {
+            break;
+        }
+        heap[place] = heap[child];
+        place = child;
+    }
+    heap[place] = entry;
+}
+
+static void rise(struct listing_entry *heap, uint32_t place, struct listing_entry entry)
+{
+    while (place > 0 && entry.value < heap[(place - 1) / 2].value) {
+        heap[place] = heap[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    heap[place] = entry;
+}
+
+static void offer(struct listing *listing, enum listing_order order, const skua_process_info *info)
+{
+    struct listing_entry *heap = listing->entries[order];
+    const struct listing_entry entry = {listing_value(info, order), info->pid};
+    if (listing->counts[order] < LISTING_MAX) {
+        rise(heap, listing->counts[order]++, entry);
+    } else if (entry.value > heap[0].value) {
+        sink(heap, LISTING_MAX, entry);
+    }
+}
+
+static void look_at_all(struct listing *listing, struct scheduler *sched)
+{
+    skua_process_info infos[CHUNK];
+    skua_pid after = {0};
+    uint32_t count;
+    memset(listing->counts, 0, sizeof listing->counts);
+    do {
+        count = process_info_list(sched, after, infos, CHUNK);
+        for (uint32_t i = 0; i < count; i++) {
+            for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
+                offer(listing, (enum listing_order)order, &infos[i]);
+            }
+        }
+        after = count > 0 ? infos[count - 1].pid : after;
+    } while (count == CHUNK);
+}
+
+static int larger_first(const void *a, const void *b)
+{
+    const struct listing_entry *left = a;
+    const struct listing_entry *right = b;
+    if (left->value != right->value) {
+        return left->value > right->value ? -1 : 1;
+    }
+    /* Equal ones stay where they are from one look to the next. */
+    return (left->pid.bits > right->pid.bits) - (left->pid.bits < right->pid.bits);
+}
+
+static void sort(struct listing_entry *entries, uint32_t count)
+{
+    qsort(entries, count, sizeof entries[0], larger_first);
+}
+
+void listing_renew(struct listing *listing, struct scheduler *sched)
+{
+    const uint64_t now = monotonic_ns();
+    if (listing->made != 0 && now - listing->made < KEPT_FACTOR * listing->cost) {
+        return;
+    }
+    const uint64_t used = budget_thread_ns();
+    look_at_all(listing, sched);
+    for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
+        sort(listing->entries[order], listing->counts[order]);
+    }
+    listing->made = now;
+    listing->cost = budget_thread_ns() - used;
+}
+
+uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
+                      enum listing_order order, skua_process_info *infos, uint32_t most)
+{
+    /* Those that have ended since are left out, and the others may have overtaken each other. */
+    struct listing_entry now[LISTING_MAX];
+    skua_process_info info;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < listing->counts[order]; i++) {
+        if (process_info_read(sched, listing->entries[order][i].pid, &info) == 0) {
+            now[count++] = (struct listing_entry){listing_value(&info, order), info.pid};
+        }
+    }
+    sort(now, count);
+    uint32_t read = 0;
+    for (uint32_t i = 0; i < count && read < most; i++) {
+        read += process_info_read(sched, now[i].pid, &infos[read]) == 0;
+    }
+    return read;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdalign.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "base/thread.h"
+#include "inspect/budget.h"
+#include "inspect/client.h"
+#include "inspect/debug.h"
+#include "inspect/inspect_socket.h"
+
+#define CLIENTS_MAX 8
+/* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
+ * the program something. */
+#define STALL_NS (UINT64_C(5) * 1000000000)
+/* A client that has asked nothing for this long makes room for another. */
+#define QUIET_NS (UINT64_C(10) * 1000000000)
+
+/* What poll waits for. */
+enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
+
+struct inspector {
+    struct scheduler *sched;
+    int listener; /* -1: none */
+    int stop;     /* an eventfd */
+    struct sockaddr_un address;
+    pthread_t thread;
+    struct budget budget;
+    struct {
+        uint64_t period; /* 0: nothing is printed */
+        uint64_t due;
+        struct schedtrace last;
+    } schedtrace;
+    struct client clients[CLIENTS_MAX];
+    struct answers answers;
+};
+
+/* ---- clients ---- */
+
+static uint32_t number_of(const struct inspector *inspector, const struct client *client)
+{
+    return (uint32_t)(client - inspector->clients);
+}
+
+static void close_client(struct inspector *inspector, struct client *client)
+{
+    answers_forget(&inspector->answers, number_of(inspector, client));
+    alloc_give(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
+    (void)close(client->fd);
+    client->fd = -1;
+}
+
+/* A free place; if there is none, that of the client that has been quiet for longest, if that is
+ * long. Null if all are busy. */
+static struct client *find_place(struct inspector *inspector, uint64_t now)
+{
+    struct client *quietest = &inspector->clients[0];
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd < 0) {
+            return client;
+        }
+        if (client->active < quietest->active) {
+            quietest = client;
+        }
+    }
+    if (now - quietest->active < QUIET_NS) {
+        return NULL;
+    }
+    close_client(inspector, quietest);
+    return quietest;
+}
+
+static bool is_own_user(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* Tells why and closes. Whether the client reads it is its own affair. */
+static void turn_away(int fd, int error)
+{
+    char line[128];
+    struct text out = {line, sizeof line, 0};
+    answers_refuse(&out, error);
+    (void)send(fd, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)close(fd);
+}
+
+static void accept_client(struct inspector *inspector, uint64_t now)
+{
+    const int fd = accept4(inspector->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        return;
+    }
+    if (!is_own_user(fd)) {
+        (void)close(fd);
+        return;
+    }
+    struct client *client = find_place(inspector, now);
+    if (client == NULL) {
+        turn_away(fd, SKUA_E_BUSY);
+        return;
+    }
+    char *answer = alloc_take(&inspector->sched->allocator, ANSWER_SIZE, 1);
+    if (answer == NULL) {
+        turn_away(fd, SKUA_E_NO_MEMORY);
+        return;
+    }
+    *client = (struct client){.fd = fd, .answer = answer, .active = now};
+}
+
+/* Whether the server waits for the client, which then has STALL_NS. */
+static bool is_awaited(const struct inspector *inspector, const struct client *client)
+{
+    return client_has_answer(client) || inspector->answers.tracer == number_of(inspector, client);
+}
+
+static bool has_stalled(const struct inspector *inspector, const struct client *client,
+                        uint64_t now)
+{
+    return is_awaited(inspector, client) && now - client->active >= STALL_NS;
+}
+
+/* One request at most, so that every client gets its turn. False if the client is to be closed. */
+static bool serve_client(struct inspector *inspector, struct client *client, short ready,
+                         uint64_t now)
+{
+    if (ready == 0 && has_stalled(inspector, client, now)) {
+        return false;
+    }
+    if (client_has_answer(client)) {
+        return ready == 0 || client_send(client, now);
+    }
+    if (!client_has_request(client) && ready != 0 && !client_receive(client)) {
+        return false;
+    }
+    if (!client_has_request(client)) {
+        return true;
+    }
+    client->active = now;
+    client_answer(client, number_of(inspector, client), &inspector->answers);
+    return client_send(client, now);
+}
+
+/* ---- the loop ---- */
+
+/* How long poll may wait for the time to print a line, in milliseconds; -1: for ever. */
+static int time_to_schedtrace(const struct inspector *inspector, uint64_t now)
+{
+    if (inspector->schedtrace.period == 0) {
+        return -1;
+    }
+    const uint64_t due = inspector->schedtrace.due;
+    return due > now ? (int)((due - now) / 1000000) + 1 : 0;
+}
+
+static void print_if_due(struct inspector *inspector)
+{
+    const uint64_t now = monotonic_ns();
+    if (inspector->schedtrace.period == 0 || now < inspector->schedtrace.due) {
+        return;
+    }
+    debug_print_schedtrace(&inspector->schedtrace.last, inspector->sched);
+    inspector->schedtrace.due += inspector->schedtrace.period;
+    if (inspector->schedtrace.due <= now) { /* it is late; what was missed stays so */
+        inspector->schedtrace.due = now + inspector->schedtrace.period;
+    }
+}
+
+/* How long poll may wait, in milliseconds; -1: for ever. */
+static int patience(struct inspector *inspector, uint64_t now)
+{
+    int longest = time_to_schedtrace(inspector, now);
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd < 0) {
+            continue;
+        }
+        if (!client_has_answer(client) && client_has_request(client)) {
+            return 0;
+        }
+        if (is_awaited(inspector, client)) {
+            const uint64_t stalled = now - client->active;
+            const int left = stalled < STALL_NS ? (int)((STALL_NS - stalled) / 1000000) + 1 : 0;
+            longest = longest < 0 || left < longest ? left : longest;
+        }
+    }
+    return longest;
+}
+
+static void wait_for_clients(struct inspector *inspector, struct pollfd *fds)
+{
+    fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop, .events = POLLIN};
+    fds[POLL_LISTENER] = (struct pollfd){.fd = inspector->listener, .events = POLLIN};
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        const struct client *client = &inspector->clients[i];
+        fds[POLL_CLIENTS + i] = (struct pollfd){
+            .fd = client->fd, .events = client_has_answer(client) ? POLLOUT : POLLIN};
+    }
+    (void)poll(fds, POLL_COUNT, patience(inspector, monotonic_ns()));
+}
+
+/* Waits until the budget allows more; false if the end has come. */
+static bool wait_for_budget(struct inspector *inspector)
+{
+    const bool traces = inspector->answers.tracer != NO_CLIENT;
+    struct pollfd stop = {.fd = inspector->stop, .events = POLLIN};
+    int wait_ms;
+    do {
+        wait_ms = budget_wait_ms(&inspector->budget, traces);
+        if (poll(&stop, 1, wait_ms) > 0) { /* less than 0: a signal, which is no reason to end */
+            return false;
+        }
+    } while (wait_ms > 0);
+    return true;
+}
+
+static void serve(struct inspector *inspector, const struct pollfd *fds)
+{
+    const uint64_t now = monotonic_ns();
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &inspector->clients[i];
+        if (client->fd >= 0 &&
+            !serve_client(inspector, client, fds[POLL_CLIENTS + i].revents, now)) {
+            close_client(inspector, client);
+        }
+    }
+    if (fds[POLL_LISTENER].revents != 0) {
+        accept_client(inspector, now);
+    }
+}
+
+static void *inspector_main(void *arg)
+{
+    struct inspector *inspector = arg;
+    struct pollfd fds[POLL_COUNT];
+    budget_init(&inspector->budget);
+    while (wait_for_budget(inspector)) {
+        wait_for_clients(inspector, fds);
+        serve(inspector, fds);
+        print_if_due(inspector);
+    }
+    return NULL;
+}
+
+/* ---- start and stop ---- */
+
+/* Returns 0 or, with the reason in errno, -1. */
+static int open_listener(struct inspector *inspector)
+{
+    inspector->listener =
+        inspect_socket_listen(process_table_runtime(&inspector->sched->table), &inspector->address);
+    return inspector->listener < 0 ? -1 : 0;
+}
+
+static int open_descriptors(struct inspector *inspector, bool listens)
+{
+    inspector->listener = -1;
+    inspector->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (inspector->stop < 0) {
+        return SKUA_E_INSPECT;
+    }
+    if (listens && open_listener(inspector) != 0) {
+        const int error = errno;
+        (void)close(inspector->stop);
+        errno = error;
+        return SKUA_E_INSPECT;
+    }
+    return 0;
+}
+
+static void close_descriptors(struct inspector *inspector)
+{
+    if (inspector->listener >= 0) {
+        (void)unlink(inspector->address.sun_path);
+        (void)close(inspector->listener);
+    }
+    (void)close(inspector->stop);
+}
+
+static void init(struct inspector *inspector, struct scheduler *sched, uint64_t schedtrace_ns)
+{
+    inspector->sched = sched;
+    inspector->schedtrace.period = schedtrace_ns;
+    inspector->schedtrace.due = monotonic_deadline(schedtrace_ns);
+    inspector->schedtrace.last = (struct schedtrace){0};
+    answers_init(&inspector->answers, sched);
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        inspector->clients[i].fd = -1;
+        inspector->clients[i].answer_length = inspector->clients[i].answer_sent = 0;
+    }
+}
+
+static void give_memory(struct inspector *inspector)
+{
+    alloc_give(&inspector->sched->allocator, inspector, sizeof *inspector,
+               alignof(struct inspector));
+}
+
+int inspector_start(struct inspector **inspector, struct scheduler *sched,
+                    struct inspector_options options)
+{
+    struct inspector *started =
+        alloc_take(&sched->allocator, sizeof *started, alignof(struct inspector));
+    if (started == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    init(started, sched, options.schedtrace_ns);
+    int error = open_descriptors(started, options.listens);
+    if (error == 0) {
+        error = thread_create(&started->thread, "skua-inspect", inspector_main, started);
+        if (error != 0) {
+            close_descriptors(started);
+        }
+    }
+    if (error != 0) {
+        give_memory(started);
+        return error;
+    }
+    *inspector = started;
+    return 0;
+}
+
+void inspector_stop(struct inspector *inspector)
+{
+    const uint64_t one = 1;
+    const ssize_t written = write(inspector->stop, &one, sizeof one);
+    SKUA_ASSERT(written == (ssize_t)sizeof one);
+    (void)pthread_join(inspector->thread, NULL);
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        if (inspector->clients[i].fd >= 0) {
+            close_client(inspector, &inspector->clients[i]);
+        }
+    }
+    close_descriptors(inspector);
+    give_memory(inspector);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+
+void text_add(struct text *text, const char *format, ...)
+{
+    const size_t used = text->length < text->size ? text->length : text->size;
+    va_list args;
+    va_start(args, format);
+    const int added =
+        vsnprintf(used < text->size ? text->at + used : NULL, text->size - used, format, args);
+    va_end(args);
+    SKUA_ASSERT(added >= 0); /* no wide characters, nothing as long as INT_MAX */
+    text->length += (size_t)added;
+}
+
+void text_add_quoted(struct text *text, const char *string)
+{
+    text_add(text, "\"");
+    for (const char *c = string; *c != '\0'; c++) {
+        if (*c == '\n') {
+            text_add(text, "\\n");
+        } else {
+            text_add(text, *c == '\\' || *c == '"' ? "\\%c" : "%c", *c);
+        }
+    }
+    text_add(text, "\"");
+}
+
+void text_add_name(struct text *text, const char *name)
+{
+    char shown[TEXT_NAME_MAX + 1];
+    size_t length = 0;
+    for (; length < TEXT_NAME_MAX && name[length] != '\0'; length++) {
+        const unsigned char byte = (unsigned char)name[length];
+        shown[length] = byte < ' ' || byte == 0x7f ? '?' : name[length];
+    }
+    shown[length] = '\0';
+    text_add(text, "%s", shown);
+}
+
+bool text_is_name(const char *text, const char *name)
+{
+    size_t length = 0;
+    while (length < TEXT_NAME_MAX && name[length] != '\0' &&
+           (text[length] == name[length] || text[length] == '?')) {
+        length++;
+    }
+    return text[length] == '\0' && (length == TEXT_NAME_MAX || name[length] == '\0');
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/tracing.h"
+
+#include <inttypes.h>
+
+#include "base/monotonic.h"
+
+/* Records that are taken out of one ring at once. */
+#define CHUNK 250
+
+bool tracing_start(struct tracing *tracing, struct scheduler *sched)
+{
+    tracing->since = monotonic_ns(); /* before anybody can note anything */
+    tracing->next = 0;
+    return tracer_start(&sched->tracer);
+}
+
+static const char *kind_name(enum trace_kind kind)
+{
+    switch (kind) {
+    case TRACE_BEGIN:
+        return "begin";
+    case TRACE_END:
+        return "end";
+    case TRACE_SEND:
+        return "send";
+    case TRACE_TAKE:
+        return "take";
+    case TRACE_TIMER:
+        return "timer";
+    case TRACE_COMPLETE:
+        return "complete";
+    case TRACE_SPAWN:
+        return "spawn";
+    case TRACE_EXIT:
+        return "exit";
+    case TRACE_STEAL:
+        return "steal";
+    case TRACE_PARK:
+        return "park";
+    case TRACE_UNPARK:
+        return "unpark";
+    }
+    return "?";
+}
+
+static bool has_type(enum trace_kind kind)
+{
+    return kind == TRACE_BEGIN || kind == TRACE_SPAWN || kind == TRACE_EXIT;
+}
+
+static bool has_event(enum trace_kind kind)
+{
+    return kind == TRACE_SEND || kind == TRACE_TAKE || kind == TRACE_TIMER ||
+           kind == TRACE_COMPLETE;
+}
+
+static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
+{
+    if (has_type(kind)) {
+        const skua_process_type *type = (const skua_process_type *)(uintptr_t)record->words[2];
+        text_add_name(out, type->name);
+    } else {
+        text_add(out, "-");
+    }
+}
+
+/* The last two fields: what `data` and `number` of a record mean depends on its kind. */
+static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
+{
+    const uint32_t number = (uint32_t)record->words[3];
+    if (kind == TRACE_STEAL || has_event(kind)) {
+        text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2], number);
+    } else {
+        text_add(out, "\t%" PRId32 "\t0\n", (int32_t)number);
+    }
+}
+
+static void write_record(struct text *out, const struct ring_record *record)
+{
+    const enum trace_kind kind = (enum trace_kind)(record->words[3] >> 32);
+    text_add(out, "\t%" PRIu64 "\t%s\t%016" PRIx64 "\t", record->words[0], kind_name(kind),
+             record->words[1]);
+    write_type(out, record, kind);
+    write_numbers(out, record, kind);
+}
+
+static void write_gap(struct text *out, uint64_t since, uint64_t lost)
+{
+    text_add(out, "\t%" PRIu64 "\tlost\t%016x\t-\t%" PRIu64 "\t0\n", since, 0, lost);
+}
+
+static void write_track(struct text *out, uint32_t track, uint32_t outside)
+{
+    if (track == outside) {
+        text_add(out, "r\toutside");
+    } else {
+        text_add(out, "r\t%" PRIu32, track);
+    }
+}
+
+/* Returns how many were written. */
+static uint32_t write_records(const struct tracing *tracing, struct scheduler *sched,
+                              uint32_t track, const struct ring_record *records, uint32_t count,
+                              struct text *out)
+{
+    uint32_t written = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        /* Of the trace before: by a thread that came late, or a gap that was open at its end. The
+         * ring was empty when this one began, so the first record closes such a gap. */
+        if (records[i].words[0] < tracing->since) {
+            continue;
+        }
+        write_track(out, track, sched->capacity);
+        if (records[i].words[3] == RING_LOST) {
+            write_gap(out, records[i].words[0], records[i].words[2]);
+        } else {
+            write_record(out, &records[i]);
+        }
+        written++;
+    }
+    return written;
+}
+
+/* Takes up to `most` records out of a ring; returns how many were written: none if it is empty. */
+static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
+                          uint32_t most, struct text *out)
+{
+    struct ring_record records[CHUNK];
+    uint32_t count;
+    uint32_t written;
+    do {
+        count =
+            ring_read_any(&sched->tracer.rings->rings[track], records, most < CHUNK ? most : CHUNK);
+        written = write_records(tracing, sched, track, records, count, out);
+    } while (count > 0 && written == 0);
+    return written;
+}
+
+/* Each ring gets its turn, and the next answer goes on where this one ends: a busy worker must not
+ * keep the others' rings full. */
+void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most, struct text *out)
+{
+    const uint32_t tracks = sched->capacity + 1;
+    uint32_t records = 0;
+    uint32_t empty = 0; /* rings in a row */
+    while (records < most && empty < tracks) {
+        const uint32_t written = read_ring(tracing, sched, tracing->next, most - records, out);
+        tracing->next = (tracing->next + 1) % tracks;
+        records += written;
+        empty = written == 0 ? empty + 1 : 0;
+    }
+}
+
+void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out)
+{
+    for (uint32_t track = 0; track <= sched->capacity; track++) {
+        uint64_t since;
+        const uint64_t lost = ring_open_gap(&sched->tracer.rings->rings[track], &since);
+        if (lost > 0 && since >= tracing->since) {
+            write_track(out, track, sched->capacity);
+            write_gap(out, since, lost);
+        }
+    }
+}

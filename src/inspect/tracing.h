@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* The reading side of a trace (telemetry/tracer.h). */
+#ifndef SKUA_INSPECT_TRACING_H
+#define SKUA_INSPECT_TRACING_H
+
+#include "inspect/text.h"
+#include "sched/scheduler.h"
+
+struct tracing {
+    uint64_t since; /* when the current trace began */
+    uint32_t next;  /* the ring to read first the next time */
+};
+
+/* Begins to record; false if there is no memory. */
+NODISCARD bool tracing_start(struct tracing *tracing, struct scheduler *sched);
+
+/* Records in one answer. */
+#define TRACING_MAX 1000
+
+/* Writes what has been recorded, `most` records of it, as lines of docs/inspector.md. */
+void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most,
+                  struct text *out);
+
+/* Writes what is missing at the end of a trace that has been stopped: rings that were full then. */
+void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out);
+
+#endif

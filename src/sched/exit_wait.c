@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/exit_wait.h"
+
+#include "base/mutex.h"
+
+void exit_wait_add(struct scheduler *sched, struct exit_waiter *waiter)
+{
+    mutex_lock(&sched->exit_waiters.lock);
+    waiter->done = false;
+    waiter->next = sched->exit_waiters.first;
+    sched->exit_waiters.first = waiter;
+    mutex_unlock(&sched->exit_waiters.lock);
+}
+
+static void remove_locked(struct scheduler *sched, struct exit_waiter *waiter)
+{
+    struct exit_waiter **link = &sched->exit_waiters.first;
+    while (*link != waiter) {
+        link = &(*link)->next;
+    }
+    *link = waiter->next;
+}
+
+void exit_wait_remove(struct scheduler *sched, struct exit_waiter *waiter)
+{
+    mutex_lock(&sched->exit_waiters.lock);
+    remove_locked(sched, waiter);
+    mutex_unlock(&sched->exit_waiters.lock);
+}
+
+int exit_wait_until(struct scheduler *sched, struct exit_waiter *waiter, uint64_t deadline_ns)
+{
+    mutex_lock(&sched->exit_waiters.lock);
+    bool in_time = true;
+    while (!waiter->done && in_time) {
+        in_time = condition_wait_until(&sched->exit_waiters.changed, &sched->exit_waiters.lock,
+                                       deadline_ns);
+    }
+    const bool done = waiter->done;
+    remove_locked(sched, waiter);
+    mutex_unlock(&sched->exit_waiters.lock);
+    return done ? 0 : SKUA_E_TIMEOUT;
+}
+
+/* A result inside the payload can be given to everybody, one that owns memory only once. */
+static void hand_over(skua_exit *exit, skua_exit *to)
+{
+    *to = *exit;
+    if (exit->result.storage >= SKUA_PAYLOAD_OWNED) {
+        exit->result = skua_payload_empty(exit->result.type);
+    }
+}
+
+void exit_wait_report(struct scheduler *sched, skua_exit *exit)
+{
+    mutex_lock(&sched->exit_waiters.lock);
+    for (struct exit_waiter *waiter = sched->exit_waiters.first; waiter != NULL;
+         waiter = waiter->next) {
+        if (!waiter->done && skua_pid_equal(waiter->pid, exit->pid)) {
+            if (waiter->exit != NULL) {
+                hand_over(exit, waiter->exit);
+            }
+            waiter->done = true;
+        }
+    }
+    (void)pthread_cond_broadcast(&sched->exit_waiters.changed);
+    mutex_unlock(&sched->exit_waiters.lock);
+}

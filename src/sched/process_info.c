@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/process_info.h"
+
+#include "process/mailbox.h"
+
+/* Whether a process that is Ready also runs is no part of its word. */
+static enum skua_process_state public_state(uint32_t tag, uint64_t progress)
+{
+    const bool runs = state_of(tag) == STATE_READY && (progress & PROCESS_RUNS) != 0;
+    return runs ? SKUA_PROCESS_RUNNING : (enum skua_process_state)state_of(tag);
+}
+
+/* Reads the record of a process of this generation. Any state of this generation, even one that is
+ * over by now, is a truth of this moment; the second look at the word makes sure that the fields
+ * between belong to it. All acquire (MO-inspect), so that the loads stay in this order. */
+static bool read_record(struct scheduler *sched, struct process *process, uint32_t generation,
+                        skua_process_info *info)
+{
+    const uint32_t before = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
+    if (state_generation(before) != generation || !state_is_live(before)) {
+        return false;
+    }
+    const skua_process_type *type = load_acquire(&process->type); /* MO-inspect */
+    if (type == NULL) {
+        return false; /* gone, and so is the memory */
+    }
+    const uint64_t progress = load_acquire(&process->progress); /* MO-inspect */
+    *info = (skua_process_info){
+        .pid = process_table_pid(&sched->table, process, generation),
+        .state = public_state(before, progress),
+        .steps = progress >> PROCESS_STEP_SHIFT,
+        .mailbox_length = mailbox_length(process),
+        .type_name = type->name,
+        .run_ns = account_run(process),
+        .age_ns = account_age(&sched->account, process),
+    };
+    const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
+    return state_generation(after) == generation && state_is_live(after);
+}
+
+int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_info *info)
+{
+    struct process *process;
+    const int error = process_table_find(&sched->table, pid, &process);
+    if (error != 0) {
+        return error;
+    }
+    return read_record(sched, process, pid_generation(pid), info) ? 0 : SKUA_E_NO_PROCESS;
+}
+
+uint32_t process_info_list(struct scheduler *sched, skua_pid after, skua_process_info *infos,
+                           uint32_t capacity)
+{
+    uint32_t count = 0;
+    uint32_t slot = pid_slot(after) + 1;
+    for (; count < capacity && object_pool_holds(&sched->table.pool, slot); slot++) {
+        struct process *process = process_at(&sched->table, slot);
+        const uint32_t tag = state_peek(process); /* re-checked by read_record */
+        if (state_is_live(tag) &&
+            read_record(sched, process, state_generation(tag), &infos[count])) {
+            count++;
+        }
+    }
+    return count;
+}
+
+const char *process_info_type_name(struct scheduler *sched, skua_pid pid)
+{
+    struct process *process;
+    if (process_table_find(&sched->table, pid, &process) != 0) {
+        return "?";
+    }
+    const skua_process_type *type = load_acquire(&process->type);      /* MO-inspect */
+    const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
+    return type != NULL && state_generation(tag) == pid_generation(pid) ? type->name : "?";
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* What is known of a process from outside, while it runs. */
+#ifndef SKUA_SCHED_PROCESS_INFO_H
+#define SKUA_SCHED_PROCESS_INFO_H
+
+#include "sched/scheduler.h"
+
+/* As skua_process_info_read. */
+NODISCARD int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_info *info);
+
+/* As skua_process_list. */
+NODISCARD uint32_t process_info_list(struct scheduler *sched, skua_pid after,
+                                     skua_process_info *infos, uint32_t capacity);
+
+/* The name of a process's type, also while it is being closed; "?" once it is gone. */
+const char *process_info_type_name(struct scheduler *sched, skua_pid pid);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Somebody who is told what the processes do, as they do it: the simulator's trace. */
+#ifndef SKUA_TELEMETRY_OBSERVER_H
+#define SKUA_TELEMETRY_OBSERVER_H
+
+#include <skua/process.h>
+
+struct worker;
+
+/* Called by the worker that runs the process; `worker->context` tells which one that is. */
+struct observer {
+    void (*step_begins)(struct observer *observer, const struct worker *worker,
+                        const skua_event *events, size_t count);
+    /* What the step asked for is in `worker->out`. */
+    void (*step_ends)(struct observer *observer, const struct worker *worker);
+    void (*process_ends)(struct observer *observer, const skua_exit *exit);
+};
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The trace of what the workers do, for `skua trace`: one ring of records for each of them, and
+ * one, with a lock, for all threads that are none. Whoever does something notes it in the ring of
+ * its own thread (sched/note.h); the inspector's thread reads them all (inspect/tracing.c). The
+ * kinds of records are explained in docs/inspector.md.
+ *
+ * `active` is null while nobody traces: then a note is one load and a branch. The rings are made
+ * when it is first set, and stay until the tracer ends, because a thread may have looked at
+ * `active` just before it became null. What it then writes may end up in the next trace, where it
+ * is no lie: it has happened then.
+ *
+ * MO-trace: the rings are made before `active` is stored with release; whoever loads it with
+ * acquire finds them made. */
+#ifndef SKUA_TELEMETRY_TRACER_H
+#define SKUA_TELEMETRY_TRACER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/alloc.h"
+#include "concurrent/ring.h"
+
+enum trace_kind {
+    TRACE_BEGIN, /* data: the type; number: of events */
+    TRACE_END,   /* number: error */
+    TRACE_SEND,  /* data: the sender; number: the event, as in the next three */
+    TRACE_TAKE,
+    TRACE_TIMER,
+    TRACE_COMPLETE,
+    TRACE_SPAWN, /* data: the type */
+    TRACE_EXIT,  /* data: the type; number: error */
+    TRACE_STEAL, /* data: how many; number: from whom */
+    TRACE_PARK,
+    TRACE_UNPARK,
+};
+
+struct trace {
+    pthread_mutex_t outside_lock;
+    uint32_t outside;    /* the number of the last ring */
+    struct ring rings[]; /* one per worker, by its number, and that of the outside */
+};
+
+struct tracer {
+    atomic_ptr active;   /* a struct trace; null: nobody traces */
+    struct trace *rings; /* once there was a trace */
+    const struct allocator *allocator;
+    uint32_t worker_count; /* with the spare ones */
+};
+
+/* What words[3] of a record holds. */
+static inline uint64_t trace_word(enum trace_kind kind, uint32_t number)
+{
+    return (uint64_t)kind << 32 | number;
+}
+
+void tracer_init(struct tracer *tracer, const struct allocator *allocator, uint32_t worker_count);
+
+/* Frees the rings, if there are any: nobody runs any more. */
+void tracer_deinit(struct tracer *tracer);
+
+/* Begins a trace; one thread at a time. What the rings held before is discarded. False if there is
+ * no memory for them. */
+NODISCARD bool tracer_start(struct tracer *tracer);
+void tracer_stop(struct tracer *tracer);
+
+/* The rings, if somebody traces. Models explore what workers do to each other, and traces are
+ * nothing of that. */
+static inline struct trace *tracer_active(struct tracer *tracer)
+{
+#ifdef SKUA_MODEL
+    (void)tracer;
+    return NULL;
+#else
+    return load_acquire(&tracer->active); /* MO-trace */
+#endif
+}
+
+/* Writes a record, with the time of now, to the ring of a worker, or to trace->outside. */
+void tracer_write(struct trace *trace, uint32_t ring, const struct ring_record *record);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/* The exact audits, of moments when nothing moves: where every token and every node is. */
+#include "watch/audit.h"
+
+#ifdef SKUA_AUDIT
+
+#include "base/mutex.h"
+#include "dispatch/call.h"
+#include "sched/stats.h"
+#include "watch/census.h"
+
+/* A finding of audit_now is believed when it has been made this often in a row: a thread that came
+ * meanwhile may have been the reason for one. */
+#define LOOKS 3
+
+struct audit {
+    struct scheduler *sched;
+    const struct audit_moment *moment;
+    struct census slots;
+    struct census nodes;
+    uint32_t live;
+    uint32_t retired;
+    struct finding finding;
+};
+
+/* ---- free objects ---- */
+
+static void walk_caches(struct audit *audit, const struct caches *caches)
+{
+    census_put_cache(&audit->slots, &caches->processes);
+    census_put_cache(&audit->nodes, &caches->events);
+}
+
+static void walk_free(struct audit *audit)
+{
+    struct scheduler *sched = audit->sched;
+    census_put_pool(&audit->slots);
+    census_put_pool(&audit->nodes);
+    walk_caches(audit, &sched->outside.caches);
+    for (uint32_t i = 0; i < sched->capacity; i++) {
+        walk_caches(audit, &sched->workers[i].caches);
+    }
+}
+
+/* ---- tokens ---- */
+
+static void put_token(struct audit *audit, const struct process *process, enum place place)
+{
+    const uint32_t slot = process->slot;
+    if (census_put(&audit->slots, slot, place) &&
+        object_pool_at(audit->slots.pool, slot) != process) {
+        finding_note(&audit->finding, "INV-3: what is in %s is no process",
+                     census_place_name(place));
+    }
+}
+
+static void walk_deque(struct audit *audit, struct deque *deque)
+{
+    const uint32_t top = deque_top(load_acquire(&deque->head)); /* nobody is at it */
+    const uint32_t length = deque_length_owner(deque);
+    for (uint32_t i = 0; i < length && finding_is_none(&audit->finding); i++) {
+        put_token(audit, load_relaxed(deque_slot(deque, top + i)), PLACE_DEQUE);
+    }
+}
+
+static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link)
+{
+    uint32_t length = 0;
+    while (link != NULL && finding_is_none(&audit->finding)) {
+        struct queue_link *next = link->next;
+        put_token(audit, process_of_link(link), PLACE_GLOBAL);
+        link = next;
+        length++;
+    }
+    return length;
+}
+
+static void walk_global(struct audit *audit, struct global_queue *queue)
+{
+    const uint32_t sorted = walk_queue_list(audit, queue->first);
+    const uint32_t counted = load_relaxed(&queue->sorted); /* nobody is at it */
+    if (sorted != counted) {
+        finding_note(&audit->finding,
+                     "INV-3: the global queue has %u sorted processes and counts %u", sorted,
+                     counted);
+    }
+    (void)walk_queue_list(audit, load_acquire(&queue->inbox)); /* MO-global */
+}
+
+static void walk_tokens(struct audit *audit)
+{
+    struct scheduler *sched = audit->sched;
+    for (uint32_t i = 0; i < sched->capacity; i++) {
+        struct worker *worker = &sched->workers[i];
+        const struct process *next = load_acquire(&worker->next); /* MO-next */
+        if (next != NULL) {
+            put_token(audit, next, PLACE_NEXT);
+        }
+        walk_deque(audit, &worker->deque);
+    }
+    walk_global(audit, &sched->global);
+    if (audit->moment->show != NULL) {
+        audit->moment->show(audit, audit->moment->arg);
+    }
+}
+
+void audit_show_token(struct audit *audit, const struct process *process)
+{
+    put_token(audit, process, PLACE_LIST);
+}
+
+void audit_show_node(struct audit *audit, uint32_t index)
+{
+    (void)census_put(&audit->nodes, index, PLACE_AGENDA);
+}
+
+/* ---- processes, and the nodes that they have ---- */
+
+static void walk_events(struct audit *audit, uint32_t first, enum place place)
+{
+    for (uint32_t index = first; index != OBJECT_NONE && census_put(&audit->nodes, index, place);) {
+        index = event_at(audit->nodes.pool, index)->next;
+    }
+}
+
+static void walk_calls(struct audit *audit, const struct process *process)
+{
+    uint32_t previous = OBJECT_NONE;
+    for (uint32_t index = process->calls;
+         index != OBJECT_NONE && finding_is_none(&audit->finding);) {
+        if (index >= audit->nodes.end || audit->nodes.marks[index].is_call) {
+            finding_note(&audit->finding, "INV-20: event node %u %s, now of slot %u", index,
+                         index >= audit->nodes.end ? "was never made" : "is an open call twice",
+                         process->slot);
+            return;
+        }
+        const struct event_node *node = event_at(audit->nodes.pool, index);
+        if ((node->as.call.previous & ~CALL_ENDS) != previous) {
+            finding_note(&audit->finding,
+                         "INV-20: event node %u, a call of slot %u, comes after %u, not %u", index,
+                         process->slot, previous, node->as.call.previous & ~CALL_ENDS);
+        }
+        audit->nodes.marks[index].is_call = true;
+        previous = index;
+        index = node->as.call.next;
+    }
+}
+
+static void look_at_live(struct audit *audit, struct process *process, uint64_t word)
+{
+    const enum process_state state = state_of(event_list_tag(word));
+    const enum place place = census_place(&audit->slots, process->slot);
+    const bool is_ready = state == STATE_READY;
+    audit->live++;
+    if (census_is_token_place(place) != is_ready || census_is_free_place(place)) {
+        finding_note(&audit->finding, "%s: slot %u is %s and in %s",
+                     census_is_free_place(place) ? "INV-20" : "INV-3", process->slot,
+                     finding_state_name(state), census_place_name(place));
+    }
+    if (!is_ready && (event_list_first(word) != OBJECT_NONE || process->backlog != OBJECT_NONE)) {
+        finding_note(&audit->finding, "INV-10: slot %u is %s and has events", process->slot,
+                     finding_state_name(state));
+    }
+    if (is_ready && audit->moment->is_at_rest) {
+        finding_note(&audit->finding, "INV-10: at rest, slot %u is Ready, in %s", process->slot,
+                     census_place_name(place));
+    }
+    if (audit->moment->is_at_end) {
+        finding_note(&audit->finding, "INV-20: at the end, slot %u is %s", process->slot,
+                     finding_state_name(state));
+    }
+    walk_events(audit, event_list_first(word), PLACE_MAILBOX);
+    walk_events(audit, process->backlog, PLACE_BACKLOG);
+    walk_calls(audit, process);
+}
+
+static void look_at_slot(struct audit *audit, uint32_t slot)
+{
+    const enum place place = census_place(&audit->slots, slot);
+    struct process *process = object_pool_at(audit->slots.pool, slot);
+    if (place == PLACE_TRIMMED) {
+        return; /* there is nothing to look at */
+    }
+    const uint64_t word = load_acquire(&process->word); /* MO-event */
+    const enum process_state state = state_of(event_list_tag(word));
+    switch (state) {
+    case STATE_READY:
+    case STATE_BLOCKED:
+    case STATE_IDLE:
+        look_at_live(audit, process, word);
+        break;
+    case STATE_FREE:
+        if (!census_is_free_place(place)) {
+            finding_note(&audit->finding, "%s: slot %u is Free and in %s",
+                         census_is_token_place(place) ? "INV-3" : "INV-20", slot,
+                         census_place_name(place));
+        }
+        break;
+    case STATE_RETIRED:
+        audit->retired++;
+        if (place != PLACE_NOWHERE) {
+            finding_note(&audit->finding, "INV-20: slot %u is Retired and in %s", slot,
+                         census_place_name(place));
+        }
+        break;
+    case STATE_INIT:
+    case STATE_COMPLETE:
+        finding_note(&audit->finding, "INV-20: slot %u is %s, and nobody is at it", slot,
+                     finding_state_name(state));
+        break;
+    }
+}
+
+static void look_at_slots(struct audit *audit)
+{
+    for (uint32_t slot = 1; slot < audit->slots.end && finding_is_none(&audit->finding); slot++) {
+        look_at_slot(audit, slot);
+    }
+    const uint64_t counted = stats_live(audit->sched);
+    if (audit->live != counted) {
+        finding_note(&audit->finding, "INV-20: %u processes are alive, and %llu are counted",
+                     audit->live, (unsigned long long)counted);
+    }
+    if (audit->retired != audit->slots.pool->retired) {
+        finding_note(&audit->finding, "INV-20: %u slots are Retired, and %u are counted",
+                     audit->retired, audit->slots.pool->retired);
+    }
+}
+
+/* ---- wheels ---- */
+
+static void look_at_timer(struct audit *audit, uint32_t wheel, uint32_t index)
+{
+    if (index >= audit->nodes.end || audit->nodes.marks[index].is_armed) {
+        finding_note(&audit->finding, "INV-20: event node %u %s, now in the wheel of worker %u",
+                     index, index >= audit->nodes.end ? "was never made" : "is armed twice", wheel);
+        return;
+    }
+    const struct event_node *node = event_at(audit->nodes.pool, index);
+    audit->nodes.marks[index].is_armed = true;
+    if (node->as.call.wheel != wheel + 1) {
+        finding_note(&audit->finding,
+                     "INV-20: event node %u is in the wheel of worker %u and thinks otherwise",
+                     index, wheel);
+    }
+}
+
+static uint32_t walk_level(struct audit *audit, uint32_t index, uint32_t level)
+{
+    const struct wheel *wheel = &audit->sched->deadlines.wheels[index].wheel;
+    uint32_t count = 0;
+    for (uint64_t rest = wheel->occupied[level]; rest != 0; rest &= rest - 1) {
+        uint32_t timer = wheel->first[level][__builtin_ctzll(rest)];
+        while (timer != OBJECT_NONE && finding_is_none(&audit->finding)) {
+            look_at_timer(audit, index, timer);
+            timer =
+                finding_is_none(&audit->finding) ? wheel_link_of(wheel, timer)->next : OBJECT_NONE;
+            count++;
+        }
+    }
+    return count;
+}
+
+static void walk_wheel_locked(struct audit *audit, uint32_t index)
+{
+    struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[index];
+    uint32_t count = 0;
+    for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
+        count += walk_level(audit, index, level);
+    }
+    if (count != wheel->wheel.count) {
+        finding_note(&audit->finding, "INV-20: the wheel of worker %u has %u timers and counts %u",
+                     index, count, wheel->wheel.count);
+    }
+    const uint64_t published = deadlines_next(&audit->sched->deadlines, index);
+    if (published > wheel_next(&wheel->wheel)) {
+        finding_note(&audit->finding,
+                     "INV-10: the wheel of worker %u has an earlier timer than it says", index);
+    }
+    if (audit->moment->is_at_rest && published <= time_now(audit->sched->time)) {
+        finding_note(&audit->finding, "INV-10: at rest, the wheel of worker %u has something due",
+                     index);
+    }
+}
+
+static void walk_wheels(struct audit *audit)
+{
+    for (uint32_t i = 0; i < audit->sched->deadlines.count; i++) {
+        struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[i];
+        mutex_lock(&wheel->lock);
+        walk_wheel_locked(audit, i);
+        mutex_unlock(&wheel->lock);
+    }
+}
+
+/* ---- nodes, when all lists have been walked ---- */
+
+static void look_at_node(struct audit *audit, uint32_t index)
+{
+    const struct mark *mark = &audit->nodes.marks[index];
+    const enum place place = census_place(&audit->nodes, index);
+    const char *name = census_place_name(place);
+    const bool is_in_call = mark->is_call || mark->is_armed;
+    if (place == PLACE_TRIMMED && !is_in_call) {
+        return; /* there is nothing to look at */
+    }
+    const uint32_t guard = load_acquire(&event_at(audit->nodes.pool, index)->guard); /* MO-guard */
+    const bool is_open = (guard & CALL_OPEN) != 0;
+    if (place == PLACE_NOWHERE && !is_in_call) {
+        finding_note(&audit->finding, "INV-20: event node %u is in no list: it is lost", index);
+    } else if (place == PLACE_NOWHERE && (!mark->is_call || !is_open)) {
+        finding_note(&audit->finding, "INV-20: event node %u is %s, but no open call of a process",
+                     index, mark->is_armed ? "in a wheel" : "in a list of calls");
+    } else if (place != PLACE_NOWHERE && (mark->is_armed || is_open)) {
+        finding_note(&audit->finding, "INV-20: event node %u is an open call and in %s", index,
+                     name);
+    } else if (mark->is_call && (census_is_free_place(place) || place == PLACE_AGENDA)) {
+        finding_note(&audit->finding, "INV-20: event node %u is in a list of calls and in %s",
+                     index, name);
+    }
+}
+
+static void look_at_nodes(struct audit *audit)
+{
+    for (uint32_t index = 1; index < audit->nodes.end && finding_is_none(&audit->finding);
+         index++) {
+        look_at_node(audit, index);
+    }
+}
+
+/* ---- all of it ---- */
+
+static bool nobody_is_inside(struct scheduler *sched, const struct audit_moment *moment)
+{
+    return load_seq_cst(&sched->visitors) == moment->visits; /* MO-visit */
+}
+
+static void look_locked(struct audit *audit)
+{
+    struct scheduler *sched = audit->sched;
+    const bool has_slots = census_begin(&audit->slots, &sched->table.pool, "slot", &audit->finding);
+    const bool has_nodes =
+        census_begin(&audit->nodes, &sched->events, "event node", &audit->finding);
+    if (has_slots && has_nodes) {
+        walk_free(audit);
+        walk_tokens(audit);
+        look_at_slots(audit);
+        walk_wheels(audit);
+        look_at_nodes(audit);
+    }
+    census_end(&audit->slots);
+    census_end(&audit->nodes);
+}
+
+/* Returns whether there is a finding. With these locks a thread that comes meanwhile can take or
+ * give no object and make no process Ready. It can complete a call, which shows as a finding if it
+ * does so at the wrong moment. */
+static bool look(struct audit *audit)
+{
+    struct scheduler *sched = audit->sched;
+    audit->finding.text[0] = '\0';
+    audit->live = audit->retired = 0;
+    mutex_lock(&sched->outside.lock);
+    mutex_lock(&sched->table.pool.lock);
+    mutex_lock(&sched->events.lock);
+    mutex_lock(&sched->global.lock);
+    const bool was_alone = nobody_is_inside(sched, audit->moment);
+    if (was_alone) {
+        look_locked(audit);
+    }
+    const bool is_alone = nobody_is_inside(sched, audit->moment);
+    mutex_unlock(&sched->global.lock);
+    mutex_unlock(&sched->events.lock);
+    mutex_unlock(&sched->table.pool.lock);
+    mutex_unlock(&sched->outside.lock);
+    return was_alone && is_alone && !finding_is_none(&audit->finding);
+}
+
+void audit_now(struct scheduler *sched, const struct audit_moment *moment)
+{
+    struct audit audit = {.sched = sched, .moment = moment};
+    uint32_t looks = 0;
+    while (look(&audit)) {
+        if (++looks == LOOKS) {
+            finding_abort(&audit.finding);
+        }
+    }
+}
+
+void audit_now_and_then(struct scheduler *sched, const struct audit_moment *moment)
+{
+    const uint64_t slots = load_relaxed(&sched->table.pool.ready); /* hint */
+    const uint64_t nodes = load_relaxed(&sched->events.ready);     /* hint */
+    if (finding_can_afford(slots + nodes)) {
+        audit_now(sched, moment);
+    }
+}
+
+#endif

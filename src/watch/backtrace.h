@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The stack of a thread that does not return from a step: the monitor sends it a signal, whose
+ * handler notes the return addresses and says so. Used only if the program has given the runtime a
+ * signal for it: system calls that the thread is in may end early. */
+#ifndef SKUA_WATCH_BACKTRACE_H
+#define SKUA_WATCH_BACKTRACE_H
+
+#include <semaphore.h>
+
+#include "sched/scheduler.h"
+
+#define BACKTRACE_MAX 64
+
+/* A stuck thread's answer to the monitor. */
+struct backtrace {
+    atomic_u32 state;
+    sem_t answered;
+    uint32_t count;
+    void *frames[BACKTRACE_MAX];
+};
+
+void backtrace_init(struct backtrace *backtrace);
+void backtrace_deinit(struct backtrace *backtrace);
+
+/* Installs the handler of `signal`, and takes it away again when the last runtime that uses it has
+ * done so. Returns 0 or SKUA_E_INVALID (a signal that cannot be caught). */
+NODISCARD int backtrace_install(int signal);
+void backtrace_remove(int signal);
+
+/* Asks a worker's thread, which has unblocked the signal and finds the question by its scheduler's
+ * monitor. Returns the number of frames, 0 if it does not answer. */
+uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int signal);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/monitor_thread.h"
+
+#include <stdalign.h>
+
+#include "base/monotonic.h"
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "sched/chores.h"
+#include "sched/poll.h"
+#include "sched/process_info.h"
+#include "sched/spare.h"
+#include "sched/timers.h"
+#include "sched/worker.h"
+#include "watch/audit.h"
+#include "watch/run_time.h"
+
+/* Looks in the time of one stall limit, or of the longest that is waited for. */
+#define LOOKS_PER_LIMIT 4
+#define LIMIT_MAX_NS    (UINT64_C(10) * 1000000)
+/* With no worker busy, this many looks, each after twice the time of the one before. */
+#define LOOKS_BEFORE_SLEEP 5
+/* Portions of due timers that one look fires at most. */
+#define FIRE_MAX 64
+
+/* The time between two looks. A program may raise the stall limit, but not the time after which
+ * somebody looks after its timers and descriptors. */
+static uint64_t look_period(const struct scheduler *sched)
+{
+    const uint64_t limit = sched->config.stall_limit_ns;
+    return (limit < LIMIT_MAX_NS ? limit : LIMIT_MAX_NS) / LOOKS_PER_LIMIT;
+}
+
+static void report(struct monitor_thread *self, struct worker *worker, const struct sighting *seen,
+                   uint64_t now)
+{
+    struct scheduler *sched = self->sched;
+    counter_add_owner(&worker->stats.stalls, 1); /* written by the monitor alone */
+    if (sched->config.on_stall == NULL) {
+        return;
+    }
+    skua_stall stall = {
+        .pid = {seen->running},
+        .type_name = process_info_type_name(sched, (skua_pid){seen->running}),
+        .elapsed_ns = now - seen->since,
+        .worker = worker->index,
+        .frames = self->backtrace.frames,
+    };
+    if (sched->config.stall_signal != 0) {
+        stall.frame_count = backtrace_take(&self->backtrace, worker, sched->config.stall_signal);
+    }
+    sched->config.on_stall(sched->config.on_stall_arg, &stall);
+}
+
+/* A process that the stuck step has readied would run when it ends. */
+static void free_next(struct scheduler *sched, struct worker *worker)
+{
+    struct process *process = exchange_acq_rel(&worker->next, NULL); /* MO-next */
+    if (process != NULL) {
+        submit_outside(sched, process);
+    }
+}
+
+static bool is_stuck(const struct scheduler *sched, const struct sighting *seen, uint64_t now)
+{
+    return seen->running != RUNNING_NOTHING && now - seen->since >= sched->config.stall_limit_ns;
+}
+
+/* Notes what a worker does, and makes up for it if it has been absent for too long. */
+static void look_at_worker(struct scheduler *sched, struct worker *worker, struct sighting *seen,
+                           uint64_t now, uint64_t span)
+{
+    uint64_t running = load_acquire(&worker->running);         /* MO-monitor: the PID's record */
+    const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
+    const uint32_t absence = load_seq_cst(&worker->absence);   /* MO-spare */
+    const bool blocks = (absence & ABSENCE_BLOCKS) != 0;
+    if (running == RUNNING_UNKNOWN) {
+        running = RUNNING_NOTHING;
+    }
+    run_time_add(sched, worker, (skua_pid){seen->running}, span / 2, &seen->rest);
+    run_time_add(sched, worker, (skua_pid){running}, span / 2, &seen->rest);
+    if (running != seen->running || steps != seen->steps) {
+        *seen =
+            (struct sighting){.running = running, .steps = steps, .since = now, .rest = seen->rest};
+    } else if (blocks) {
+        seen->since = now; /* it has said so: its time begins anew when it goes on */
+    }
+    const bool stuck = is_stuck(sched, seen, now);
+    if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
+        spare_cover(sched, worker, absence);
+    }
+    if (stuck) {
+        free_next(sched, worker);
+    }
+}
+
+/* Fires timers and looks at descriptors if the workers have not done so for a while. */
+static void look_at_sources(struct scheduler *sched)
+{
+    const uint64_t now = time_now(sched->time);
+    const uint64_t patience = look_period(sched);
+    uint64_t due = timers_next(sched);
+    for (uint32_t i = 0; i < FIRE_MAX && due <= now && now - due >= patience; i++) {
+        timers_fire_all(sched, NULL, now);
+        due = timers_next(sched);
+    }
+    const uint64_t last = load_relaxed(&sched->poll.last);   /* hint */
+    const bool waits = load_seq_cst(&sched->poll.waits) > 0; /* MO-poll */
+    if (waits && last <= now && now - last >= patience) {
+        poll_look(sched, NULL, now);
+    }
+    chores_check_if_overdue(sched, now);
+}
+
+/* Notes that it looks; returns for how long it has not. */
+static uint64_t begin_look(struct scheduler *sched, uint64_t now)
+{
+    const uint64_t span = now - load_relaxed(&sched->account.looked); /* its own */
+    store_relaxed(&sched->account.looked, now);                       /* statistic */
+    return span;
+}
+
+/* What is stuck is made up for first, everywhere; then the program is told, which takes longer. */
+static void look(struct monitor_thread *self)
+{
+    struct scheduler *sched = self->sched;
+    const uint64_t now = monotonic_ns();
+    const uint64_t span = begin_look(sched, now);
+    const uint32_t threads = scheduler_threads(sched);
+    struct sighting *sightings = self->sightings;
+    for (uint32_t i = 0; i < threads; i++) {
+        look_at_worker(sched, &sched->workers[i], &sightings[i], now, span);
+    }
+    look_at_sources(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        if (!sightings[i].reported && is_stuck(sched, &sightings[i], now)) {
+            sightings[i].reported = true;
+            report(self, &sched->workers[i], &sightings[i], now);
+        }
+    }
+}
+
+/* Whether no worker runs processes; one that blocks and has a spare in its place does not count. */
+static bool nobody_is_busy(struct scheduler *sched)
+{
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        struct worker *worker = &sched->workers[i];
+        const uint32_t away = ABSENCE_BLOCKS | ABSENCE_COVERED;
+        if (load_seq_cst(&worker->running) != RUNNING_NOTHING && /* MO-monitor */
+            load_seq_cst(&worker->absence) != away) {            /* MO-monitor */
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Waits for `period`, or until it is woken or must end. */
+static void pause_locked(struct monitor_thread *self, uint64_t period)
+{
+    (void)condition_wait_until(&self->changed, &self->lock, monotonic_deadline(period));
+}
+
+/* Waits until a worker is busy or the monitor must end. */
+static void sleep_locked(struct monitor_thread *self)
+{
+    struct scheduler *sched = self->sched;
+    store_relaxed(&sched->account.looked, 0);          /* statistic */
+    (void)exchange_seq_cst(&sched->monitor_asleep, 1); /* MO-monitor */
+    while (!self->stopping && load_seq_cst(&sched->monitor_asleep) != 0 && nobody_is_busy(sched)) {
+        (void)condition_wait_until(&self->changed, &self->lock, UINT64_MAX);
+    }
+    (void)exchange_seq_cst(&sched->monitor_asleep, 0);     /* MO-monitor */
+    store_relaxed(&sched->account.looked, monotonic_ns()); /* statistic: what was is nobody's */
+}
+
+static void watch_locked(struct monitor_thread *self)
+{
+    uint32_t quiet = 0; /* looks in a row that found nobody busy */
+    while (!self->stopping) {
+        if (quiet > LOOKS_BEFORE_SLEEP) {
+            sleep_locked(self);
+            quiet = 0;
+            continue;
+        }
+        pause_locked(self, look_period(self->sched) << quiet);
+        mutex_unlock(&self->lock);
+        look(self);
+        quiet = nobody_is_busy(self->sched) ? quiet + 1 : 0;
+        if (quiet > LOOKS_BEFORE_SLEEP) {
+            audit_asleep(self->sched, AUDIT_PATIENCE_MS);
+        }
+        mutex_lock(&self->lock);
+    }
+}
+
+static void *monitor_main(void *arg)
+{
+    struct monitor_thread *self = arg;
+    struct scheduler *sched = self->sched;
+    worker_set_inside(sched);
+    store_relaxed(&sched->account.looked, monotonic_ns()); /* statistic */
+    mutex_lock(&self->lock);
+    watch_locked(self);
+    store_relaxed(&sched->account.looked, 0); /* statistic: nobody does any more */
+    mutex_unlock(&self->lock);
+    return NULL;
+}
+
+/* ---- what the scheduler calls ---- */
+
+static struct monitor_thread *thread_of(struct monitor *monitor)
+{
+    return CONTAINER_OF(monitor, struct monitor_thread, monitor);
+}
+
+static int open_signal(struct monitor *monitor)
+{
+    const int signal = thread_of(monitor)->sched->config.stall_signal;
+    return signal != 0 ? backtrace_install(signal) : 0;
+}
+
+static void close_signal(struct monitor *monitor)
+{
+    struct scheduler *sched = thread_of(monitor)->sched;
+    if (sched->config.stall_signal != 0) {
+        backtrace_remove(sched->config.stall_signal);
+    }
+    audit_now(sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
+}
+
+static int start(struct monitor *monitor)
+{
+    struct monitor_thread *self = thread_of(monitor);
+    self->stopping = false;
+    return thread_create(&self->thread, "skua-monitor", monitor_main, self);
+}
+
+static void stop(struct monitor *monitor)
+{
+    struct monitor_thread *self = thread_of(monitor);
+    mutex_lock(&self->lock);
+    self->stopping = true;
+    (void)pthread_cond_signal(&self->changed);
+    mutex_unlock(&self->lock);
+    (void)pthread_join(self->thread, NULL);
+}
+
+static void wake(struct monitor *monitor)
+{
+    struct monitor_thread *self = thread_of(monitor);
+    mutex_lock(&self->lock);
+    store_seq_cst(&self->sched->monitor_asleep, 0); /* MO-monitor */
+    (void)pthread_cond_signal(&self->changed);
+    mutex_unlock(&self->lock);
+}
+
+#ifdef SKUA_AUDIT
+static void worker_sleeps(struct monitor *monitor)
+{
+    audit_asleep_now_and_then(thread_of(monitor)->sched, AUDIT_PATIENCE_MS);
+}
+#endif
+
+static size_t sightings_size(const struct scheduler *sched)
+{
+    return sched->capacity * sizeof(struct sighting);
+}
+
+int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
+{
+    thread->monitor = (struct monitor){
+        .open = open_signal,
+        .close = close_signal,
+        .start = start,
+        .stop = stop,
+        .wake = wake,
+#ifdef SKUA_AUDIT
+        .worker_sleeps = worker_sleeps,
+#endif
+        .backtrace = &thread->backtrace,
+    };
+    thread->sched = sched;
+    thread->sightings =
+        alloc_take_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
+    if (thread->sightings == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    mutex_init(&thread->lock);
+    condition_init(&thread->changed);
+    backtrace_init(&thread->backtrace);
+    return 0;
+}
+
+void monitor_thread_deinit(struct monitor_thread *thread)
+{
+    mutex_deinit(&thread->lock);
+    (void)pthread_cond_destroy(&thread->changed);
+    backtrace_deinit(&thread->backtrace);
+    alloc_give(&thread->sched->allocator, thread->sightings, sightings_size(thread->sched),
+               alignof(struct sighting));
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* Text that is cut where the buffer ends, and counted beyond. */
+#include "inspect/text.h"
+#include "test.h"
+
+TEST(text_that_fits_is_all_there)
+{
+    char buffer[16];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add(&text, "%d-", 12);
+    text_add(&text, "%s", "");
+    text_add(&text, "%s", "three");
+    assert_string_equal(buffer, "12-three");
+    assert_int_equal(text.length, 8);
+}
+
+/* Every size around each of the pieces' ends; the byte behind the buffer is not touched. */
+TEST(text_that_does_not_fit_is_cut_and_counted)
+{
+    static const char whole[] = "one,two,three";
+    for (size_t size = 1; size <= sizeof whole; size++) {
+        char buffer[sizeof whole + 1];
+        memset(buffer, '#', sizeof buffer);
+        struct text text = {.at = buffer, .size = size};
+        text_add(&text, "one,");
+        text_add(&text, "two,");
+        text_add(&text, "three");
+        assert_int_equal(text.length, sizeof whole - 1);
+        assert_memory_equal(buffer, whole, size - 1);
+        assert_int_equal(buffer[size - 1], '\0');
+        assert_int_equal(buffer[size], '#');
+    }
+}
+
+TEST(text_without_a_buffer_is_counted)
+{
+    struct text text = {.at = NULL, .size = 0};
+    text_add(&text, "%s", "four");
+    text_add(&text, "%s", "five5");
+    assert_int_equal(text.length, 9);
+}
+
+TEST(text_in_quotes_is_escaped)
+{
+    char buffer[32];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add(&text, "a=");
+    text_add_quoted(&text, "b\\c\"d\ne\t%s");
+    assert_string_equal(buffer, "a=\"b\\\\c\\\"d\\ne\t%s\"");
+    assert_int_equal(text.length, strlen(buffer));
+}
+
+TEST(text_of_a_name_stays_on_its_line)
+{
+    char buffer[32];
+    struct text text = {.at = buffer, .size = sizeof buffer};
+    text_add_name(&text, "\033[2J a\nb\tc\177 \xc3\xa4 %s");
+    assert_string_equal(buffer, "?[2J a?b?c? \xc3\xa4 %s");
+}
