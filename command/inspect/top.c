@@ -135,7 +135,7 @@ static void draw_workers(const struct top *top, struct screen *screen)
 }
 
 /* Which part of the time since the last look a process has run; empty if that did not list it. */
-static struct formatted run_part(const struct top *top, const struct process_row *row)
+static struct formatted part_of_run(const struct top *top, const struct process_row *row)
 {
     const struct look *before = look_before(top);
     const uint64_t now = look_now(top)->sample.now_ns;
@@ -181,7 +181,7 @@ static void draw_processes(struct top *top, struct screen *screen)
         screen_line(screen,
                     "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %6s  %8s  %8s",
                     row->pid, text_width(row->type, columns), row->type, row->state, row->mailbox,
-                    row->steps, run_part(top, row).text, format_time(row->run_ns).text,
+                    row->steps, part_of_run(top, row).text, format_time(row->run_ns).text,
                     format_time(row->age_ns).text);
         top->rows_shown++;
     }

@@ -2,7 +2,7 @@
 /* `skua run`: the runtime of a module, from start to stop.
  *
  * The main thread receives the signals, by a descriptor, and so always can: it never calls what
- * waits for a process. Two threads of its own do that. The first, `run_root`, starts the root and
+ * waits for a process. Two threads of its own do that. The first, `drive_root`, starts the root and
  * waits for it (in the simulator it is the one that drives); the second, `stop_all`, stops the
  * runtime. Each says that it is done by a descriptor, too.
  *
@@ -35,7 +35,7 @@
 /* Signals that come closer together are one. */
 #define SIGNAL_APART_NS (200 * SKUA_MILLISECOND)
 
-/* Why `run_root` has returned. */
+/* Why `drive_root` has returned. */
 enum ending {
     ROOT_ENDED = 1, /* or could not be started: see `error` */
     ROOT_RESTS,     /* simulated: nothing can happen any more */
@@ -48,17 +48,17 @@ struct session {
     const struct run_options *options;
     skua_runtime *runtime;
     int signals;    /* readable if one has come */
-    int root_ended; /* readable if `run_root` has done its part */
+    int root_ended; /* readable if `drive_root` has done its part */
     int stopped;    /* readable if `stop_all` has */
 
-    /* Written by `run_root` (in simulations also by `stop_all`), read after it was joined. */
+    /* Written by `drive_root` (in simulations also by `stop_all`), read after it was joined. */
     enum ending ending;
     int error;   /* why the root could not be started, or waited for */
     bool exited; /* `exit` is valid */
     skua_pid root;
     skua_exit exit;
 
-    sem_t stop_asked; /* for a `run_root` that drives a simulation */
+    sem_t stop_asked; /* for a `drive_root` that drives a simulation */
     pthread_t runner;
     bool runner_joined;
     int interrupt;         /* the signal that came first, or 0 */
@@ -147,7 +147,7 @@ static enum ending drive(struct session *session)
     }
 }
 
-static void run_simulated(struct session *session, skua_payload *input)
+static void simulate_root(struct session *session, skua_payload *input)
 {
     const struct run_options *options = session->options;
     session->ending = ROOT_ENDED;
@@ -158,7 +158,7 @@ static void run_simulated(struct session *session, skua_payload *input)
     }
 }
 
-static void run_on_threads(struct session *session, skua_payload *input)
+static void execute_root(struct session *session, skua_payload *input)
 {
     const struct run_options *options = session->options;
     session->ending = ROOT_ENDED;
@@ -167,7 +167,7 @@ static void run_on_threads(struct session *session, skua_payload *input)
     session->exited = session->error == 0;
 }
 
-static void *run_root(void *arg)
+static void *drive_root(void *arg)
 {
     struct session *session = arg;
     skua_payload *input = copy_arguments(session);
@@ -175,9 +175,9 @@ static void *run_root(void *arg)
         session->ending = ROOT_ENDED;
         session->error = SKUA_E_NO_MEMORY;
     } else if (session->options->sim) {
-        run_simulated(session, input);
+        simulate_root(session, input);
     } else {
-        run_on_threads(session, input);
+        execute_root(session, input);
     }
     free(input);
     raise_event(session->root_ended);
@@ -372,7 +372,7 @@ static int tell_why(const struct session *session)
 }
 
 /* After a request to stop, failing with just that is what a process is expected to do. */
-static int report_failure(const struct session *session, bool asked)
+static int tell_failure(const struct session *session, bool asked)
 {
     const int error = session->error != 0 ? session->error : session->exit.error;
     if (error == 0 || (asked && (error == SKUA_E_STOPPED || error == SKUA_E_TERMINATED))) {
@@ -381,9 +381,9 @@ static int report_failure(const struct session *session, bool asked)
     return report_error(session->module, error);
 }
 
-static int run_started(struct session *session)
+static int use_runtime(struct session *session)
 {
-    if (pthread_create(&session->runner, NULL, run_root, session) != 0) {
+    if (pthread_create(&session->runner, NULL, drive_root, session) != 0) {
         return failure(RUN, "the system refused to create a thread");
     }
     wait_for_root(session);
@@ -392,7 +392,7 @@ static int run_started(struct session *session)
         _exit(failure(RUN, "the system refused to create a thread"));
     }
     print_result(session);
-    const int failed = report_failure(session, why != 0);
+    const int failed = tell_failure(session, why != 0);
     if (session->interrupt != 0) {
         return 128 + session->interrupt;
     }
@@ -433,11 +433,11 @@ static int start(struct session *session)
     return error != 0 ? failure(RUN, "cannot start: %s", skua_error_text(error)) : status;
 }
 
-static int run_in_runtime(struct session *session)
+static int create_and_use_runtime(struct session *session)
 {
     int status = start(session);
     if (status == 0) {
-        status = run_started(session);
+        status = use_runtime(session);
         if (session->options->stats) {
             report_stats(session->runtime);
         }
@@ -474,7 +474,7 @@ int session_run(const skua_module *module, const struct run_options *options)
     if (session.signals < 0 || session.root_ended < 0 || session.stopped < 0) {
         (void)failure(RUN, "no descriptors for signals and events: %s", strerror(errno));
     } else {
-        status = run_in_runtime(&session);
+        status = create_and_use_runtime(&session);
     }
     (void)close(session.signals);
     (void)close(session.root_ended);

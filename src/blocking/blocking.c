@@ -28,7 +28,7 @@ struct call {
 static void free_call(struct call *call)
 {
     skua_payload_drop(&call->input);
-    alloc_give(call->allocator, call, call->size, alignof(struct call));
+    allocator_free(call->allocator, call, call->size, alignof(struct call));
 }
 
 /* ---- in a step ---- */
@@ -47,7 +47,7 @@ static int yield_call(skua_step *out, uint64_t tag, const char *pool, skua_block
     }
     const char *name = pool != NULL ? pool : SKUA_BLOCKING_DEFAULT;
     const size_t size = sizeof(struct call) + strlen(name) + 1;
-    struct call *call = alloc_take(out->allocator, size, alignof(struct call));
+    struct call *call = allocator_alloc(out->allocator, size, alignof(struct call));
     if (call == NULL) {
         return SKUA_E_NO_MEMORY;
     }
@@ -80,7 +80,7 @@ int skua_step_blocking(skua_step *out, uint64_t tag, const char *pool, skua_bloc
 
 /* ---- on a thread of the pool ---- */
 
-static struct call *call_of(struct blocking_job *job)
+static struct call *blocking_call_of(struct blocking_job *job)
 {
     return CONTAINER_OF(job, struct call, job);
 }
@@ -88,20 +88,20 @@ static struct call *call_of(struct blocking_job *job)
 static void complete(struct call *call, int error, skua_payload *result)
 {
     struct scheduler *sched = call->sched;
-    (void)fetch_add_seq_cst(&sched->visitors, 1); /* MO-visit: this thread is no worker */
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller: this thread is no worker */
     (void)deliver_completion(sched, NULL, call->completion, error, result);
-    (void)fetch_sub_seq_cst(&sched->visitors, 1); /* MO-visit */
+    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
 }
 
 static void run_job(struct blocking_job *job)
 {
-    struct call *call = call_of(job);
+    struct call *call = blocking_call_of(job);
     if (deliver_is_open(call->sched, call->completion)) { /* it may have been cancelled */
         skua_payload result = skua_payload_empty(0);
-        const struct scheduler *outer = worker_set_inside(call->sched);
+        const struct scheduler *outer = worker_enter_callback(call->sched);
         const int error = call->function(&call->input, &result);
-        (void)worker_set_inside(outer);  /* in a simulation, this may be another one's thread */
-        skua_payload_drop(&call->input); /* before anybody hears of the end */
+        (void)worker_enter_callback(outer); /* in a simulation, this may be another one's thread */
+        skua_payload_drop(&call->input);    /* before anybody hears of the end */
         complete(call, error <= 0 ? error : SKUA_E_INVALID, &result);
     }
     free_call(call);
@@ -109,7 +109,7 @@ static void run_job(struct blocking_job *job)
 
 static void drop_job(struct blocking_job *job)
 {
-    free_call(call_of(job)); /* its process has ended */
+    free_call(blocking_call_of(job)); /* its process has ended */
 }
 
 /* ---- the handler ---- */
@@ -160,8 +160,9 @@ static int run_command(void *arg, skua_command *command, skua_payload *result)
 
 int blocking_register(struct blocking *blocking, struct registry *registry)
 {
-    return registry_add(registry, reserved_id(RESERVED_BLOCKING),
-                        &(skua_handler){.name = "blocking", .run = run_command, .arg = blocking});
+    return registry_add_locked(
+        registry, reserved_id(RESERVED_BLOCKING),
+        &(skua_handler){.name = "blocking", .run = run_command, .arg = blocking});
 }
 
 /* ---- the pools ---- */

@@ -150,7 +150,7 @@ static void run_assigned_job(struct blocking_pool *pool, struct blocking_thread 
     mutex_lock(&pool->lock);
 }
 
-static void *thread_main(void *arg)
+static void *serve_jobs(void *arg)
 {
     struct blocking_thread *self = arg;
     struct blocking_pool *pool = self->pool;
@@ -171,20 +171,20 @@ static void *thread_main(void *arg)
 static void free_thread(struct blocking_pool *pool, struct blocking_thread *thread)
 {
     (void)pthread_cond_destroy(&thread->woken);
-    alloc_give(pool->allocator, thread, sizeof *thread, _Alignof(struct blocking_thread));
+    allocator_free(pool->allocator, thread, sizeof *thread, _Alignof(struct blocking_thread));
 }
 
 /* Makes a thread, which will wait for the lock and then look at its job. */
 static int make_thread(struct blocking_pool *pool, struct blocking_thread **made)
 {
     struct blocking_thread *thread =
-        alloc_take(pool->allocator, sizeof *thread, _Alignof(struct blocking_thread));
+        allocator_alloc(pool->allocator, sizeof *thread, _Alignof(struct blocking_thread));
     if (thread == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     *thread = (struct blocking_thread){.pool = pool};
     condition_init(&thread->woken);
-    const int error = thread_create(&thread->handle, pool->name, thread_main, thread);
+    const int error = thread_create(&thread->handle, pool->name, serve_jobs, thread);
     if (error != 0) {
         free_thread(pool, thread);
         return error;
@@ -214,7 +214,7 @@ static void join_gone_threads(struct blocking_pool *pool)
 
 /* There is room for one more thread. It takes the oldest job, which is not the new one if an
  * earlier attempt to make a thread has failed. */
-static int submit_to_new_thread(struct blocking_pool *pool, struct blocking_job *job)
+static int start_thread_for(struct blocking_pool *pool, struct blocking_job *job)
 {
     struct blocking_thread *thread;
     const int error = make_thread(pool, &thread);
@@ -225,7 +225,7 @@ static int submit_to_new_thread(struct blocking_pool *pool, struct blocking_job 
     return error;
 }
 
-static int submit_locked(struct blocking_pool *pool, struct blocking_job *job)
+static int accept_job_locked(struct blocking_pool *pool, struct blocking_job *job)
 {
     if (pool->stopping) {
         return SKUA_E_STOPPED;
@@ -239,7 +239,7 @@ static int submit_locked(struct blocking_pool *pool, struct blocking_job *job)
         return 0;
     }
     if (pool->counts.threads < pool->limits.threads) {
-        const int error = submit_to_new_thread(pool, job);
+        const int error = start_thread_for(pool, job);
         if (error == 0 || pool->counts.threads == 0) {
             return error;
         }
@@ -254,7 +254,7 @@ static int submit_locked(struct blocking_pool *pool, struct blocking_job *job)
 int blocking_pool_submit(struct blocking_pool *pool, struct blocking_job *job)
 {
     mutex_lock(&pool->lock);
-    const int error = submit_locked(pool, job);
+    const int error = accept_job_locked(pool, job);
     mutex_unlock(&pool->lock);
     return error;
 }

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "base/compiler.h"
 #include "base/thread.h"
 

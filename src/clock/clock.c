@@ -11,7 +11,7 @@
 
 _Static_assert(SKUA_CLOCK_RESOLUTION_NS == UINT64_C(1) << WHEEL_TICK_SHIFT, "as documented");
 
-static uint64_t monotonic_now(struct time_source *source)
+static uint64_t read_clock(struct time_source *source)
 {
     (void)source;
     return monotonic_ns();
@@ -19,7 +19,7 @@ static uint64_t monotonic_now(struct time_source *source)
 
 void clock_init_monotonic(struct time_source *source)
 {
-    source->now = monotonic_now;
+    source->now = read_clock;
 }
 
 /* ---- in a step ---- */
@@ -132,7 +132,7 @@ int clock_register(struct registry *registry, struct scheduler *sched)
     };
     int error = 0;
     for (size_t i = 0; i < sizeof commands / sizeof commands[0] && error == 0; i++) {
-        error = registry_add(
+        error = registry_add_locked(
             registry, reserved_id(commands[i].id),
             &(skua_handler){.name = commands[i].name, .run = commands[i].run, .arg = sched});
     }

@@ -48,7 +48,7 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
     pool->batch = batch_for(shape);
     pool->page_shift = (uint32_t)__builtin_ctz(per_page);
     pool->page_size = trim_unit();
-    pool->segments = alloc_take_zeroed(allocator, directory_size(pool), CACHE_LINE);
+    pool->segments = allocator_alloc_zeroed(allocator, directory_size(pool), CACHE_LINE);
     if (pool->segments == NULL) {
         return false;
     }
@@ -71,16 +71,16 @@ void object_pool_deinit(struct object_pool *pool)
 {
     for (uint32_t i = 0; i < pool->segment_count; i++) {
         void *segment = load_relaxed(&pool->segments[i]); /* nobody else is left */
-        alloc_give(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
+        allocator_free(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
     }
-    alloc_give(pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
-               _Alignof(struct trimmed_page));
-    alloc_give(pool->allocator, (void *)pool->segments, directory_size(pool), CACHE_LINE);
+    allocator_free(pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
+                   _Alignof(struct trimmed_page));
+    allocator_free(pool->allocator, (void *)pool->segments, directory_size(pool), CACHE_LINE);
     (void)pthread_cond_destroy(&pool->put_back);
     mutex_deinit(&pool->lock);
 }
 
-void object_pool_retire(struct object_pool *pool)
+void object_pool_retire_any(struct object_pool *pool)
 {
     mutex_lock(&pool->lock);
     pool->retired++;
@@ -156,7 +156,7 @@ static bool have_segment_locked(struct object_pool *pool, uint32_t index)
 {
     atomic_ptr *segment = &pool->segments[index >> object_segment_shift(pool->shape.layout)];
     if (load_relaxed(segment) == NULL) { /* written under the lock only */
-        void *memory = alloc_take(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
+        void *memory = allocator_alloc(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
         if (memory == NULL) {
             return false;
         }
@@ -191,7 +191,7 @@ static enum object_pool_result fill_locked(struct object_pool *pool, struct obje
     return grow_locked(pool, chain);
 }
 
-enum object_pool_result object_pool_refill(struct object_pool *pool, struct pool_cache *cache)
+enum object_pool_result object_pool_refill_owner(struct object_pool *pool, struct pool_cache *cache)
 {
     if (cache->spare.count > 0) {
         cache->active = cache->spare;
@@ -210,7 +210,7 @@ enum object_pool_result object_pool_refill(struct object_pool *pool, struct pool
     return result;
 }
 
-void object_pool_put_away(struct object_pool *pool, struct pool_cache *cache)
+void object_pool_put_away_owner(struct object_pool *pool, struct pool_cache *cache)
 {
     if (pool->batch > 0 && cache->spare.count == 0) {
         cache->spare = cache->active;
@@ -343,7 +343,7 @@ static bool reserve_stack(struct trim *trim)
     const uint32_t capacity = pool->trimmed_count + trim->chosen;
     bool reserved = capacity <= pool->trimmed_capacity;
     if (!reserved) {
-        struct trimmed_page *stack = alloc_grow(
+        struct trimmed_page *stack = allocator_grow(
             pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
             capacity * sizeof *pool->trimmed, _Alignof(struct trimmed_page));
         reserved = stack != NULL;
@@ -506,19 +506,19 @@ static size_t trim_chains(struct trim *trim)
     return give_back_pages(trim);
 }
 
-size_t object_pool_trim(struct object_pool *pool, bool (*go_on)(void *arg), void *arg)
+size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), void *arg)
 {
     struct trim trim = {.pool = pool, .go_on = go_on, .arg = arg};
     take_chains_out(&trim);
     const size_t census_size = trim.page_count * sizeof *trim.pages;
     size_t given = 0;
-    trim.pages = alloc_take_zeroed(pool->allocator, census_size, _Alignof(struct page_census));
+    trim.pages = allocator_alloc_zeroed(pool->allocator, census_size, _Alignof(struct page_census));
     if (trim.pages != NULL) {
         given = trim_chains(&trim);
     } else {
         put_all_back(&trim);
     }
-    alloc_give(pool->allocator, trim.pages, census_size, _Alignof(struct page_census));
+    allocator_free(pool->allocator, trim.pages, census_size, _Alignof(struct page_census));
     mutex_lock(&pool->lock);
     pool->is_trimming = false;
     (void)pthread_cond_broadcast(&pool->put_back);

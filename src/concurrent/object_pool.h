@@ -12,15 +12,15 @@
  * lock, one exchange per `batch` objects at most. A pool whose limit is small has batch 0: its
  * caches hold nothing back and the limit is exact.
  *
- * After a burst, object_pool_trim gives the memory of free objects back to the system, by pages.
- * The mapping stays, so a stale index still leads to something harmless: to the free object as it
- * was, or to zeros. What must outlive an object's content is its age, the number that tells its
- * uses apart (a generation, a serial): with the content the ages of a page are lost. So the pool
- * remembers for each trimmed page the highest of them, its floor, and when the page is used again
- * its objects are constructed anew with that floor: they may skip ages, but none comes twice. A
- * page with an object older than `age_max` is left alone, so that its neighbours do not lose their
- * whole life to the jump; that also makes the ages of one object compare as numbers although a
- * serial may wrap around.
+ * After a burst, object_pool_trim_any gives the memory of free objects back to the system, by
+ * pages. The mapping stays, so a stale index still leads to something harmless: to the free object
+ * as it was, or to zeros. What must outlive an object's content is its age, the number that tells
+ * its uses apart (a generation, a serial): with the content the ages of a page are lost. So the
+ * pool remembers for each trimmed page the highest of them, its floor, and when the page is used
+ * again its objects are constructed anew with that floor: they may skip ages, but none comes twice.
+ * A page with an object older than `age_max` is left alone, so that its neighbours do not lose
+ * their whole life to the jump; that also makes the ages of one object compare as numbers although
+ * a serial may wrap around.
  *
  * INV-20: an object is live, or in exactly one chain, or in a trimmed page, or not yet made
  * (index >= ready). */
@@ -30,7 +30,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "base/atomic.h"
 #include "base/compiler.h"
 
@@ -61,8 +61,8 @@ struct object_pool_shape {
     /* Makes the free state of an object: the first one, before any index to it exists, and that
      * after a trim, when only stale ones do. Its age becomes `floor` or more; 0 the first time. */
     void (*construct)(void *object, uint32_t index, uint32_t floor);
-    /* For object_pool_trim only: the age of a free object. An object that is constructed with this
-     * or more as its floor never repeats a use that it had so far. */
+    /* For object_pool_trim_any only: the age of a free object. An object that is constructed with
+     * this or more as its floor never repeats a use that it had so far. */
     uint32_t (*age)(const void *object);
     uint32_t age_max; /* a page with an older object is not trimmed */
 };
@@ -120,7 +120,7 @@ NODISCARD bool object_pool_init(struct object_pool *pool, const struct allocator
 void object_pool_deinit(struct object_pool *pool);
 
 /* Says that an object was taken and will never be given back: a new one may take its place. */
-void object_pool_retire(struct object_pool *pool);
+void object_pool_retire_any(struct object_pool *pool);
 
 /* Full chains that the pool has: what a trim would look through. Any thread; a moment's truth. */
 static inline uint32_t object_pool_free_chains(struct object_pool *pool)
@@ -149,12 +149,12 @@ uint32_t object_pool_trimmed_objects(struct object_pool *pool);
  *
  * Called by one thread at a time. Neither it nor go_on may hold or wait for a lock that a thread
  * has when it takes objects. */
-size_t object_pool_trim(struct object_pool *pool, bool (*go_on)(void *arg), void *arg);
+size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), void *arg);
 
 /* Slow paths of taking and giving. */
-NODISCARD enum object_pool_result object_pool_refill(struct object_pool *pool,
-                                                     struct pool_cache *cache);
-void object_pool_put_away(struct object_pool *pool, struct pool_cache *cache);
+NODISCARD enum object_pool_result object_pool_refill_owner(struct object_pool *pool,
+                                                           struct pool_cache *cache);
+void object_pool_put_away_owner(struct object_pool *pool, struct pool_cache *cache);
 
 /* From an index to that of its segment. */
 static inline uint32_t object_segment_shift(struct object_layout layout)
@@ -197,13 +197,13 @@ static inline struct pool_link *object_pool_link(const struct object_pool *pool,
 }
 
 /* Takes a free object for the cache's owner: its index is written to *index. */
-NODISCARD static inline enum object_pool_result object_take(struct object_pool *pool,
-                                                            struct object_layout layout,
-                                                            struct pool_cache *cache,
-                                                            uint32_t *index)
+NODISCARD static inline enum object_pool_result object_acquire_owner(struct object_pool *pool,
+                                                                     struct object_layout layout,
+                                                                     struct pool_cache *cache,
+                                                                     uint32_t *index)
 {
     if (UNLIKELY(cache->active.count == 0)) {
-        const enum object_pool_result result = object_pool_refill(pool, cache);
+        const enum object_pool_result result = object_pool_refill_owner(pool, cache);
         if (result != OBJECT_POOL_OK) {
             return result;
         }
@@ -215,14 +215,14 @@ NODISCARD static inline enum object_pool_result object_take(struct object_pool *
 }
 
 /* Gives an object back through the cache's owner. */
-static inline void object_give(struct object_pool *pool, struct object_layout layout,
-                               struct pool_cache *cache, uint32_t index)
+static inline void object_release_owner(struct object_pool *pool, struct object_layout layout,
+                                        struct pool_cache *cache, uint32_t index)
 {
     object_link(layout, object_at(pool, layout, index))->next = cache->active.first;
     cache->active.first = index;
     cache->active.count++;
     if (UNLIKELY(cache->active.count >= pool->batch)) {
-        object_pool_put_away(pool, cache);
+        object_pool_put_away_owner(pool, cache);
     }
 }
 

@@ -48,7 +48,7 @@ static uint64_t bit_in_group(uint32_t group, int worker)
     return is_here ? bit_of((uint32_t)worker) : 0;
 }
 
-int parking_claim_sleeper(struct parking *parking, int last_choice)
+int parking_claim_sleeper_any(struct parking *parking, int last_choice)
 {
     for (uint32_t group = 0; group < parking->group_count; group++) {
         const int claimed = claim_in_group(parking, group, bit_in_group(group, last_choice));
@@ -56,7 +56,7 @@ int parking_claim_sleeper(struct parking *parking, int last_choice)
             return claimed;
         }
     }
-    if (last_choice >= 0 && parking_claim_worker(parking, (uint32_t)last_choice)) {
+    if (last_choice >= 0 && parking_claim_worker_any(parking, (uint32_t)last_choice)) {
         return last_choice;
     }
     return PARKING_NOBODY;
@@ -76,7 +76,7 @@ bool parking_is_asleep(struct parking *parking, uint32_t worker)
     return (load_seq_cst(group_of(parking, worker)) & bit_of(worker)) != 0;
 }
 
-bool parking_start_search(struct parking *parking)
+bool parking_start_search_owner(struct parking *parking)
 {
     /* A limit that concurrent searchers may overshoot; it saves CPU, nothing depends on it. */
     const uint32_t searching = load_seq_cst(&parking->searching);
@@ -94,12 +94,12 @@ static uint32_t leave_search(struct parking *parking)
     return before - 1;
 }
 
-bool parking_end_search(struct parking *parking)
+bool parking_end_search_owner(struct parking *parking)
 {
     return leave_search(parking) == 0;
 }
 
-void parking_announce(struct parking *parking, uint32_t worker, bool searching)
+void parking_announce_owner(struct parking *parking, uint32_t worker, bool searching)
 {
     (void)fetch_or_seq_cst(group_of(parking, worker), bit_of(worker)); /* S1 */
     if (searching) {
@@ -107,7 +107,7 @@ void parking_announce(struct parking *parking, uint32_t worker, bool searching)
     }
 }
 
-bool parking_claim_worker(struct parking *parking, uint32_t worker)
+bool parking_claim_worker_any(struct parking *parking, uint32_t worker)
 {
     const uint64_t before = fetch_and_seq_cst(group_of(parking, worker), ~bit_of(worker)); /* P3 */
     if ((before & bit_of(worker)) == 0) {
@@ -117,12 +117,12 @@ bool parking_claim_worker(struct parking *parking, uint32_t worker)
     return true;
 }
 
-bool parking_retract(struct parking *parking, uint32_t worker)
+bool parking_retract_owner(struct parking *parking, uint32_t worker)
 {
-    return parking_claim_worker(parking, worker); /* claims itself, so that nobody else can */
+    return parking_claim_worker_any(parking, worker); /* claims itself, so that nobody else can */
 }
 
-void park_token_take(struct park_token *token)
+void park_token_take_owner(struct park_token *token)
 {
     uint32_t seen = TOKEN_NONE;
     /* acq_rel MO-token: what the giver did before giving is visible after taking. */
@@ -135,7 +135,7 @@ void park_token_take(struct park_token *token)
     SKUA_ASSERT(given == TOKEN_GIVEN);                                 /* INV-8 */
 }
 
-bool park_token_give(struct park_token *token)
+bool park_token_give_any(struct park_token *token)
 {
     const uint32_t before = exchange_acq_rel(&token->word, TOKEN_GIVEN); /* MO-token */
     SKUA_ASSERT(before != TOKEN_GIVEN);                                  /* INV-8 */
@@ -145,13 +145,13 @@ bool park_token_give(struct park_token *token)
     return before == TOKEN_POLLING;
 }
 
-bool park_token_start_polling(struct park_token *token)
+bool park_token_start_polling_owner(struct park_token *token)
 {
     uint32_t seen = TOKEN_NONE;
     return cas_acq_rel_relaxed(&token->word, &seen, TOKEN_POLLING); /* MO-token */
 }
 
-bool park_token_end_polling(struct park_token *token)
+bool park_token_end_polling_owner(struct park_token *token)
 {
     uint32_t seen = TOKEN_POLLING;
     return cas_acq_rel_relaxed(&token->word, &seen, TOKEN_NONE); /* MO-token */

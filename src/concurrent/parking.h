@@ -37,7 +37,7 @@
 #define PARKING_GROUP_BITS  64
 #define PARKING_GROUPS      (PARKING_WORKERS_MAX / PARKING_GROUP_BITS)
 
-/* What parking_claim_sleeper returns when nobody sleeps any more. */
+/* What parking_claim_sleeper_any returns when nobody sleeps any more. */
 #define PARKING_NOBODY (-1)
 
 struct parking {
@@ -65,24 +65,24 @@ static inline bool parking_may_claim(struct parking *parking)
 
 /* P3 and P4, after P2. Returns the worker to hand the token to, or PARKING_NOBODY. Of several it
  * takes the first, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
-NODISCARD int parking_claim_sleeper(struct parking *parking, int last_choice);
+NODISCARD int parking_claim_sleeper_any(struct parking *parking, int last_choice);
 
 /* P3 and P4 for one worker, whether or not anybody searches; false if it does not sleep. */
-NODISCARD bool parking_claim_worker(struct parking *parking, uint32_t worker);
+NODISCARD bool parking_claim_worker_any(struct parking *parking, uint32_t worker);
 
 /* Becomes a searcher, unless there are enough: half of the workers that are awake. */
-NODISCARD bool parking_start_search(struct parking *parking);
+NODISCARD bool parking_start_search_owner(struct parking *parking);
 
 /* Leaves the search with work. Returns true if this was the last searcher, which then must look at
  * every source (S3) and wake a worker if it sees something. */
-NODISCARD bool parking_end_search(struct parking *parking);
+NODISCARD bool parking_end_search_owner(struct parking *parking);
 
 /* S1 and S2. */
-void parking_announce(struct parking *parking, uint32_t worker, bool searching);
+void parking_announce_owner(struct parking *parking, uint32_t worker, bool searching);
 
 /* S4, when S3 saw work. Returns true if the worker may go on, as a searcher; false if it was
  * claimed meanwhile and must take its token first, which makes it a searcher as well. */
-NODISCARD bool parking_retract(struct parking *parking, uint32_t worker);
+NODISCARD bool parking_retract_owner(struct parking *parking, uint32_t worker);
 
 /* How many workers have their bit set, and whether one has. */
 uint32_t parking_asleep(struct parking *parking);
@@ -95,17 +95,17 @@ struct park_token {
 };
 
 /* Sleeps until the token has been given, and takes it. */
-void park_token_take(struct park_token *token);
+void park_token_take_owner(struct park_token *token);
 
 /* Gives the token. Only after claiming its worker. Returns true if the caller must interrupt the
  * poller, in which the worker waits for it. */
-NODISCARD bool park_token_give(struct park_token *token);
+NODISCARD bool park_token_give_any(struct park_token *token);
 
 /* Says that the worker waits in the poller from now on; false if the token has been given. */
-NODISCARD bool park_token_start_polling(struct park_token *token);
+NODISCARD bool park_token_start_polling_owner(struct park_token *token);
 
 /* Says that it does not any more; false if the token has been given meanwhile. */
-NODISCARD bool park_token_end_polling(struct park_token *token);
+NODISCARD bool park_token_end_polling_owner(struct park_token *token);
 
 /* Whether the token has been given; whether its worker sleeps on it, as a snapshot. */
 bool park_token_is_given(struct park_token *token);

@@ -31,7 +31,7 @@ static uint64_t write_gap(struct ring *ring, uint64_t head)
     return head + 1;
 }
 
-bool ring_write_at_limit(struct ring *ring, const struct ring_record *record)
+bool ring_write_at_limit_owner(struct ring *ring, const struct ring_record *record)
 {
     uint64_t head = load_relaxed(&ring->head);         /* owner-only writer */
     const uint64_t tail = load_acquire(&ring->tail);   /* MO-ring: pairs with ring_read_any */
@@ -73,11 +73,11 @@ uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most
     for (uint32_t i = 0; i < count; i++) {
         out[i] = *ring_place(ring, tail + i);
     }
-    store_release(&ring->tail, tail + count); /* MO-ring: pairs with ring_write_at_limit */
+    store_release(&ring->tail, tail + count); /* MO-ring: pairs with ring_write_at_limit_owner */
     return count;
 }
 
-uint64_t ring_open_gap(struct ring *ring, uint64_t *since)
+uint64_t ring_open_gap_owner(struct ring *ring, uint64_t *since)
 {
     *since = load_relaxed(&ring->lost_since); /* a snapshot */
     return load_relaxed(&ring->lost);         /* a snapshot */
@@ -86,6 +86,7 @@ uint64_t ring_open_gap(struct ring *ring, uint64_t *since)
 void ring_clear_reader(struct ring *ring)
 {
     const uint64_t head = load_relaxed(&ring->head); /* nothing is read below it */
-    /* MO-ring: pairs with ring_write_at_limit; places that were read before are below it, too. */
+    /* MO-ring: pairs with ring_write_at_limit_owner; places that were read before are below it,
+     * too. */
     store_release(&ring->tail, head);
 }

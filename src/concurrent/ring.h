@@ -68,14 +68,14 @@ static inline struct ring_record *ring_place(struct ring *ring, uint64_t index)
 void ring_init(struct ring *ring);
 
 /* ring_write_owner, for a head that has come to the limit. */
-bool ring_write_at_limit(struct ring *ring, const struct ring_record *record);
+bool ring_write_at_limit_owner(struct ring *ring, const struct ring_record *record);
 
 /* Writes a record; false if it was lost. There is one writer at a time. */
 static inline bool ring_write_owner(struct ring *ring, const struct ring_record *record)
 {
     const uint64_t head = load_relaxed(&ring->head); /* owner-only writer */
     if (UNLIKELY(head == ring->limit)) {
-        return ring_write_at_limit(ring, record);
+        return ring_write_at_limit_owner(ring, record);
     }
     *ring_place(ring, head) = *record;
     store_release(&ring->head, head + 1); /* MO-ring: pairs with ring_read_any */
@@ -93,7 +93,7 @@ uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most
 /* How many records are missing by now behind the last one, and words[0] of the first of them; 0 if
  * none is. For the end of a trace: no record will come to be preceded by that of the gap. Any
  * thread; a snapshot. */
-uint64_t ring_open_gap(struct ring *ring, uint64_t *since);
+uint64_t ring_open_gap_owner(struct ring *ring, uint64_t *since);
 
 /* Discards all that is in the ring, as a reader. The writer still has the gap that is open: the
  * next record is preceded by that of a gap that may have begun long ago. */

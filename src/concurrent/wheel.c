@@ -23,7 +23,7 @@ static uint64_t tick_of(uint64_t when)
     return tick < TICK_MAX ? tick : TICK_MAX;
 }
 
-static uint32_t slot_on(uint32_t level, uint64_t tick)
+static uint32_t index_on(uint32_t level, uint64_t tick)
 {
     return (uint32_t)(tick >> (level * WHEEL_LEVEL_BITS)) % WHEEL_SLOTS;
 }
@@ -33,7 +33,7 @@ static struct place place_for(const struct wheel *wheel, uint64_t tick)
     const uint64_t difference = tick ^ wheel->current;
     const uint32_t level =
         difference == 0 ? 0 : (63 - (uint32_t)__builtin_clzll(difference)) / WHEEL_LEVEL_BITS;
-    return (struct place){level, slot_on(level, tick)};
+    return (struct place){level, index_on(level, tick)};
 }
 
 static void insert(struct wheel *wheel, uint32_t index, struct wheel_link *link)
@@ -78,13 +78,13 @@ static struct place place_of_first(const struct wheel *wheel, uint32_t index, ui
 {
     const uint64_t tick = tick_of(when);
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
-        const uint32_t slot = slot_on(level, tick);
+        const uint32_t slot = index_on(level, tick);
         if ((wheel->occupied[level] >> slot & 1) != 0 && wheel->first[level][slot] == index) {
             return (struct place){level, slot};
         }
     }
     /* It was overdue when it was added. */
-    const uint32_t slot = slot_on(0, wheel->current);
+    const uint32_t slot = index_on(0, wheel->current);
     SKUA_ASSERT((wheel->occupied[0] >> slot & 1) != 0 && wheel->first[0][slot] == index);
     return (struct place){0, slot};
 }
@@ -135,7 +135,7 @@ uint64_t wheel_next(const struct wheel *wheel)
 static bool next_slot(const struct wheel *wheel, struct place *place, uint64_t *begin)
 {
     for (uint32_t level = WHEEL_LEVELS - 1; level > 0; level--) {
-        const uint32_t slot = slot_on(level, wheel->current);
+        const uint32_t slot = index_on(level, wheel->current);
         if ((wheel->occupied[level] >> slot & 1) != 0) {
             *place = (struct place){level, slot};
             *begin = wheel->current;
@@ -162,7 +162,7 @@ static uint32_t shift_first(struct wheel *wheel, struct place place)
     return index;
 }
 
-static bool slot_is_empty(const struct wheel *wheel, struct place place)
+static bool is_empty(const struct wheel *wheel, struct place place)
 {
     return (wheel->occupied[place.level] >> place.slot & 1) == 0;
 }
@@ -176,7 +176,7 @@ uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, 
     uint64_t begin;
     while (next_slot(wheel, &place, &begin) && begin <= tick) {
         wheel->current = begin;
-        while (!slot_is_empty(wheel, place)) {
+        while (!is_empty(wheel, place)) {
             if (place.level > 0 ? budget-- == 0 : count == most) {
                 return count;
             }

@@ -6,7 +6,7 @@ static void set_previous(struct event_node *node, uint32_t previous)
     node->as.call.previous = (node->as.call.previous & CALL_ENDS) | previous;
 }
 
-void call_link(struct object_pool *events, struct process *process, uint32_t index)
+void call_link_owner(struct object_pool *events, struct process *process, uint32_t index)
 {
     struct event_node *node = event_at(events, index);
     node->as.call.next = process->calls;
@@ -16,8 +16,8 @@ void call_link(struct object_pool *events, struct process *process, uint32_t ind
     process->calls = index;
 }
 
-void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
-                 uint32_t index)
+void call_unlink_owner(struct object_pool *events, struct process *process, struct event_node *node,
+                       uint32_t index)
 {
     const uint32_t previous = node->as.call.previous & ~CALL_ENDS;
     const uint32_t next = node->as.call.next;
@@ -32,8 +32,8 @@ void call_unlink(struct object_pool *events, struct process *process, struct eve
     node->as.event.from = (skua_pid){0}; /* the links lay there */
 }
 
-void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
-                     struct pool_cache *cache, struct process *process)
+void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
+                           struct pool_cache *cache, struct process *process)
 {
     uint32_t index = process->calls;
     while (index != OBJECT_NONE) {
@@ -42,9 +42,9 @@ void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
          * likes, except that while the process is Ready it can only be pushing it. */
         const uint32_t next = node->as.call.next;
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
-        if (call_claim(node, guard)) {
-            call_disarm(deadlines, node, index);
-            event_give(events, cache, index);
+        if (call_claim_any(node, guard)) {
+            call_disarm_owner(deadlines, node, index);
+            event_release_owner(events, cache, index);
         }
         index = next;
     }

@@ -19,7 +19,8 @@
  * A process lists its open calls. Only its worker touches the list: it adds after the handler said
  * "pending" and removes when it delivers the completion.
  *
- * MO-guard: call_open releases the node's content with the guard; call_claim acquires it. */
+ * MO-guard: call_open_owner releases the node's content with the guard; call_claim_any acquires it.
+ */
 #ifndef SKUA_DISPATCH_CALL_H
 #define SKUA_DISPATCH_CALL_H
 
@@ -38,7 +39,8 @@
 _Static_assert(EVENT_NODES_MAX <= CALL_ENDS, "no index has that bit");
 
 /* Opens a call on a node whose tag is set, again if it is a ticker's; `owner` is the process. */
-static inline skua_completion call_reopen(struct event_node *node, uint32_t index, skua_pid owner)
+static inline skua_completion call_reopen_owner(struct event_node *node, uint32_t index,
+                                                skua_pid owner)
 {
     const uint32_t guard = (load_relaxed(&node->guard) + CALL_SERIAL_ONE) | CALL_OPEN;
     node->as.call.wheel = 0;
@@ -47,19 +49,20 @@ static inline skua_completion call_reopen(struct event_node *node, uint32_t inde
     return (skua_completion){.process = owner, .call = (uint64_t)index << 32 | guard};
 }
 
-static inline skua_completion call_open(struct event_node *node, uint32_t index, skua_pid owner)
+static inline skua_completion call_open_owner(struct event_node *node, uint32_t index,
+                                              skua_pid owner)
 {
     node->as.call.previous = OBJECT_NONE;
     node->as.call.next = OBJECT_NONE;
-    return call_reopen(node, index, owner);
+    return call_reopen_owner(node, index, owner);
 }
 
 /* Tries to win the call; false if somebody else has. */
-NODISCARD static inline bool call_claim(struct event_node *node, uint32_t guard)
+NODISCARD static inline bool call_claim_any(struct event_node *node, uint32_t guard)
 {
     uint32_t expected = guard;
     if ((guard & CALL_OPEN) == 0) {
-        return false; /* no call_open ever gave this */
+        return false; /* no call_open_owner ever gave this */
     }
     return cas_acq_rel_relaxed(&node->guard, &expected, guard & ~CALL_OPEN); /* MO-guard */
 }
@@ -75,15 +78,17 @@ static inline uint32_t call_guard(skua_completion completion)
 }
 
 /* The winner's first act: the call has no deadline any more. */
-static inline void call_disarm(struct deadlines *deadlines, struct event_node *node, uint32_t index)
+static inline void call_disarm_owner(struct deadlines *deadlines, struct event_node *node,
+                                     uint32_t index)
 {
     if (UNLIKELY(node->as.call.wheel != 0)) {
-        deadlines_disarm(deadlines, index);
+        deadlines_disarm_any(deadlines, index);
     }
 }
 
 /* Turns a call that was won, and is in no wheel, into its completion event. */
-static inline void call_complete(struct event_node *node, int error, const skua_payload *result)
+static inline void call_complete_owner(struct event_node *node, int error,
+                                       const skua_payload *result)
 {
     node->as.event.type = SKUA_EVENT_COMPLETION;
     node->as.event.error = error;
@@ -91,16 +96,16 @@ static inline void call_complete(struct event_node *node, int error, const skua_
 }
 
 /* Adds a call to the list of its process. */
-void call_link(struct object_pool *events, struct process *process, uint32_t index);
+void call_link_owner(struct object_pool *events, struct process *process, uint32_t index);
 
 /* Removes it again, if it is on the list, when its completion is delivered. */
-void call_unlink(struct object_pool *events, struct process *process, struct event_node *node,
-                 uint32_t index);
+void call_unlink_owner(struct object_pool *events, struct process *process, struct event_node *node,
+                       uint32_t index);
 
 /* Takes back all calls of a process that ends but is still Ready, giving the nodes to `cache`.
  * Those that a completer has just won stay its own: it will find the process closed, not before
  * this has returned, and give the node back itself. */
-void call_revoke_all(struct object_pool *events, struct deadlines *deadlines,
-                     struct pool_cache *cache, struct process *process);
+void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
+                           struct pool_cache *cache, struct process *process);
 
 #endif

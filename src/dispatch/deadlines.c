@@ -16,7 +16,7 @@ bool deadlines_init(struct deadlines *deadlines, const struct allocator *allocat
                     struct object_pool *events, uint32_t wheel_count)
 {
     *deadlines = (struct deadlines){.allocator = allocator, .events = events};
-    deadlines->wheels = alloc_take(allocator, wheels_size(wheel_count), CACHE_LINE);
+    deadlines->wheels = allocator_alloc(allocator, wheels_size(wheel_count), CACHE_LINE);
     if (deadlines->wheels == NULL) {
         return false;
     }
@@ -35,7 +35,8 @@ void deadlines_deinit(struct deadlines *deadlines)
     for (uint32_t i = 0; i < deadlines->count; i++) {
         mutex_deinit(&deadlines->wheels[i].lock);
     }
-    alloc_give(deadlines->allocator, deadlines->wheels, wheels_size(deadlines->count), CACHE_LINE);
+    allocator_free(deadlines->allocator, deadlines->wheels, wheels_size(deadlines->count),
+                   CACHE_LINE);
 }
 
 /* Says so if there is something to do earlier than was known. */
@@ -57,8 +58,8 @@ static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t whe
     return when < before && publish_locked(wheel);
 }
 
-bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
-                   uint64_t past)
+bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
+                       uint64_t past)
 {
     struct deadline_wheel *armed = &deadlines->wheels[wheel];
     event_at(deadlines->events, call)->as.call.wheel = wheel + 1;
@@ -68,13 +69,14 @@ bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call, u
     return earlier;
 }
 
-static struct deadline_wheel *wheel_of(struct deadlines *deadlines, const struct event_node *node)
+static struct deadline_wheel *armed_wheel(struct deadlines *deadlines,
+                                          const struct event_node *node)
 {
     return &deadlines->wheels[node->as.call.wheel - 1];
 }
 
-bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
-                    int error)
+bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
+                        int error)
 {
     struct event_node *node = event_at(deadlines->events, call);
     /* Not wheel_of: if the call has just ended, its event lies over that. */
@@ -90,10 +92,10 @@ bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call, 
     return earlier;
 }
 
-void deadlines_disarm(struct deadlines *deadlines, uint32_t call)
+void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
 {
     struct event_node *node = event_at(deadlines->events, call);
-    struct deadline_wheel *wheel = wheel_of(deadlines, node);
+    struct deadline_wheel *wheel = armed_wheel(deadlines, node);
     mutex_lock(&wheel->lock);
     if (node->as.call.timer.when != 0) {
         wheel_remove(&wheel->wheel, call);
@@ -104,8 +106,8 @@ void deadlines_disarm(struct deadlines *deadlines, uint32_t call)
     mutex_unlock(&wheel->lock);
 }
 
-uint32_t deadlines_collect(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
-                           struct wheel_due *due, uint32_t most)
+uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
+                               struct wheel_due *due, uint32_t most)
 {
     struct deadline_wheel *from = &deadlines->wheels[wheel];
     uint32_t claimed = 0;
@@ -114,7 +116,7 @@ uint32_t deadlines_collect(struct deadlines *deadlines, uint32_t wheel, uint64_t
     for (uint32_t i = 0; i < count; i++) {
         struct event_node *node = event_at(deadlines->events, due[i].index);
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
-        if (call_claim(node, guard)) {
+        if (call_claim_any(node, guard)) {
             due[claimed++] = due[i];
         }
     }

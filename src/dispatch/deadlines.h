@@ -6,9 +6,10 @@
  * The call's own node is what lies in the wheel, so arming needs no memory and cannot fail.
  *
  * Who ends a call is decided by its guard (dispatch/call.h), here as everywhere (INV-14):
- *  - deadlines_collect takes a due call out of the wheel and claims it, both under the wheel's
+ *  - deadlines_collect_any takes a due call out of the wheel and claims it, both under the wheel's
  *    lock. If somebody else has claimed it first, it is left to them;
- *  - whoever else claims a call that has a deadline then calls deadlines_disarm, before the node is
+ *  - whoever else claims a call that has a deadline then calls deadlines_disarm_any, before
+ *    the node is
  *    used for anything else: it takes the lock and finds the call in the wheel, or taken out.
  * So a call that is in a wheel is always this call, not a later one on the same node, and under the
  * lock an open guard means that it is in the wheel.
@@ -41,22 +42,22 @@ void deadlines_deinit(struct deadlines *deadlines);
 /* Arms an open call, to end at `when` with the error that its node has; `past` is an instant that
  * has passed. Returns true if nothing else in that wheel is as early: the caller must then tell
  * whoever sleeps (sched/timers.h). */
-NODISCARD bool deadlines_arm(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
-                             uint64_t when, uint64_t past);
+NODISCARD bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
+                                 uint64_t when, uint64_t past);
 
 /* Gives a call that was armed in this wheel another instant and error, unless it has ended
- * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as deadlines_arm.
- */
-NODISCARD bool deadlines_move(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
-                              uint64_t when, int error);
+ * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as
+ * deadlines_arm_any. */
+NODISCARD bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
+                                  uint64_t when, int error);
 
 /* Takes a call that the caller has claimed out of its wheel, if it is still in there. */
-void deadlines_disarm(struct deadlines *deadlines, uint32_t call);
+void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call);
 
 /* Claims calls of one wheel that are due, up to `most`; the caller must complete them. There may be
  * more as long as deadlines_next is not after `now`. */
-NODISCARD uint32_t deadlines_collect(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
-                                     struct wheel_due *due, uint32_t most);
+NODISCARD uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
+                                         struct wheel_due *due, uint32_t most);
 
 /* When a wheel, or the first of `count` wheels, has something to do. */
 static inline uint64_t deadlines_next(struct deadlines *deadlines, uint32_t wheel)

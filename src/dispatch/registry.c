@@ -16,8 +16,8 @@ static size_t array_size(size_t capacity)
 
 void registry_deinit(struct registry *registry)
 {
-    alloc_give(registry->allocator, registry->others, array_size(registry->other_capacity),
-               alignof(struct registry_entry));
+    allocator_free(registry->allocator, registry->others, array_size(registry->other_capacity),
+                   alignof(struct registry_entry));
 }
 
 /* The position of the first entry whose id is not smaller. */
@@ -52,8 +52,8 @@ static bool make_room(struct registry *registry)
     }
     const size_t capacity = registry->other_capacity == 0 ? 16 : 2 * registry->other_capacity;
     struct registry_entry *others =
-        alloc_grow(registry->allocator, registry->others, array_size(registry->other_capacity),
-                   array_size(capacity), alignof(struct registry_entry));
+        allocator_grow(registry->allocator, registry->others, array_size(registry->other_capacity),
+                       array_size(capacity), alignof(struct registry_entry));
     if (others == NULL) {
         return false;
     }
@@ -62,7 +62,7 @@ static bool make_room(struct registry *registry)
     return true;
 }
 
-int registry_add(struct registry *registry, uint32_t id, const skua_handler *handler)
+int registry_add_locked(struct registry *registry, uint32_t id, const skua_handler *handler)
 {
     if (registry->frozen) {
         return SKUA_E_FROZEN;
@@ -85,7 +85,7 @@ int registry_add(struct registry *registry, uint32_t id, const skua_handler *han
     return 0;
 }
 
-void registry_freeze(struct registry *registry)
+void registry_freeze_locked(struct registry *registry)
 {
     registry->frozen = true;
 }

@@ -7,7 +7,7 @@
 
 #include <skua/command.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 
 #define REGISTRY_DIRECT 256
 
@@ -29,9 +29,10 @@ void registry_init(struct registry *registry, const struct allocator *allocator)
 void registry_deinit(struct registry *registry);
 
 /* Returns 0, SKUA_E_COMMAND_EXISTS, SKUA_E_FROZEN or SKUA_E_NO_MEMORY. */
-NODISCARD int registry_add(struct registry *registry, uint32_t id, const skua_handler *handler);
+NODISCARD int registry_add_locked(struct registry *registry, uint32_t id,
+                                  const skua_handler *handler);
 
-void registry_freeze(struct registry *registry);
+void registry_freeze_locked(struct registry *registry);
 
 const skua_handler *registry_find_other(const struct registry *registry, uint32_t id);
 

@@ -304,7 +304,7 @@ static char *take_metrics(struct scheduler *sched, size_t *size)
     size_t needed = (size_t)metrics_format(sched, NULL, 0) + 1;
     for (;;) {
         *size = needed;
-        char *text = alloc_take(&sched->allocator, *size, 1);
+        char *text = allocator_alloc(&sched->allocator, *size, 1);
         if (text == NULL) {
             return NULL;
         }
@@ -312,7 +312,7 @@ static char *take_metrics(struct scheduler *sched, size_t *size)
         if (needed <= *size) {
             return text;
         }
-        alloc_give(&sched->allocator, text, *size, 1);
+        allocator_free(&sched->allocator, text, *size, 1);
     }
 }
 
@@ -331,7 +331,7 @@ static int answer_metrics(struct answers *answers, const struct request *request
     for (char *line = strsep(&rest, "\n"); rest != NULL; line = strsep(&rest, "\n")) {
         text_add(out, "text\t%s\n", line);
     }
-    alloc_give(&answers->sched->allocator, copy, size, 1);
+    allocator_free(&answers->sched->allocator, copy, size, 1);
     return 0;
 }
 

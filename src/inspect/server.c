@@ -52,7 +52,7 @@ static uint32_t number_of(const struct inspector *inspector, const struct client
 static void close_client(struct inspector *inspector, struct client *client)
 {
     answers_forget(&inspector->answers, number_of(inspector, client));
-    alloc_give(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
+    allocator_free(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
     (void)close(client->fd);
     client->fd = -1;
 }
@@ -111,7 +111,7 @@ static void accept_client(struct inspector *inspector, uint64_t now)
         turn_away(fd, SKUA_E_BUSY);
         return;
     }
-    char *answer = alloc_take(&inspector->sched->allocator, ANSWER_SIZE, 1);
+    char *answer = allocator_alloc(&inspector->sched->allocator, ANSWER_SIZE, 1);
     if (answer == NULL) {
         turn_away(fd, SKUA_E_NO_MEMORY);
         return;
@@ -303,15 +303,15 @@ static void init(struct inspector *inspector, struct scheduler *sched, uint64_t 
 
 static void give_memory(struct inspector *inspector)
 {
-    alloc_give(&inspector->sched->allocator, inspector, sizeof *inspector,
-               alignof(struct inspector));
+    allocator_free(&inspector->sched->allocator, inspector, sizeof *inspector,
+                   alignof(struct inspector));
 }
 
 int inspector_start(struct inspector **inspector, struct scheduler *sched,
                     struct inspector_options options)
 {
     struct inspector *started =
-        alloc_take(&sched->allocator, sizeof *started, alignof(struct inspector));
+        allocator_alloc(&sched->allocator, sizeof *started, alignof(struct inspector));
     if (started == NULL) {
         return SKUA_E_NO_MEMORY;
     }

@@ -156,7 +156,7 @@ void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, st
 {
     for (uint32_t track = 0; track <= sched->capacity; track++) {
         uint64_t since;
-        const uint64_t lost = ring_open_gap(&sched->tracer.rings->rings[track], &since);
+        const uint64_t lost = ring_open_gap_owner(&sched->tracer.rings->rings[track], &since);
         if (lost > 0 && since >= tracing->since) {
             write_track(out, track, sched->capacity);
             write_gap(out, since, lost);

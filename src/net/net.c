@@ -132,7 +132,7 @@ static void remove_waiter(struct net *net, struct net_waiter **link)
 {
     struct net_waiter *waiter = *link;
     *link = waiter->next;
-    alloc_give(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
+    allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
 }
 
 static void count_waits(struct net *net, bool before, bool after)
@@ -246,8 +246,8 @@ static bool make_room(struct net *net, int fd)
         return true;
     }
     struct net_descriptor *larger =
-        alloc_grow(&net->sched->allocator, net->descriptors, table_size(net->capacity),
-                   table_size(capacity), alignof(struct net_descriptor));
+        allocator_grow(&net->sched->allocator, net->descriptors, table_size(net->capacity),
+                       table_size(capacity), alignof(struct net_descriptor));
     if (larger == NULL) {
         return false;
     }
@@ -267,9 +267,9 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
         return SKUA_E_DESCRIPTOR;
     }
     struct net_waiter *waiter =
-        alloc_take(&net->sched->allocator, sizeof *waiter, alignof(struct net_waiter));
+        allocator_alloc(&net->sched->allocator, sizeof *waiter, alignof(struct net_waiter));
     if (waiter == NULL || !make_room(net, fd)) {
-        alloc_give(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
+        allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
         return SKUA_E_NO_MEMORY;
     }
     struct net_descriptor *descriptor = &net->descriptors[fd];
@@ -285,7 +285,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
         descriptor->wanted |= wanted_by(waiter);
         descriptor->count++;
     } else {
-        alloc_give(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
+        allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
     }
     count_waits(net, before, descriptor->waiters != NULL);
     return error != 0 ? error : SKUA_PENDING;
@@ -346,7 +346,7 @@ int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd)
 
 /* Something has happened to a descriptor. Asking for the rest also tells whether the number still
  * means the same file: only then are the waiters told that it is ready. */
-static void deliver_event(struct net *net, struct worker *worker, int fd, uint32_t events)
+static void end_ready_waits(struct net *net, struct worker *worker, int fd, uint32_t events)
 {
     struct net_descriptor *descriptor = &net->descriptors[fd];
     const uint32_t rest = descriptor->wanted & ~events;
@@ -361,7 +361,7 @@ static void deliver_event(struct net *net, struct worker *worker, int fd, uint32
     count_waits(net, true, descriptor->waiters != NULL);
 }
 
-static void deliver_poller(struct poller *poller, struct worker *worker, uint32_t ready)
+static void finish_ready(struct poller *poller, struct worker *worker, uint32_t ready)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
     mutex_lock(&net->lock);
@@ -369,7 +369,7 @@ static void deliver_poller(struct poller *poller, struct worker *worker, uint32_
         const uint64_t data = net->ready[i].data.u64;
         const int fd = (int)(uint32_t)data;
         if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
-            deliver_event(net, worker, fd, meaning_of(net->ready[i].events));
+            end_ready_waits(net, worker, fd, meaning_of(net->ready[i].events));
         }
     }
     mutex_unlock(&net->lock);
@@ -441,7 +441,7 @@ void net_init(struct net *net, struct scheduler *sched)
         .open = open_poller,
         .close = close_poller,
         .wait = wait_poller,
-        .deliver = deliver_poller,
+        .deliver = finish_ready,
         .interrupt = interrupt_poller,
         .check = check_poller,
     };
@@ -461,20 +461,21 @@ void net_deinit(struct net *net)
             remove_waiter(net, &net->descriptors[fd].waiters);
         }
     }
-    alloc_give(&net->sched->allocator, net->descriptors, table_size(net->capacity),
-               alignof(struct net_descriptor));
+    allocator_free(&net->sched->allocator, net->descriptors, table_size(net->capacity),
+                   alignof(struct net_descriptor));
     mutex_deinit(&net->wake_up_lock);
     mutex_deinit(&net->lock);
 }
 
 int net_register(struct net *net, struct registry *registry)
 {
-    const int error =
-        registry_add(registry, reserved_id(RESERVED_READABLE),
-                     &(skua_handler){.name = "wait-readable", .run = wait_readable, .arg = net});
+    const int error = registry_add_locked(
+        registry, reserved_id(RESERVED_READABLE),
+        &(skua_handler){.name = "wait-readable", .run = wait_readable, .arg = net});
     if (error != 0) {
         return error;
     }
-    return registry_add(registry, reserved_id(RESERVED_WRITABLE),
-                        &(skua_handler){.name = "wait-writable", .run = wait_writable, .arg = net});
+    return registry_add_locked(
+        registry, reserved_id(RESERVED_WRITABLE),
+        &(skua_handler){.name = "wait-writable", .run = wait_writable, .arg = net});
 }

@@ -68,15 +68,16 @@ static inline struct event_node *event_at(const struct object_pool *pool, uint32
 }
 
 /* Takes a node for the cache's owner. False if there is no memory for it. */
-NODISCARD static inline bool event_take(struct object_pool *pool, struct pool_cache *cache,
-                                        uint32_t *index)
+NODISCARD static inline bool event_acquire_owner(struct object_pool *pool, struct pool_cache *cache,
+                                                 uint32_t *index)
 {
-    return object_take(pool, EVENT_LAYOUT, cache, index) == OBJECT_POOL_OK;
+    return object_acquire_owner(pool, EVENT_LAYOUT, cache, index) == OBJECT_POOL_OK;
 }
 
-static inline void event_give(struct object_pool *pool, struct pool_cache *cache, uint32_t index)
+static inline void event_release_owner(struct object_pool *pool, struct pool_cache *cache,
+                                       uint32_t index)
 {
-    object_give(pool, EVENT_LAYOUT, cache, index);
+    object_release_owner(pool, EVENT_LAYOUT, cache, index);
 }
 
 /* Turns a list of them around: oldest first if it was newest first. */

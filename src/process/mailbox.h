@@ -10,8 +10,8 @@
  *
  * The message that wakes a process reserves nothing, which saves an atomic operation: the mailbox
  * is empty then. Its sender counts it as soon as it has the token of the process, by one less
- * consumed (state_wake). Others may take the last place before that, or have reserved it and not
- * yet pushed: so one message more than the limit may wait, never two.
+ * consumed (state_wake_any). Others may take the last place before that, or have reserved it and
+ * not yet pushed: so one message more than the limit may wait, never two.
  *
  * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
  *
@@ -55,7 +55,7 @@ static inline void mailbox_consume_owner(struct process *process, uint32_t count
 }
 
 /* The message that woke the process, which has no place yet. */
-static inline void mailbox_count_waking(struct process *process)
+static inline void mailbox_count_waking_owner(struct process *process)
 {
     store_relaxed(&process->consumed, load_relaxed(&process->consumed) - 1); /* one writer */
 }

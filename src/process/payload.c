@@ -14,7 +14,7 @@ struct copy_header {
 static void drop_copy(void *data, size_t size)
 {
     struct copy_header *header = (struct copy_header *)data - 1;
-    alloc_give(header->allocator, header, sizeof *header + size, alignof(max_align_t));
+    allocator_free(header->allocator, header, sizeof *header + size, alignof(max_align_t));
 }
 
 int payload_copy(const struct allocator *allocator, uint32_t type, const void *data, size_t size,
@@ -32,7 +32,8 @@ int payload_copy(const struct allocator *allocator, uint32_t type, const void *d
     if (size > PTRDIFF_MAX - sizeof(struct copy_header)) {
         return SKUA_E_NO_MEMORY;
     }
-    struct copy_header *header = alloc_take(allocator, sizeof *header + size, alignof(max_align_t));
+    struct copy_header *header =
+        allocator_alloc(allocator, sizeof *header + size, alignof(max_align_t));
     if (header == NULL) {
         return SKUA_E_NO_MEMORY;
     }

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 
 /* As skua_payload_copy. The allocator must outlive the payload. */
 NODISCARD int payload_copy(const struct allocator *allocator, uint32_t type, const void *data,

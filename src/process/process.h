@@ -89,7 +89,7 @@ static inline uint64_t process_progress(struct process *process)
     return load_relaxed(&process->progress); /* statistic; one writer */
 }
 
-static inline void process_set_progress(struct process *process, uint64_t progress)
+static inline void process_set_progress_owner(struct process *process, uint64_t progress)
 {
     store_relaxed(&process->progress, progress); /* statistic; one writer */
 }

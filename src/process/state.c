@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "process/state.h"
 
-enum state_duty state_request(struct process *process, uint32_t generation, uint32_t requests)
+enum state_duty state_request_any(struct process *process, uint32_t generation, uint32_t requests)
 {
     const bool wakes = requests != STATE_WATCHED;
     uint64_t seen =
@@ -13,7 +13,7 @@ enum state_duty state_request(struct process *process, uint32_t generation, uint
             return STATE_CLOSED;
         }
         tag = (wakes ? tag : before) | requests;
-        /* acq_rel MO-state, as for state_push. */
+        /* acq_rel MO-state, as for state_push_any. */
         if (cas_acq_rel_relaxed(&process->word, &seen,
                                 event_list_word(event_list_first(seen), tag))) {
             return wakes && state_is_waiting(before) ? STATE_ENQUEUE : STATE_DONE;
@@ -21,7 +21,7 @@ enum state_duty state_request(struct process *process, uint32_t generation, uint
     }
 }
 
-uint64_t state_take_requests(struct process *process)
+uint64_t state_take_requests_owner(struct process *process)
 {
     if ((state_peek(process) & STATE_URGENT) == 0) { /* only this thread clears them */
         return 0;
@@ -30,7 +30,7 @@ uint64_t state_take_requests(struct process *process)
     return before & STATE_URGENT;
 }
 
-uint32_t state_prepare(struct process *process)
+uint32_t state_prepare_owner(struct process *process)
 {
     const uint32_t tag = state_peek(process); /* nobody else writes a Free word */
     SKUA_ASSERT(state_of(tag) == STATE_FREE);
@@ -41,7 +41,7 @@ uint32_t state_prepare(struct process *process)
     return generation;
 }
 
-bool state_free(struct process *process)
+bool state_free_owner(struct process *process)
 {
     const uint32_t tag = state_peek(process); /* nobody else writes Init or Complete */
     SKUA_ASSERT(state_of(tag) == STATE_INIT || state_of(tag) == STATE_COMPLETE);

@@ -3,12 +3,14 @@
  *
  *   {event list:32 | generation:26 | watched:1 | cancel:1 | kill:1 | state:3}
  *
- *   Free --state_prepare--> Init --state_publish--> Ready <-------- state_push, state_wake, ------+
- *    ^                       |                      |   |           state_request                |
- *    |     state_free        |         state_finish |   | state_rest                             |
- *    +-----------------------+                      |   +-----------------------> Idle, Blocked --+
- *    |     state_free                               v
- *    +------------------------------------------ Complete
+ *   Free --prepare--> Init --publish--> Ready <--- push, wake, request ---+
+ *    ^                 |                | |                               |
+ *    |      free       |         finish | | rest                          |
+ *    +-----------------+                | +----------> Idle, Blocked -----+
+ *    |      free                        v
+ *    +------------------------------ Complete
+ *
+ * (state_prepare_owner, state_publish_owner, state_push_any and so on.)
  *
  *  Ready     exactly one token of the process exists: in a next slot, a deque, the global queue, a
  *            thief's hands, or with the worker that runs it (INV-3). Whoever has the token is the
@@ -24,16 +26,17 @@
  * put the event in the backlog itself, and the worker need not take it out of the word again. What
  * follows goes to the list and is younger.
  *
- * The "wakeup flag" of a process that runs is simply an event list that is not empty: state_rest
- * fails then, so nothing that arrives during a step is lost (INV-5).
+ * The "wakeup flag" of a process that runs is simply an event list that is not empty:
+ * state_rest_owner fails then, so nothing that arrives during a step is lost (INV-5).
  *
  * `kill`, `cancel` and `watched` are requests from outside that need no memory: end the process,
  * give it the cancel event of the shutdown, remember that a thread waits for its exit. The token's
  * holder collects them whenever it takes the list.
  *
- * MO-state: state_rest and state_finish release what the token's holder wrote to the record;
- * state_push, state_wake and state_request acquire it when they make the process Ready. From there
- * the token travels through queues that release and acquire by themselves. */
+ * MO-state: state_rest_owner and state_finish_owner release what the token's holder wrote to the
+ * record; state_push_any, state_wake_any and state_request_any acquire it when they make the
+ * process Ready. From there the token travels through queues that release and acquire by
+ * themselves. */
 #ifndef SKUA_PROCESS_STATE_H
 #define SKUA_PROCESS_STATE_H
 
@@ -95,7 +98,7 @@ static inline uint32_t state_peek(struct process *process)
     return event_list_tag(load_relaxed(&process->word)); /* re-checked or a snapshot */
 }
 
-/* What the caller of state_push and state_request must do next. */
+/* What the caller of state_push_any and state_request_any must do next. */
 enum state_duty {
     STATE_CLOSED,  /* the process is gone: take back what was offered */
     STATE_DONE,    /* nothing more */
@@ -122,36 +125,31 @@ static inline enum event_list_verdict state_gate(uint32_t *tag, uint32_t generat
     return state_gate_waiting(tag, generation);
 }
 
-/* The first event of a process that has become Ready; the caller has its token. */
-static inline void state_hand_over(struct process *process, uint32_t index, uint32_t *next)
-{
-    *next = OBJECT_NONE;
-    process->backlog = index;
-}
-
 /* Idle, Blocked -> Ready, for a message that has no place in the mailbox (mailbox.h). Returns
  * whether the process waited; the caller must enqueue it then. Any thread. */
-NODISCARD static inline bool state_wake(struct process *process, uint32_t generation,
-                                        uint32_t index, uint32_t *next)
+NODISCARD static inline bool state_wake_any(struct process *process, uint32_t generation,
+                                            uint32_t index, uint32_t *next)
 {
     if (event_list_push_any(&process->word, index, next, state_gate_waiting, generation) ==
         EVENT_LIST_REFUSED) {
         return false;
     }
-    mailbox_count_waking(process);
-    state_hand_over(process, index, next);
+    mailbox_count_waking_owner(process);
+    *next = OBJECT_NONE;
+    process->backlog = index;
     return true;
 }
 
 /* Idle, Blocked -> Ready, or adds to the list of one that is Ready. Any thread. */
-NODISCARD static inline enum state_duty state_push(struct process *process, uint32_t generation,
-                                                   uint32_t index, uint32_t *next)
+NODISCARD static inline enum state_duty state_push_any(struct process *process, uint32_t generation,
+                                                       uint32_t index, uint32_t *next)
 {
     switch (event_list_push_any(&process->word, index, next, state_gate, generation)) {
     case EVENT_LIST_ADDED:
         return STATE_DONE;
     case EVENT_LIST_CALLER:
-        state_hand_over(process, index, next);
+        *next = OBJECT_NONE;
+        process->backlog = index;
         return STATE_ENQUEUE;
     case EVENT_LIST_REFUSED:
         break;
@@ -161,20 +159,21 @@ NODISCARD static inline enum state_duty state_push(struct process *process, uint
 
 /* Sets request bits. Kill and cancel wake, watched does not; none at all only wakes, for no reason.
  * Any thread. */
-NODISCARD enum state_duty state_request(struct process *process, uint32_t generation,
-                                        uint32_t requests);
+NODISCARD enum state_duty state_request_any(struct process *process, uint32_t generation,
+                                            uint32_t requests);
 
 /* The functions that follow are for the holder of the token. */
 
-/* Whether state_take would bring something. */
-static inline bool state_has_news(struct process *process)
+/* Whether state_take_owner would bring something. */
+static inline bool state_has_news_owner(struct process *process)
 {
-    const uint64_t word = load_relaxed(&process->word); /* a hint: state_rest looks for certain */
+    const uint64_t word =
+        load_relaxed(&process->word); /* a hint: state_rest_owner looks for certain */
     return event_list_first(word) != OBJECT_NONE || (event_list_tag(word) & STATE_REQUESTS) != 0;
 }
 
 /* Takes the list and the requests, returned with the word as it was. */
-NODISCARD static inline uint64_t state_take(struct process *process)
+NODISCARD static inline uint64_t state_take_owner(struct process *process)
 {
     const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     const uint64_t before =
@@ -185,10 +184,10 @@ NODISCARD static inline uint64_t state_take(struct process *process)
 
 /* Leaves the list where it is, because older events are still undelivered, and takes only urgent
  * requests: cancel stays with the list. */
-NODISCARD uint64_t state_take_requests(struct process *process);
+NODISCARD uint64_t state_take_requests_owner(struct process *process);
 
 /* Ready -> Idle or Blocked, unless something has arrived: then returns false. */
-NODISCARD static inline bool state_rest(struct process *process, enum process_state target)
+NODISCARD static inline bool state_rest_owner(struct process *process, enum process_state target)
 {
     const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     uint64_t expected = event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY));
@@ -197,7 +196,7 @@ NODISCARD static inline bool state_rest(struct process *process, enum process_st
 }
 
 /* Ready -> Complete; returns the word as it was, with the list to be dropped. */
-NODISCARD static inline uint64_t state_finish(struct process *process)
+NODISCARD static inline uint64_t state_finish_owner(struct process *process)
 {
     const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
     const uint64_t before =
@@ -207,10 +206,10 @@ NODISCARD static inline uint64_t state_finish(struct process *process)
 }
 
 /* Free -> Init. Returns the generation. */
-uint32_t state_prepare(struct process *process);
+uint32_t state_prepare_owner(struct process *process);
 
 /* Init -> Ready. seq_cst MO-stop: the spawner looks at the stop flag after it. */
-static inline void state_publish(struct process *process, uint32_t generation)
+static inline void state_publish_owner(struct process *process, uint32_t generation)
 {
     const uint64_t ready = event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY));
     (void)exchange_seq_cst(&process->word, ready);
@@ -218,6 +217,6 @@ static inline void state_publish(struct process *process, uint32_t generation)
 
 /* Complete or Init -> Free, with the next generation: every PID to this slot is stale from now on.
  * Returns false if the generations of the slot are used up; it must never be used again then. */
-NODISCARD bool state_free(struct process *process);
+NODISCARD bool state_free_owner(struct process *process);
 
 #endif

@@ -19,8 +19,9 @@ static bool make_room(skua_step *out)
         return true;
     }
     const uint32_t capacity = out->yield_capacity == 0 ? YIELDS_FIRST : 2 * out->yield_capacity;
-    struct yield *yields = alloc_grow(out->allocator, out->yields, array_size(out->yield_capacity),
-                                      array_size(capacity), alignof(struct yield));
+    struct yield *yields =
+        allocator_grow(out->allocator, out->yields, array_size(out->yield_capacity),
+                       array_size(capacity), alignof(struct yield));
     if (yields == NULL) {
         return false;
     }
@@ -35,7 +36,7 @@ static int append_yield(skua_step *out, uint32_t command, uint64_t tag, const sk
     if (UNLIKELY(skua_payload_size(payload) > out->payload_limit)) {
         return SKUA_E_PAYLOAD_SIZE;
     }
-    if (!make_room(out) || !event_take(out->events, out->event_cache, &index)) {
+    if (!make_room(out) || !event_acquire_owner(out->events, out->event_cache, &index)) {
         return SKUA_E_NO_MEMORY;
     }
     event_at(out->events, index)->as.call.tag = tag;
@@ -127,7 +128,7 @@ void step_output_discard(skua_step *out)
     for (uint32_t i = 0; i < out->yield_count; i++) {
         skua_payload_drop(&out->yields[i].payload);
         if (out->yields[i].node != OBJECT_NONE) {
-            event_give(out->events, out->event_cache, out->yields[i].node);
+            event_release_owner(out->events, out->event_cache, out->yields[i].node);
         }
     }
     if (out->status == STEP_DONE) {
@@ -139,5 +140,6 @@ void step_output_discard(skua_step *out)
 
 void step_output_deinit(skua_step *out)
 {
-    alloc_give(out->allocator, out->yields, array_size(out->yield_capacity), alignof(struct yield));
+    allocator_free(out->allocator, out->yields, array_size(out->yield_capacity),
+                   alignof(struct yield));
 }

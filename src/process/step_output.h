@@ -5,7 +5,7 @@
 
 #include <skua/process.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "process/event.h"
 
 enum step_status { STEP_DEFAULT, STEP_CONTINUE, STEP_IDLE, STEP_WAIT, STEP_DONE };

@@ -73,4 +73,18 @@ NODISCARD static inline int process_table_find(struct process_table *table, skua
     return 0;
 }
 
+/* The same for a process that is alive, as far as one look can tell: whoever pushes to it looks
+ * again. */
+NODISCARD static inline int process_table_find_live(struct process_table *table, skua_pid pid,
+                                                    struct process **process)
+{
+    const int error = process_table_find(table, pid, process);
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    const uint32_t tag = state_peek(*process); /* re-checked */
+    const bool live = state_generation(tag) == pid_generation(pid) && state_is_live(tag);
+    return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
+}
+
 #endif

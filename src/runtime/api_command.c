@@ -3,8 +3,8 @@
 #include <skua/command.h>
 
 #include "base/mutex.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 #include "sched/deliver.h"
 #include "sched/shutdown.h"
 
@@ -18,7 +18,7 @@ int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler
     }
     mutex_lock(&runtime->sched.control); /* start freezes the registry */
     const int error = runtime->sim != NULL ? sim_register(runtime->sim, id, handler)
-                                           : registry_add(&runtime->registry, id, handler);
+                                           : registry_add_locked(&runtime->registry, id, handler);
     mutex_unlock(&runtime->sched.control);
     return error;
 }
@@ -30,8 +30,8 @@ int skua_command_complete(skua_runtime *runtime, skua_completion completion, int
         skua_payload_drop(&result);
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int outcome = deliver_completion(&runtime->sched, worker, completion, error, &result);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return outcome;
 }

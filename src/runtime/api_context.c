@@ -77,12 +77,12 @@ void *skua_context_alloc(skua_context *ctx, size_t size)
     if (ctx == NULL || size == 0 || size > PTRDIFF_MAX) {
         return NULL;
     }
-    return alloc_take(&ctx->sched->allocator, size, alignof(max_align_t));
+    return allocator_alloc(&ctx->sched->allocator, size, alignof(max_align_t));
 }
 
 void skua_context_free(skua_context *ctx, void *pointer, size_t size)
 {
     if (ctx != NULL) {
-        alloc_give(&ctx->sched->allocator, pointer, size, alignof(max_align_t));
+        allocator_free(&ctx->sched->allocator, pointer, size, alignof(max_align_t));
     }
 }

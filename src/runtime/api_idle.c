@@ -3,8 +3,8 @@
 #include <skua/net.h>
 
 #include "base/mutex.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
 
@@ -13,9 +13,9 @@ int skua_descriptor_close(skua_runtime *runtime, int fd)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int error = net_close_descriptor(&runtime->net, worker, fd);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 

@@ -3,8 +3,8 @@
 #include <skua/message.h>
 
 #include "process/payload.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 #include "sched/deliver.h"
 
 int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
@@ -13,12 +13,12 @@ int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
         skua_payload_drop(&payload);
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const skua_pid nobody = {0};
     const int error = UNLIKELY(runtime->sim != NULL)
                           ? sim_send(runtime->sim, worker, nobody, to, &payload)
                           : deliver_message(&runtime->sched, worker, nobody, to, &payload);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 

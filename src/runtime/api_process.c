@@ -2,8 +2,8 @@
 /* The functions of skua/process.h that are called from anywhere. */
 #include "base/monotonic.h"
 #include "process/payload.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
 #include "sched/process_info.h"
@@ -16,7 +16,7 @@ int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, co
         payload_drop_all(input, input != NULL ? input_count : 0);
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int error = spawn_process(&runtime->sched, worker,
                                     &(struct spawn_request){
                                         .type = type,
@@ -25,7 +25,7 @@ int skua_process_submit(skua_runtime *runtime, const skua_process_type *type, co
                                         .input_count = input_count,
                                         .pid = pid,
                                     });
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 
@@ -34,9 +34,9 @@ int skua_process_terminate(skua_runtime *runtime, skua_pid pid)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int error = deliver_request(&runtime->sched, worker, pid, STATE_KILL);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 
@@ -45,11 +45,11 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int error = runtime->sim != NULL && worker != NULL
                           ? sim_cancel(runtime->sim, pid, reason)
                           : deliver_cancel(&runtime->sched, worker, pid, reason);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 
@@ -60,9 +60,9 @@ static int wait_paused(skua_runtime *runtime, struct exit_waiter *waiter, uint64
         return sim_wait(runtime->sim, waiter, timeout_ns);
     }
     const uint64_t deadline = monotonic_deadline(timeout_ns);
-    visit_pause(runtime);
+    caller_pause(runtime);
     const int error = exit_wait_until(&runtime->sched, waiter, deadline);
-    visit_resume(runtime);
+    caller_resume(runtime);
     return error;
 }
 
@@ -84,12 +84,12 @@ int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, 
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     if (worker != NULL) {
         return SKUA_E_INSIDE_STEP;
     }
     const int error = wait_for(runtime, pid, timeout_ns, exit);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 
@@ -110,9 +110,9 @@ int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const
     }
     struct spawn_request request = {
         .type = type, .method = method, .input = input, .input_count = input_count};
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int error = run_and_wait(runtime, &request, exit);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return error;
 }
 

@@ -7,8 +7,8 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "clock/clock.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 #include "sched/shutdown.h"
 #include "sched/stats.h"
 #include "sched/worker.h"
@@ -41,7 +41,7 @@ static void free_sim(skua_runtime *runtime, const struct allocator *allocator)
 {
     if (runtime->sim != NULL) {
         sim_deinit(runtime->sim);
-        alloc_give(allocator, runtime->sim, sizeof *runtime->sim, alignof(struct sim));
+        allocator_free(allocator, runtime->sim, sizeof *runtime->sim, alignof(struct sim));
     }
 }
 
@@ -80,13 +80,13 @@ static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, 
 static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
                       skua_runtime_config *config)
 {
-    struct sim *sim = alloc_take(allocator, sizeof *sim, alignof(struct sim));
+    struct sim *sim = allocator_alloc(allocator, sizeof *sim, alignof(struct sim));
     if (sim == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     const int error = sim_init(sim, config->sim, config->seed, &runtime->sched, *allocator);
     if (error != 0) {
-        alloc_give(allocator, sim, sizeof *sim, alignof(struct sim));
+        allocator_free(allocator, sim, sizeof *sim, alignof(struct sim));
         return error;
     }
     const struct allocator inner = sim_allocator(sim);
@@ -136,13 +136,13 @@ int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
         return SKUA_E_INVALID;
     }
     const struct allocator allocator = {resolved.alloc, resolved.alloc_arg};
-    skua_runtime *created = alloc_take_zeroed(&allocator, sizeof *created, CACHE_LINE);
+    skua_runtime *created = allocator_alloc_zeroed(&allocator, sizeof *created, CACHE_LINE);
     if (created == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     const int error = init(created, &resolved, time, poller);
     if (error != 0) {
-        alloc_give(&allocator, created, sizeof *created, CACHE_LINE);
+        allocator_free(&allocator, created, sizeof *created, CACHE_LINE);
         return error;
     }
     *runtime = created;
@@ -201,7 +201,7 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
-    if (worker_is_inside(&runtime->sched)) {
+    if (worker_is_in_callback(&runtime->sched)) {
         return SKUA_E_INSIDE_STEP;
     }
     const uint64_t deadline = monotonic_deadline(timeout_ns);
@@ -212,20 +212,20 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     }
     /* A visit, because once the blocking pools have stopped another thread may destroy the runtime.
      */
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
         inspection_end(&runtime->inspection);
     }
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return outcome;
 }
 
-void visit_wait(skua_runtime *runtime)
+void caller_wait_for_all(skua_runtime *runtime)
 {
     /* Waiters twice: a visit may pause between the looks; it is counted there first. */
-    while (load_seq_cst(&runtime->waiters) > 0 || load_seq_cst(&runtime->sched.visitors) > 0 ||
-           load_seq_cst(&runtime->waiters) > 0) { /* MO-visit */
+    while (load_seq_cst(&runtime->waiters) > 0 || load_seq_cst(&runtime->sched.callers) > 0 ||
+           load_seq_cst(&runtime->waiters) > 0) { /* MO-caller */
         (void)sched_yield();                      /* they are on their way out */
     }
 }
@@ -242,15 +242,15 @@ int skua_runtime_destroy(skua_runtime *runtime)
     if (runtime == NULL) {
         return 0;
     }
-    if (worker_is_inside(&runtime->sched) || !has_no_threads(runtime)) {
+    if (worker_is_in_callback(&runtime->sched) || !has_no_threads(runtime)) {
         return SKUA_E_BUSY;
     }
-    visit_wait(runtime);
+    caller_wait_for_all(runtime);
     inspection_deinit(&runtime->inspection);
     const skua_runtime_config *config = &runtime->sched.config;
     const struct allocator allocator = {config->alloc, config->alloc_arg};
     deinit(runtime, &allocator);
-    alloc_give(&allocator, runtime, sizeof *runtime, CACHE_LINE);
+    allocator_free(&allocator, runtime, sizeof *runtime, CACHE_LINE);
     return 0;
 }
 

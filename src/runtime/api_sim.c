@@ -2,8 +2,8 @@
 /* The functions of skua/sim.h, but for skua_sim_record_format. */
 #include <skua/sim.h>
 
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
-#include "runtime/visit.h"
 
 /* 0, or why the simulation cannot be driven here. */
 static int refuse(skua_runtime *runtime)
@@ -11,7 +11,7 @@ static int refuse(skua_runtime *runtime)
     if (runtime == NULL || runtime->sim == NULL) {
         return SKUA_E_INVALID;
     }
-    return worker_is_inside(&runtime->sched) ? SKUA_E_INSIDE_STEP : 0;
+    return worker_is_in_callback(&runtime->sched) ? SKUA_E_INSIDE_STEP : 0;
 }
 
 int skua_sim_run(skua_runtime *runtime, uint64_t until_ns)
@@ -20,9 +20,9 @@ int skua_sim_run(skua_runtime *runtime, uint64_t until_ns)
     if (refused != 0) {
         return refused;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int result = sim_run(runtime->sim, until_ns);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return result;
 }
 
@@ -32,9 +32,9 @@ int skua_sim_step(skua_runtime *runtime)
     if (refused != 0) {
         return refused;
     }
-    struct worker *worker = visit_begin(runtime);
+    struct worker *worker = caller_enter(runtime);
     const int result = sim_step(runtime->sim);
-    visit_end(runtime, worker);
+    caller_leave(runtime, worker);
     return result;
 }
 

@@ -53,7 +53,7 @@ int config_resolve(const skua_runtime_config *config, skua_runtime_config *resol
         resolved->stall_limit_ns = STALL_LIMIT_DEFAULT;
     }
     if (resolved->alloc == NULL) {
-        resolved->alloc = alloc_default;
+        resolved->alloc = allocator_default;
         resolved->alloc_arg = NULL;
     }
     return check(resolved);

@@ -77,7 +77,7 @@ static bool is_quiescent(struct worker *worker)
             return false;
         }
     }
-    return load_seq_cst(&sched->visitors) == 0; /* MO-visit */
+    return load_seq_cst(&sched->callers) == 0; /* MO-caller */
 }
 
 struct trimming {
@@ -101,7 +101,7 @@ static bool trimming_goes_on(void *arg)
 static bool trim_pool(struct worker *worker, struct object_pool *pool)
 {
     struct trimming trimming = {.worker = worker};
-    const size_t bytes = object_pool_trim(pool, trimming_goes_on, &trimming);
+    const size_t bytes = object_pool_trim_any(pool, trimming_goes_on, &trimming);
     counter_add_owner(&worker->stats.trimmed_bytes, bytes);
     return !trimming.given_up;
 }

@@ -11,22 +11,22 @@
 /* So many messages wait for a process that it is behind: more than it can take in one pick. */
 #define CROWDED (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP)
 
-bool deliver_take_node_outside(struct scheduler *sched, uint32_t *index)
+bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index)
 {
     mutex_lock(&sched->outside.lock);
-    const bool taken = event_take(&sched->events, &sched->outside.caches.events, index);
+    const bool taken = event_acquire_owner(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
     return taken;
 }
 
-void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index)
+void deliver_release_node(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
     if (worker != NULL) {
-        event_give(&sched->events, &worker->caches.events, index);
+        event_release_owner(&sched->events, &worker->caches.events, index);
         return;
     }
     mutex_lock(&sched->outside.lock);
-    event_give(&sched->events, &sched->outside.caches.events, index);
+    event_release_owner(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
 }
 
@@ -34,7 +34,7 @@ void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t 
 static bool push_event(struct scheduler *sched, struct worker *worker,
                        const struct prepared_event *event)
 {
-    switch (state_push(event->process, event->generation, event->index, &event->node->next)) {
+    switch (state_push_any(event->process, event->generation, event->index, &event->node->next)) {
     case STATE_ENQUEUE:
         submit_ready(sched, worker, event->process);
         return true;
@@ -46,20 +46,6 @@ static bool push_event(struct scheduler *sched, struct worker *worker,
     return false;
 }
 
-/* Finds a process that is alive, as far as one look can tell. */
-ALWAYS_INLINE static int find_live(struct scheduler *sched, skua_pid to,
-                                   struct prepared_event *event)
-{
-    const int error = process_table_find(&sched->table, to, &event->process);
-    if (UNLIKELY(error != 0)) {
-        return error;
-    }
-    event->generation = pid_generation(to);
-    const uint32_t tag = state_peek(event->process); /* the push looks again */
-    const bool live = state_generation(tag) == event->generation && state_is_live(tag);
-    return LIKELY(live) ? 0 : SKUA_E_NO_PROCESS;
-}
-
 /* Makes the event of a message, without a place in the mailbox. Inline: sending is the one path
  * that must not pay for being in pieces. */
 ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *worker, skua_pid from,
@@ -69,13 +55,14 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     if (UNLIKELY(skua_payload_size(payload) > sched->config.payload_limit)) {
         return SKUA_E_PAYLOAD_SIZE;
     }
-    const int error = find_live(sched, to, event);
+    const int error = process_table_find_live(&sched->table, to, &event->process);
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    if (UNLIKELY(!deliver_take_node(sched, worker, &event->index))) {
+    if (UNLIKELY(!deliver_acquire_node(sched, worker, &event->index))) {
         return SKUA_E_NO_MEMORY;
     }
+    event->generation = pid_generation(to);
     event->node = event_at(&sched->events, event->index);
     skua_event *content = &event->node->as.event;
     content->type = SKUA_EVENT_MESSAGE;
@@ -87,8 +74,8 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     return 0;
 }
 
-/* Gives a message to a process that runs or is about to. Returns 0, or an error if that is not so
- * any more or its mailbox is full. */
+/* Gives a message to a process that runs or is about to run. Returns 0, or an error if it has ended
+ * meanwhile or its mailbox is full. */
 static int add_message(struct scheduler *sched, struct worker *worker,
                        const struct prepared_event *event)
 {
@@ -100,38 +87,35 @@ static int add_message(struct scheduler *sched, struct worker *worker,
         return SKUA_E_NO_PROCESS;
     }
     if (worker != NULL && mailbox_length(event->process) > CROWDED) {
-        worker->turns_left = 1; /* who writes to one that is behind has had its turn */
+        worker->turns_left = 1; /* back-pressure: ends the sender's pick */
     }
     return 0;
 }
 
-/* Takes a message to its process, at rest or not. */
-ALWAYS_INLINE static int hand_over(struct scheduler *sched, struct worker *worker,
-                                   const struct prepared_event *event)
-{
-    if (!state_wake(event->process, event->generation, event->index, &event->node->next)) {
-        return add_message(sched, worker, event);
-    }
-    submit_ready(sched, worker, event->process);
-    return 0;
-}
-
-static int send(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
-                const skua_payload *payload)
+int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                    skua_payload *payload)
 {
     struct prepared_event event;
     int error = make_message(sched, worker, from, to, payload, &event);
     if (UNLIKELY(error != 0)) {
-        return error;
+        goto refused;
     }
     note_trace(sched, worker, TRACE_SEND, to, from.bits, event.index);
-    error = hand_over(sched, worker, &event);
-    if (UNLIKELY(error != 0)) {
-        deliver_give_node(sched, worker, event.index);
-        return error;
+    if (state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
+        submit_ready(sched, worker, event.process);
+    } else {
+        error = add_message(sched, worker, &event);
+        if (UNLIKELY(error != 0)) {
+            deliver_release_node(sched, worker, event.index);
+            goto refused;
+        }
     }
     NOTE_COUNT(sched, worker, messages);
     return 0;
+
+refused:
+    skua_payload_drop(payload);
+    return error;
 }
 
 int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
@@ -142,7 +126,7 @@ int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid fro
         return error;
     }
     if (!mailbox_reserve_any(prepared->process)) {
-        deliver_give_node(sched, worker, prepared->index);
+        deliver_release_node(sched, worker, prepared->index);
         return SKUA_E_MAILBOX_FULL;
     }
     return 0;
@@ -156,33 +140,24 @@ bool deliver_prepared(struct scheduler *sched, struct worker *worker,
         if (prepared->is_message) {
             mailbox_unreserve_any(prepared->process);
         }
-        deliver_give_node(sched, worker, prepared->index);
+        deliver_release_node(sched, worker, prepared->index);
     } else if (prepared->is_message) {
         NOTE_COUNT(sched, worker, messages);
     }
     return pushed;
 }
 
-int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
-                    skua_payload *payload)
-{
-    const int error = send(sched, worker, from, to, payload);
-    if (UNLIKELY(error != 0)) {
-        skua_payload_drop(payload);
-    }
-    return error;
-}
-
 int deliver_prepare_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason,
                            struct prepared_event *prepared)
 {
-    const int error = find_live(sched, to, prepared);
+    const int error = process_table_find_live(&sched->table, to, &prepared->process);
     if (error != 0) {
         return error;
     }
-    if (!deliver_take_node(sched, worker, &prepared->index)) {
+    if (!deliver_acquire_node(sched, worker, &prepared->index)) {
         return SKUA_E_NO_MEMORY;
     }
+    prepared->generation = pid_generation(to);
     prepared->node = event_at(&sched->events, prepared->index);
     prepared->node->as.event =
         (skua_event){.type = SKUA_EVENT_CANCEL, .error = reason, .payload = skua_payload_empty(0)};
@@ -207,7 +182,7 @@ int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to,
     if (error != 0) {
         return error;
     }
-    switch (state_request(process, pid_generation(to), request)) {
+    switch (state_request_any(process, pid_generation(to), request)) {
     case STATE_ENQUEUE:
         submit_ready(sched, worker, process);
         return 0;
@@ -225,9 +200,9 @@ static enum state_duty push_call(struct scheduler *sched, struct worker *worker,
 {
     struct event_node *node = event_at(&sched->events, call);
     *process = process_at(&sched->table, pid_slot(owner));
-    const enum state_duty duty = state_push(*process, pid_generation(owner), call, &node->next);
+    const enum state_duty duty = state_push_any(*process, pid_generation(owner), call, &node->next);
     if (duty == STATE_CLOSED) {
-        deliver_give_node(sched, worker, call);
+        deliver_release_node(sched, worker, call);
     }
     return duty;
 }
@@ -258,14 +233,14 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
         return SKUA_E_LATE;
     }
     struct event_node *node = event_at(&sched->events, index);
-    if (!call_claim(node, call_guard(completion))) {
+    if (!call_claim_any(node, call_guard(completion))) {
         return SKUA_E_LATE;
     }
     /* The call knows whose it is, whatever a made-up completion says. */
     const skua_pid owner = node->as.call.owner;
-    call_disarm(&sched->deadlines, node, index);
+    call_disarm_owner(&sched->deadlines, node, index);
     note_trace(sched, worker, TRACE_COMPLETE, owner, 0, index);
-    call_complete(node, error, result);
+    call_complete_owner(node, error, result);
     const enum state_duty duty = push_call(sched, worker, owner, index, &process);
     if (duty == STATE_ENQUEUE) {
         submit_ready(sched, worker, process);

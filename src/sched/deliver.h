@@ -51,13 +51,14 @@ bool deliver_is_open(struct scheduler *sched, skua_completion completion);
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request);
 
 /* Event nodes, from the worker's cache or that of the outside. */
-NODISCARD bool deliver_take_node_outside(struct scheduler *sched, uint32_t *index);
-NODISCARD static inline bool deliver_take_node(struct scheduler *sched, struct worker *worker,
-                                               uint32_t *index)
+NODISCARD bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index);
+NODISCARD static inline bool deliver_acquire_node(struct scheduler *sched, struct worker *worker,
+                                                  uint32_t *index)
 {
-    return LIKELY(worker != NULL) ? event_take(&sched->events, &worker->caches.events, index)
-                                  : deliver_take_node_outside(sched, index);
+    return LIKELY(worker != NULL)
+               ? event_acquire_owner(&sched->events, &worker->caches.events, index)
+               : deliver_acquire_node_outside(sched, index);
 }
-void deliver_give_node(struct scheduler *sched, struct worker *worker, uint32_t index);
+void deliver_release_node(struct scheduler *sched, struct worker *worker, uint32_t index);
 
 #endif

@@ -21,7 +21,7 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
         const uint32_t next = node->next;
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
         skua_payload_drop(&node->as.event.payload);
-        event_give(events, &worker->caches.events, first);
+        event_release_owner(events, &worker->caches.events, first);
         first = next;
     }
     mailbox_consume_owner(process, messages);
@@ -47,8 +47,8 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     struct scheduler *sched = worker->sched;
     const skua_process_type *type = process_type(process);
     /* Before Complete: until then a completer that has won a call can push it (call.h). */
-    call_revoke_all(&sched->events, &sched->deadlines, &worker->caches.events, process);
-    const uint64_t before = state_finish(process);
+    call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
+    const uint64_t before = state_finish_owner(process);
     drop_events(worker, process, process->backlog);
     drop_events(worker, process, event_list_first(before));
     spawn_release_state(sched, process);
@@ -56,7 +56,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
                          (event_list_tag(before) & STATE_WATCHED) != 0;
     note_trace(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
     /* Whoever hears of the end finds the place free. */
-    slot_give(sched, worker, process);
+    slot_release(sched, worker, process);
     if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {
         skua_exit exit = {
             .pid = worker->context.self,

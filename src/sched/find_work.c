@@ -36,15 +36,6 @@ static struct process *empty_next(struct worker *worker)
     return exchange_acq_rel(&worker->next, NULL); /* MO-next: a thief may be taking it */
 }
 
-static struct process *take_next(struct worker *worker)
-{
-    struct process *process = empty_next(worker);
-    if (process != NULL) {
-        counter_add_owner(&worker->stats.next_pops, 1);
-    }
-    return process;
-}
-
 /* Another process runs first. What waited for the end of a step must not wait for a second one
  * where nobody can see it: it goes to the deque, and a worker that sleeps is woken for it. */
 void find_release_next(struct worker *worker)
@@ -167,8 +158,9 @@ struct process *find_work(struct worker *worker)
         find_release_next(worker);
         return process;
     }
-    process = take_next(worker);
+    process = empty_next(worker);
     if (process != NULL) {
+        counter_add_owner(&worker->stats.next_pops, 1);
         worker->next_streak++;
         return process;
     }

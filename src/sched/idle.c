@@ -27,7 +27,7 @@
 
 static void give_token(struct scheduler *sched, uint32_t worker)
 {
-    if (park_token_give(&sched->workers[worker].token)) { /* P5 */
+    if (park_token_give_any(&sched->workers[worker].token)) { /* P5 */
         sched->poller->interrupt(sched->poller);
     }
 }
@@ -45,7 +45,8 @@ void idle_wake_one(struct scheduler *sched, struct worker *worker)
     if (LIKELY(!parking_may_claim(&sched->parking))) { /* P2 */
         return;
     }
-    const int claimed = parking_claim_sleeper(&sched->parking, poller_holder(sched)); /* P3, P4 */
+    const int claimed =
+        parking_claim_sleeper_any(&sched->parking, poller_holder(sched)); /* P3, P4 */
     if (claimed != PARKING_NOBODY) {
         NOTE_COUNT(sched, worker, wakes);
         give_token(sched, (uint32_t)claimed);
@@ -56,7 +57,7 @@ void idle_wake_all(struct scheduler *sched)
 {
     const uint32_t threads = scheduler_threads(sched);
     for (uint32_t i = 0; i < threads; i++) {
-        if (parking_claim_worker(&sched->parking, i)) {
+        if (parking_claim_worker_any(&sched->parking, i)) {
             give_token(sched, i);
         }
     }
@@ -105,7 +106,7 @@ static struct process *climb_ladder(struct worker *worker)
         return find_global(worker); /* nobody to steal from, nobody to give way to */
     }
     steal_begin(worker);
-    const uint32_t patience = worker->haul.patience;
+    const uint32_t patience = worker->last_steal.patience;
     const uint32_t last = patience + ROUNDS_MAX;
     for (uint32_t round = 1; round <= last; round++) {
         if (round == ROUNDS_TIGHT + 1 && is_alone(worker->sched)) {
@@ -124,24 +125,25 @@ static struct process *climb_ladder(struct worker *worker)
 }
 
 /* Whether what was stolen was worth it. One that starts others keeps its thief busy for long. */
-static void judge_haul(struct haul *haul, uint64_t now)
+static void judge_last_steal(struct last_steal *last_steal, uint64_t now)
 {
-    if (haul->count == 0) {
+    if (last_steal->count == 0) {
         return;
     }
-    const bool crumbs = now - haul->since < (uint64_t)haul->count * haul->worth_ns;
-    const uint32_t longer = 2 * haul->patience + PATIENCE_STEP;
-    haul->patience = !crumbs ? 0 : longer < PATIENCE_MAX ? longer : PATIENCE_MAX;
-    haul->count = 0;
+    const bool crumbs =
+        now - last_steal->since < (uint64_t)last_steal->count * last_steal->min_ns_each;
+    const uint32_t longer = 2 * last_steal->patience + PATIENCE_STEP;
+    last_steal->patience = !crumbs ? 0 : longer < PATIENCE_MAX ? longer : PATIENCE_MAX;
+    last_steal->count = 0;
 }
 
 static struct process *search(struct worker *worker)
 {
     const uint64_t start = monotonic_ns();
-    judge_haul(&worker->haul, start);
+    judge_last_steal(&worker->last_steal, start);
     struct process *process = climb_ladder(worker);
-    worker->haul.since = monotonic_ns();
-    counter_add_owner(&worker->stats.searching_ns, worker->haul.since - start);
+    worker->last_steal.since = monotonic_ns();
+    counter_add_owner(&worker->stats.searching_ns, worker->last_steal.since - start);
     return process;
 }
 
@@ -150,7 +152,7 @@ static struct process *search(struct worker *worker)
 static void leave_search(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
-    if (parking_end_search(&sched->parking) &&
+    if (parking_end_search_owner(&sched->parking) &&
         (idle_work_is_visible(sched) || poll_is_unattended(sched))) {
         idle_wake_one(sched, worker);
     }
@@ -168,10 +170,10 @@ static void park(struct worker *worker, bool searching)
     SKUA_ASSERT(load_relaxed(&worker->next) == NULL && /* only this thread fills it */
                 deque_length_owner(&worker->deque) ==
                     0); /* INV-10: it would sleep on its own work */
-    parking_announce(&sched->parking, worker->index, searching); /* S1, S2 */
-    if (idle_work_is_visible(sched) || must_exit(sched)) {       /* S3 */
-        if (!parking_retract(&sched->parking, worker->index)) {
-            park_token_take(&worker->token);
+    parking_announce_owner(&sched->parking, worker->index, searching); /* S1, S2 */
+    if (idle_work_is_visible(sched) || must_exit(sched)) {             /* S3 */
+        if (!parking_retract_owner(&sched->parking, worker->index)) {
+            park_token_take_owner(&worker->token);
         }
         return;
     }
@@ -185,7 +187,7 @@ static void park(struct worker *worker, bool searching)
     if (polls) {
         poll_sleep(worker); /* S4 */
     } else {
-        park_token_take(&worker->token); /* S4 */
+        park_token_take_owner(&worker->token); /* S4 */
     }
     note_trace(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
 }
@@ -197,11 +199,11 @@ static bool do_chores(struct worker *worker, bool searching)
         leave_search(worker);
     }
     chores_do(worker);
-    return parking_start_search(&worker->sched->parking);
+    return parking_start_search_owner(&worker->sched->parking);
 }
 
 /* Does what there is to do without work, and waits for it. Returns whether the worker searches. */
-static bool pass_time(struct worker *worker, bool searching)
+static bool do_chores_or_park(struct worker *worker, bool searching)
 {
     if (UNLIKELY(chores_are_due(worker->sched))) {
         return do_chores(worker, searching);
@@ -224,7 +226,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
             }
             return process;
         }
-        searching = pass_time(worker, searching);
+        searching = do_chores_or_park(worker, searching);
         process = find_work(worker); /* the poller and the chores bring work to this worker */
     }
 }
@@ -232,7 +234,8 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
 struct process *idle_find(struct worker *worker)
 {
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
-    struct process *process = find_or_exit(worker, parking_start_search(&worker->sched->parking));
+    struct process *process =
+        find_or_exit(worker, parking_start_search_owner(&worker->sched->parking));
     idle_end(worker);
     return process;
 }

@@ -30,7 +30,7 @@ bool poll_is_unattended(struct scheduler *sched)
     return load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY && has_sources(sched); /* MO-poll */
 }
 
-static bool take(struct scheduler *sched, uint32_t holder)
+static bool take_role(struct scheduler *sched, uint32_t holder)
 {
     uint32_t nobody = HOLDER_NOBODY;
     return cas_seq_cst(&sched->poll.holder, &nobody, holder); /* MO-poll */
@@ -43,10 +43,10 @@ static uint32_t holder_of(const struct worker *worker)
 
 bool poll_try_take(struct scheduler *sched, const struct worker *worker)
 {
-    return poll_is_unattended(sched) && take(sched, holder_of(worker));
+    return poll_is_unattended(sched) && take_role(sched, holder_of(worker));
 }
 
-static void release(struct scheduler *sched, struct worker *worker)
+static void release_role(struct scheduler *sched, struct worker *worker)
 {
     (void)exchange_seq_cst(&sched->poll.holder, HOLDER_NOBODY); /* MO-poll */
     if (has_sources(sched)) {
@@ -77,14 +77,14 @@ static uint64_t announce_deadline(struct scheduler *sched)
     }
 }
 
-static void note_poll(struct scheduler *sched, struct worker *worker, uint64_t now)
+static void record_poll(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     store_relaxed(&sched->poll.last, now); /* hint: who looks too often or too late does no harm */
     NOTE_COUNT(sched, worker, polls);
 }
 
 /* S4. Waits until there is a reason to be awake; returns how much is ready. */
-static uint32_t wait(struct worker *worker)
+static uint32_t wait_in_poller(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     for (;;) {
@@ -92,7 +92,7 @@ static uint32_t wait(struct worker *worker)
         const uint32_t ready = sched->poller->wait(sched->poller, deadline);
         const uint64_t now = time_now(sched->time);
         (void)exchange_seq_cst(&sched->poll.until, UNTIL_AWAKE); /* MO-poll */
-        note_poll(sched, worker, now);
+        record_poll(sched, worker, now);
         if (ready > 0 || now >= next_deadline(sched) || park_token_is_given(&worker->token)) {
             return ready;
         }
@@ -102,10 +102,10 @@ static uint32_t wait(struct worker *worker)
 /* Back among the searchers: by itself, or by the token that somebody has given or is about to. */
 static void wake_up(struct worker *worker)
 {
-    const bool claimed = !park_token_end_polling(&worker->token) ||
-                         !parking_retract(&worker->sched->parking, worker->index);
+    const bool claimed = !park_token_end_polling_owner(&worker->token) ||
+                         !parking_retract_owner(&worker->sched->parking, worker->index);
     if (claimed) {
-        park_token_take(&worker->token);
+        park_token_take_owner(&worker->token);
     }
 }
 
@@ -113,28 +113,28 @@ void poll_sleep(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     uint32_t ready = 0;
-    if (park_token_start_polling(&worker->token)) {
-        ready = wait(worker);
+    if (park_token_start_polling_owner(&worker->token)) {
+        ready = wait_in_poller(worker);
         wake_up(worker);
     } else {
-        park_token_take(&worker->token);
+        park_token_take_owner(&worker->token);
     }
     if (ready > 0) {
         sched->poller->deliver(sched->poller, worker, ready);
     }
     timers_fire_all(sched, worker, time_now(sched->time));
-    release(sched, worker);
+    release_role(sched, worker);
 }
 
 void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
-    if (!take(sched, holder_of(worker))) {
+    if (!take_role(sched, holder_of(worker))) {
         return;
     }
-    note_poll(sched, worker, now);
+    record_poll(sched, worker, now);
     const uint32_t ready = sched->poller->wait(sched->poller, 0);
     if (ready > 0) {
         sched->poller->deliver(sched->poller, worker, ready);
     }
-    release(sched, worker);
+    release_role(sched, worker);
 }

@@ -38,8 +38,8 @@ bool poll_is_unattended(struct scheduler *sched);
  * has it. */
 NODISCARD bool poll_try_take(struct scheduler *sched, const struct worker *worker);
 
-/* Sleeps in the poller, in place of park_token_take, then gives the role back. On return the worker
- * counts as searching, and what was ready or due has been submitted to it. */
+/* Sleeps in the poller, in place of park_token_take_owner, then gives the role back. On return the
+ * worker counts as searching, and what was ready or due has been submitted to it. */
 void poll_sleep(struct worker *worker);
 
 /* Looks at the poller without waiting, if nobody has the role. `worker` is the caller's or null. */

@@ -8,7 +8,7 @@
 #include "sched/chores.h"
 #include "sched/worker.h"
 
-static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t index)
+static void init_worker(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
     worker->sched = sched;
     worker->index = index;
@@ -16,7 +16,7 @@ static void worker_init(struct scheduler *sched, struct worker *worker, uint32_t
     worker->retires = index >= sched->worker_count;
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;
-    worker->haul.worth_ns = STEAL_WORTH_NS;
+    worker->last_steal.min_ns_each = STEAL_WORTH_NS;
     worker->context = (skua_context){.sched = sched, .worker = worker};
     deque_init(&worker->deque);
     worker->out = (skua_step){
@@ -42,22 +42,23 @@ static void deinit_workers(struct scheduler *sched, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct worker *worker = &sched->workers[i];
         step_output_deinit(&worker->out);
-        alloc_give(&sched->allocator, worker->victim_steps, victims_size(sched), alignof(uint64_t));
+        allocator_free(&sched->allocator, worker->victim_steps, victims_size(sched),
+                       alignof(uint64_t));
     }
-    alloc_give(&sched->allocator, sched->workers, workers_size(sched), CACHE_LINE);
+    allocator_free(&sched->allocator, sched->workers, workers_size(sched), CACHE_LINE);
 }
 
 static bool init_workers(struct scheduler *sched)
 {
-    sched->workers = alloc_take_zeroed(&sched->allocator, workers_size(sched), CACHE_LINE);
+    sched->workers = allocator_alloc_zeroed(&sched->allocator, workers_size(sched), CACHE_LINE);
     if (sched->workers == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < sched->capacity; i++) {
         struct worker *worker = &sched->workers[i];
-        worker_init(sched, worker, i);
+        init_worker(sched, worker, i);
         worker->victim_steps =
-            alloc_take_zeroed(&sched->allocator, victims_size(sched), alignof(uint64_t));
+            allocator_alloc_zeroed(&sched->allocator, victims_size(sched), alignof(uint64_t));
         if (worker->victim_steps == NULL) {
             deinit_workers(sched, i + 1);
             return false;

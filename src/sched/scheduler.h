@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <skua/runtime.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "base/compiler.h"
 #include "base/time_source.h"
 #include "concurrent/deque.h"
@@ -49,10 +49,10 @@ struct skua_context {
 #define RUNNING_UNKNOWN UINT64_MAX
 
 /* What a worker has stolen, and what came of it (idle.c). */
-struct haul {
-    uint32_t count;    /* processes of the last steal; 0: its last work came from elsewhere */
-    uint32_t worth_ns; /* less time for each is not worth the way; 0: anything is */
-    uint32_t patience; /* looks to be made before the next steal */
+struct last_steal {
+    uint32_t count;       /* processes of the last steal; 0: its last work came from elsewhere */
+    uint32_t min_ns_each; /* less time for each is not worth the way; 0: anything is */
+    uint32_t patience;    /* looks to be made before the next steal */
     uint64_t since;
 };
 
@@ -76,7 +76,7 @@ struct worker {
     skua_step out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
-    struct haul haul;
+    struct last_steal last_steal;
     bool retires;        /* a spare worker, which rests when the others are enough (spare.h) */
     bool blocks;         /* its step has said so: nothing must wait for the end of it */
     uint32_t events_max; /* that one step gets; smaller in simulations only */
@@ -166,7 +166,7 @@ struct scheduler {
     CACHE_ALIGNED atomic_u32 monitor_asleep; /* until a worker wakes it; see monitor.h */
     struct account account;
 
-    atomic_u32 visitors; /* threads that are not workers, inside of a call; see runtime/visit.h */
+    atomic_u32 callers; /* threads that are not workers, inside of a call; see runtime/caller.h */
 
     /* Threads that are not workers share one set of caches. */
     struct {
@@ -181,7 +181,8 @@ struct scheduler {
         struct exit_waiter *first; /* under lock */
     } exit_waiters;
 
-    /* Start and stop. seq_cst MO-stop: `phase` against state_publish, `exiting` against parking. */
+    /* Start and stop. seq_cst MO-stop: `phase` against state_publish_owner, `exiting` against
+     * parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
     atomic_u32 exiting;
     atomic_u32 gate;         /* threads between shutdown_gate_enter and leave */

@@ -10,19 +10,10 @@ struct finished_calls {
     struct event_node *oldest;
 };
 
-static void add(struct finished_calls *finished, struct event_node *node, uint32_t index)
-{
-    node->next = finished->newest;
-    finished->newest = index;
-    if (finished->oldest == NULL) {
-        finished->oldest = node;
-    }
-}
-
 /* Lets the handler of a command carry it out. Returns what it returned; the result is in *result.
  * */
-static int call_handler(struct worker *worker, struct yield *yield, skua_completion completion,
-                        skua_payload *result)
+static int run_handler(struct worker *worker, struct yield *yield, skua_completion completion,
+                       skua_payload *result)
 {
     const skua_handler *handler = registry_find(worker->sched->registry, yield->command);
     if (UNLIKELY(handler == NULL)) {
@@ -42,17 +33,21 @@ static int call_handler(struct worker *worker, struct yield *yield, skua_complet
 }
 
 /* Ends a call that this worker has claimed. */
-static void finish(struct worker *worker, struct event_node *node, uint32_t index, int error,
-                   const skua_payload *result, struct finished_calls *finished)
+static void finish_call(struct worker *worker, struct event_node *node, uint32_t index, int error,
+                        const skua_payload *result, struct finished_calls *finished)
 {
-    call_disarm(&worker->sched->deadlines, node, index);
-    call_complete(node, error, result);
-    add(finished, node, index);
+    call_disarm_owner(&worker->sched->deadlines, node, index);
+    call_complete_owner(node, error, result);
+    node->next = finished->newest;
+    finished->newest = index;
+    if (finished->oldest == NULL) {
+        finished->oldest = node;
+    }
 }
 
 /* Ends the open calls with a tag, unless they have ended. */
-static void cancel(struct worker *worker, struct process *process, uint64_t tag,
-                   struct finished_calls *finished)
+static void cancel_tag(struct worker *worker, struct process *process, uint64_t tag,
+                       struct finished_calls *finished)
 {
     const skua_payload nothing = skua_payload_empty(0);
     uint32_t index = process->calls;
@@ -61,8 +56,8 @@ static void cancel(struct worker *worker, struct process *process, uint64_t tag,
         const uint32_t next = node->as.call.next;
         if (node->as.call.tag == tag) {
             const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
-            if (call_claim(node, guard)) {
-                finish(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
+            if (call_claim_any(node, guard)) {
+                finish_call(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
             } else {
                 node->as.call.previous |= CALL_ENDS; /* matters if it is a ticker's tick */
             }
@@ -73,8 +68,8 @@ static void cancel(struct worker *worker, struct process *process, uint64_t tag,
 
 /* Has the handler carry out a command, unless its deadline has passed. The deadline is armed before
  * the handler runs: from then on anybody may complete the call. */
-static int begin(struct worker *worker, struct yield *yield, skua_completion completion,
-                 skua_payload *result)
+static int start_command(struct worker *worker, struct yield *yield, skua_completion completion,
+                         skua_payload *result)
 {
     if (UNLIKELY(yield->deadline != SKUA_FOREVER)) {
         const uint64_t now = time_now(worker->sched->time);
@@ -85,7 +80,7 @@ static int begin(struct worker *worker, struct yield *yield, skua_completion com
         timers_arm(worker, yield->node,
                    &(struct timing){.now = now, .when = yield->deadline, .error = SKUA_E_TIMEOUT});
     }
-    return call_handler(worker, yield, completion, result);
+    return run_handler(worker, yield, completion, result);
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
@@ -93,30 +88,30 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
 {
     struct object_pool *events = &worker->sched->events;
     struct event_node *node = event_at(events, yield->node);
-    const skua_completion completion = call_open(node, yield->node, worker->context.self);
+    const skua_completion completion = call_open_owner(node, yield->node, worker->context.self);
     skua_payload result = skua_payload_empty(0);
-    const int outcome = begin(worker, yield, completion, &result);
-    if (outcome <= 0 && call_claim(node, call_guard(completion))) {
-        finish(worker, node, yield->node, outcome, &result, finished);
+    const int outcome = start_command(worker, yield, completion, &result);
+    if (outcome <= 0 && call_claim_any(node, call_guard(completion))) {
+        finish_call(worker, node, yield->node, outcome, &result, finished);
         return;
     }
     /* Pending; or the handler had completed it by a call before it returned a result, and that
      * completion is on its way. */
     skua_payload_drop(&result);
-    call_link(events, process, yield->node);
+    call_link_owner(events, process, yield->node);
 }
 
 /* Completions take their place behind all that has arrived, or a process that always yields would
  * never see a message. If nothing has, they need no atomic operation. */
-static void deliver_finished(struct worker *worker, struct process *process,
-                             struct finished_calls *finished)
+static void queue_completions(struct worker *worker, struct process *process,
+                              struct finished_calls *finished)
 {
-    if (LIKELY(process->backlog == OBJECT_NONE && !state_has_news(process))) {
+    if (LIKELY(process->backlog == OBJECT_NONE && !state_has_news_owner(process))) {
         process->backlog = event_reverse(&worker->sched->events, finished->newest);
         return;
     }
-    const enum state_duty duty = state_push(process, pid_generation(worker->context.self),
-                                            finished->newest, &finished->oldest->next);
+    const enum state_duty duty = state_push_any(process, pid_generation(worker->context.self),
+                                                finished->newest, &finished->oldest->next);
     SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
 }
 
@@ -128,13 +123,13 @@ static NOINLINE void dispatch_yields(struct worker *worker, struct process *proc
     for (uint32_t i = 0; i < out->yield_count; i++) {
         struct yield *yield = &out->yields[i];
         if (UNLIKELY(yield->node == OBJECT_NONE)) {
-            cancel(worker, process, yield->cancels, &finished);
+            cancel_tag(worker, process, yield->cancels, &finished);
         } else {
             dispatch_one(worker, process, yield, &finished);
         }
     }
     if (finished.oldest != NULL) {
-        deliver_finished(worker, process, &finished);
+        queue_completions(worker, process, &finished);
     }
 }
 
@@ -144,7 +139,7 @@ enum settlement settle_rest(struct process *process)
         return AGAIN;
     }
     const bool waits = (process_progress(process) & PROCESS_WAITS) != 0;
-    return state_rest(process, waits ? STATE_BLOCKED : STATE_IDLE) ? SETTLED : AGAIN;
+    return state_rest_owner(process, waits ? STATE_BLOCKED : STATE_IDLE) ? SETTLED : AGAIN;
 }
 
 enum settlement settle_output(struct worker *worker, struct process *process, int error)
@@ -171,6 +166,6 @@ enum settlement settle_output(struct worker *worker, struct process *process, in
     if (out->status == STEP_CONTINUE) {
         progress |= PROCESS_CONTINUES;
     }
-    process_set_progress(process, progress);
+    process_set_progress_owner(process, progress);
     return out->status == STEP_CONTINUE ? AGAIN : settle_rest(process);
 }

@@ -143,7 +143,7 @@ int shutdown_refuse_start(struct scheduler *sched)
 
 void shutdown_open(struct scheduler *sched)
 {
-    registry_freeze(sched->registry);
+    registry_freeze_locked(sched->registry);
     store_seq_cst(&sched->phase, PHASE_RUNNING); /* MO-stop */
 }
 

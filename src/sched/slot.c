@@ -3,16 +3,17 @@
 
 #include "base/mutex.h"
 
-int slot_take(struct scheduler *sched, struct worker *worker, struct process **process)
+int slot_acquire(struct scheduler *sched, struct worker *worker, struct process **process)
 {
     struct object_pool *pool = &sched->table.pool;
     enum object_pool_result result;
     uint32_t slot;
     if (worker != NULL) {
-        result = object_take(pool, PROCESS_LAYOUT, &worker->caches.processes, &slot);
+        result = object_acquire_owner(pool, PROCESS_LAYOUT, &worker->caches.processes, &slot);
     } else {
         mutex_lock(&sched->outside.lock);
-        result = object_take(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, &slot);
+        result =
+            object_acquire_owner(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, &slot);
         mutex_unlock(&sched->outside.lock);
     }
     if (UNLIKELY(result != OBJECT_POOL_OK)) {
@@ -22,19 +23,19 @@ int slot_take(struct scheduler *sched, struct worker *worker, struct process **p
     return 0;
 }
 
-void slot_give(struct scheduler *sched, struct worker *worker, struct process *process)
+void slot_release(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     struct object_pool *pool = &sched->table.pool;
     const uint32_t slot = process->slot;
-    if (UNLIKELY(!state_free(process))) {
-        object_pool_retire(pool);
+    if (UNLIKELY(!state_free_owner(process))) {
+        object_pool_retire_any(pool);
         return;
     }
     if (worker != NULL) {
-        object_give(pool, PROCESS_LAYOUT, &worker->caches.processes, slot);
+        object_release_owner(pool, PROCESS_LAYOUT, &worker->caches.processes, slot);
     } else {
         mutex_lock(&sched->outside.lock);
-        object_give(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, slot);
+        object_release_owner(pool, PROCESS_LAYOUT, &sched->outside.caches.processes, slot);
         mutex_unlock(&sched->outside.lock);
     }
 }

@@ -7,9 +7,10 @@
 #include "sched/scheduler.h"
 
 /* Takes a free record. Returns 0, SKUA_E_PROCESS_LIMIT or SKUA_E_NO_MEMORY. */
-NODISCARD int slot_take(struct scheduler *sched, struct worker *worker, struct process **process);
+NODISCARD int slot_acquire(struct scheduler *sched, struct worker *worker,
+                           struct process **process);
 
 /* Complete or Init -> Free, and the place can be used again. */
-void slot_give(struct scheduler *sched, struct worker *worker, struct process *process);
+void slot_release(struct scheduler *sched, struct worker *worker, struct process *process);
 
 #endif

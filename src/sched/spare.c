@@ -30,7 +30,7 @@ static bool activate_locked(struct scheduler *sched)
     if (resting > 0) {
         store_seq_cst(&sched->spare.resting, resting - 1); /* MO-spare */
         struct worker *worker = &sched->workers[sched->spare.rest[resting - 1]];
-        const bool polls = park_token_give(&worker->token);
+        const bool polls = park_token_give_any(&worker->token);
         SKUA_ASSERT(!polls);
         return true;
     }
@@ -46,7 +46,7 @@ static bool activate_locked(struct scheduler *sched)
     return true;
 }
 
-static bool step_in(struct scheduler *sched)
+static bool activate_spare(struct scheduler *sched)
 {
     if (take_surplus(sched)) {
         return true;
@@ -67,7 +67,7 @@ void spare_begin_block(struct worker *worker)
     worker->blocks = true;
     const uint32_t before = fetch_or_seq_cst(&worker->absence, ABSENCE_BLOCKS); /* MO-spare */
     find_release_next(worker); /* it would wait for the end of the step */
-    if ((before & ABSENCE_COVERED) == 0 && step_in(sched)) {
+    if ((before & ABSENCE_COVERED) == 0 && activate_spare(sched)) {
         const uint32_t meanwhile =
             fetch_or_seq_cst(&worker->absence, ABSENCE_COVERED); /* MO-spare */
         if ((meanwhile & ABSENCE_COVERED) != 0) {
@@ -88,7 +88,7 @@ void spare_end_block(struct worker *worker)
 
 void spare_cover(struct scheduler *sched, struct worker *absent, uint32_t seen)
 {
-    if (!step_in(sched)) {
+    if (!activate_spare(sched)) {
         return;
     }
     uint32_t expected = seen;
@@ -122,7 +122,7 @@ void spare_rest_if_surplus(struct worker *worker)
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     shutdown_worker_is_quiet(worker->sched);
     if (register_rest(worker)) {
-        park_token_take(&worker->token);
+        park_token_take_owner(&worker->token);
     }
     idle_end(worker);
 }

@@ -69,7 +69,7 @@ static bool prepare_state(struct scheduler *sched, struct process *process,
         return true;
     }
     process->state.outside =
-        alloc_take_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
+        allocator_alloc_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
     return process->state.outside != NULL;
 }
 
@@ -77,8 +77,8 @@ static void release_memory(struct scheduler *sched, struct process *process,
                            const skua_process_type *type)
 {
     if (type->state_size > PROCESS_INLINE_STATE) {
-        alloc_give(&sched->allocator, process->state.outside, type->state_size,
-                   alignof(max_align_t));
+        allocator_free(&sched->allocator, process->state.outside, type->state_size,
+                       alignof(max_align_t));
     }
 }
 
@@ -96,8 +96,8 @@ static void fill_record(struct scheduler *sched, struct process *process,
 {
     const uint32_t limit =
         type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
-    /* Published by state_publish. Release MO-inspect: who reads one of these by an older PID finds
-     * that the word has changed. */
+    /* Published by state_publish_owner. Release MO-inspect: who reads one of these by an older PID
+     * finds that the word has changed. */
     store_release(&process->type, type);
     store_release(&process->mailbox_limit, limit);
     store_release(&process->progress, PROCESS_CONTINUES); /* the first step needs no event */
@@ -130,20 +130,20 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
     if (request->waiter != NULL) {
         request->waiter->pid = pid;
         exit_wait_add(sched, request->waiter);
-        process_set_progress(process, process_progress(process) | PROCESS_WATCHED);
+        process_set_progress_owner(process, process_progress(process) | PROCESS_WATCHED);
     }
     if (request->pid != NULL) {
         *request->pid = pid;
     }
     NOTE_COUNT(sched, worker, spawned);
     note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)request->type, 0);
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
      * cancel event that is one too many is dropped in step.c. */
     const enum sched_phase phase = shutdown_phase(sched);
     if (UNLIKELY(phase != PHASE_RUNNING)) {
         const uint32_t wish = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
-        const enum state_duty duty = state_request(process, generation, wish);
+        const enum state_duty duty = state_request_any(process, generation, wish);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     submit_spawned(sched, worker, process);
@@ -169,7 +169,7 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
 static void give_up(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     spawn_release_state(sched, process);
-    slot_give(sched, worker, process);
+    slot_release(sched, worker, process);
 }
 
 static int spawn(struct scheduler *sched, struct worker *worker,
@@ -184,15 +184,15 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         return SKUA_E_UNKNOWN_METHOD;
     }
     struct process *process;
-    const int no_slot = slot_take(sched, worker, &process);
+    const int no_slot = slot_acquire(sched, worker, &process);
     if (UNLIKELY(no_slot != 0)) {
         return no_slot;
     }
-    const uint32_t generation = state_prepare(process);
+    const uint32_t generation = state_prepare_owner(process);
     const skua_pid pid = process_table_pid(&sched->table, process, generation);
     fill_record(sched, process, request->type);
     if (UNLIKELY(!prepare_state(sched, process, request->type))) {
-        slot_give(sched, worker, process);
+        slot_release(sched, worker, process);
         return SKUA_E_NO_MEMORY;
     }
     const int error = run_init(sched, worker, process, pid, request, method);

@@ -16,7 +16,7 @@ void steal_begin(struct worker *worker)
     }
 }
 
-static void note_stolen(struct worker *worker, const struct worker *victim, uint32_t count)
+static void record_steal(struct worker *worker, const struct worker *victim, uint32_t count)
 {
     note_trace(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
 }
@@ -35,8 +35,8 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     }
     counter_add_owner(&worker->stats.steal_successes, 1);
     counter_add_owner(&worker->stats.stolen, (uint64_t)count);
-    worker->haul.count = (uint32_t)count;
-    note_stolen(worker, victim, (uint32_t)count);
+    worker->last_steal.count = (uint32_t)count;
+    record_steal(worker, victim, (uint32_t)count);
     for (int i = count - 1; i > 0; i--) {
         submit_to_deque(worker, items[i]); /* newest first: the oldest is popped first */
     }
@@ -57,7 +57,7 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
     if (process != NULL) {
         counter_add_owner(&worker->stats.steal_successes, 1);
         counter_add_owner(&worker->stats.stolen, 1);
-        note_stolen(worker, victim, 1);
+        record_steal(worker, victim, 1);
     }
     return process;
 }

@@ -17,16 +17,6 @@ struct delivery {
     struct trace *trace; /* of this step, if somebody traces */
 };
 
-static void enter(struct worker *worker, struct process *process)
-{
-    const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
-    SKUA_ASSERT(state_of(tag) == STATE_READY); /* INV-3 */
-    SKUA_ASSERT((process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
-    worker->context.process = process;
-    worker->context.self = process_table_pid(&worker->sched->table, process, state_generation(tag));
-    store_release(&worker->running, worker->context.self.bits); /* MO-monitor */
-}
-
 /* Takes the oldest event off the backlog. */
 static struct event_node *shift_backlog(struct worker *worker, struct process *process,
                                         uint32_t *index)
@@ -36,37 +26,31 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
     struct event_node *node = event_at(events, *index);
     process->backlog = node->next;
     if (node->as.event.type == SKUA_EVENT_COMPLETION) {
-        call_unlink(events, process, node, *index);
+        call_unlink_owner(events, process, node, *index);
     }
     return node;
 }
 
-/* For the trace: the step that is about to begin gets an event. */
-static void note_taken(const struct delivery *delivery, struct worker *worker, uint32_t event)
-{
-    note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, event);
-}
-
 /* The one event that is in the backlog, where it is. */
-static void deliver_one(struct worker *worker, struct process *process, struct event_node *node,
-                        struct delivery *delivery)
+static void gather_one(struct worker *worker, struct process *process, struct event_node *node,
+                       struct delivery *delivery)
 {
     delivery->node = process->backlog;
     delivery->events = &node->as.event;
     delivery->count = 1;
     process->backlog = OBJECT_NONE;
-    note_taken(delivery, worker, delivery->node);
+    note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, delivery->node);
     if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
-        call_unlink(&worker->sched->events, process, node, delivery->node);
+        call_unlink_owner(&worker->sched->events, process, node, delivery->node);
     }
 }
 
 /* A tick is copied, and its node becomes the open call of the next tick; or the ticker has been
  * cancelled meanwhile, and this is its end. */
-static void deliver_tick(struct worker *worker, struct process *process, struct event_node *node,
-                         uint32_t index, skua_event *event)
+static void gather_tick(struct worker *worker, struct process *process, struct event_node *node,
+                        uint32_t index, skua_event *event)
 {
     const uint64_t *words = node->as.event.payload.as.words;
     const bool ends = (node->as.call.previous & CALL_ENDS) != 0;
@@ -77,46 +61,45 @@ static void deliver_tick(struct worker *worker, struct process *process, struct 
         event->type = SKUA_EVENT_COMPLETION;
         event->error = SKUA_E_CANCELLED;
         event->payload = nothing;
-        call_unlink(&worker->sched->events, process, node, index);
-        event_give(&worker->sched->events, &worker->caches.events, index);
+        call_unlink_owner(&worker->sched->events, process, node, index);
+        event_release_owner(&worker->sched->events, &worker->caches.events, index);
         return;
     }
     event->payload.as.words[TICK_PERIOD] = 0; /* none of the process's business */
     timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
-static NOINLINE void deliver_batch(struct worker *worker, struct process *process,
-                                   struct delivery *delivery, uint32_t most)
+static NOINLINE void gather_batch(struct worker *worker, struct process *process,
+                                  struct delivery *delivery, uint32_t most)
 {
     uint32_t messages = 0;
     while (process->backlog != OBJECT_NONE && delivery->count < most) {
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
         skua_event *event = &delivery->events[delivery->count++];
-        note_taken(delivery, worker, index);
+        note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, index);
         if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
-            deliver_tick(worker, process, node, index, event);
+            gather_tick(worker, process, node, index, event);
             continue;
         }
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
         *event = node->as.event;
-        event_give(&worker->sched->events, &worker->caches.events, index);
+        event_release_owner(&worker->sched->events, &worker->caches.events, index);
     }
     mailbox_consume_owner(process, messages);
 }
 
 /* The cancel event of the shutdown comes behind all that had arrived before it. */
-static void deliver_cancel_event(struct worker *worker, struct process *process,
-                                 struct delivery *delivery)
+static void gather_cancel(struct worker *worker, struct process *process, struct delivery *delivery)
 {
     const uint32_t most = worker->events_max;
-    deliver_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* or it would never come */
+    gather_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* or it would never come */
     if (process->backlog != OBJECT_NONE) {
         return;
     }
     delivery->events[delivery->count++] = (skua_event){
         .type = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED, .payload = skua_payload_empty(0)};
-    process_set_progress(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
+    process_set_progress_owner(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
 }
 
 static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
@@ -126,7 +109,7 @@ static void gather(struct worker *worker, struct process *process, struct delive
     delivery->node = OBJECT_NONE;
     delivery->trace = tracer_active(&worker->sched->tracer);
     if (UNLIKELY((process_progress(process) & PROCESS_CANCEL_DUE) != 0)) {
-        deliver_cancel_event(worker, process, delivery);
+        gather_cancel(worker, process, delivery);
         return;
     }
     const uint32_t first = process->backlog;
@@ -135,9 +118,9 @@ static void gather(struct worker *worker, struct process *process, struct delive
     }
     struct event_node *node = event_at(&worker->sched->events, first);
     if (LIKELY(node->next == OBJECT_NONE && node->as.event.type != SKUA_EVENT_TICK)) {
-        deliver_one(worker, process, node, delivery);
+        gather_one(worker, process, node, delivery);
     } else {
-        deliver_batch(worker, process, delivery, worker->events_max);
+        gather_batch(worker, process, delivery, worker->events_max);
     }
 }
 
@@ -148,15 +131,15 @@ static void clean_up(struct worker *worker, const struct delivery *delivery)
         skua_payload_drop(&delivery->events[i].payload);
     }
     if (delivery->node != OBJECT_NONE) {
-        event_give(&worker->sched->events, &worker->caches.events, delivery->node);
+        event_release_owner(&worker->sched->events, &worker->caches.events, delivery->node);
     }
 }
 
-static int call_step(struct worker *worker, struct process *process,
-                     const struct delivery *delivery)
+static int run_step(struct worker *worker, struct process *process, const struct delivery *delivery)
 {
-    process_set_progress(process, ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
-                                      ~PROCESS_CONTINUES);
+    process_set_progress_owner(process,
+                               ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
+                                   ~PROCESS_CONTINUES);
     counter_add_owner(&worker->stats.steps, 1);
     worker->context.now = 0;
     worker->context.random_calls = 0;
@@ -181,7 +164,7 @@ static int call_step(struct worker *worker, struct process *process,
 }
 
 /* Each process gets the cancel event of the shutdown once, however often it is asked for. */
-static void note_requests(struct process *process, uint32_t requests)
+static void accept_requests(struct process *process, uint32_t requests)
 {
     uint64_t progress = process_progress(process);
     if ((requests & STATE_WATCHED) != 0) {
@@ -190,7 +173,7 @@ static void note_requests(struct process *process, uint32_t requests)
     if ((requests & STATE_CANCEL) != 0 && (progress & PROCESS_CANCELLED) == 0) {
         progress |= PROCESS_CANCELLED | PROCESS_CANCEL_DUE;
     }
-    process_set_progress(process, progress);
+    process_set_progress_owner(process, progress);
 }
 
 /* Adds to the backlog what was taken. There is at most one older event: that which woke it. */
@@ -216,7 +199,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
         add_to_backlog(worker, process, taken);
     }
     if (UNLIKELY(requests != 0)) {
-        note_requests(process, requests);
+        accept_requests(process, requests);
     }
     if (UNLIKELY((requests & STATE_KILL) != 0)) {
         exit_process(worker, process, SKUA_E_TERMINATED, NULL);
@@ -227,36 +210,34 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     if (UNLIKELY(delivery.count == 0 && (process_progress(process) & PROCESS_CONTINUES) == 0)) {
         return settle_rest(process); /* a request that was none of the process's business */
     }
-    const int error = call_step(worker, process, &delivery);
+    const int error = run_step(worker, process, &delivery);
     clean_up(worker, &delivery);
     return settle_output(worker, process, error);
 }
 
-/* Whether the events in the list may be added to the backlog now. Only to one older event: behind
- * more they would have to find the end. And to none before which a cancel event is due, or that
- * would never come while others do. */
-static bool may_take_events(struct worker *worker, struct process *process)
-{
-    const uint32_t first = process->backlog;
-    if (first == OBJECT_NONE) {
-        return true;
-    }
-    return event_at(&worker->sched->events, first)->next == OBJECT_NONE &&
-           (process_progress(process) & PROCESS_CANCEL_DUE) == 0;
-}
-
-/* What has arrived. */
+/* Takes what has arrived: the requests, and the events if they fit behind the backlog. They fit
+ * behind one older event at most, since behind more somebody would have to find the end; and not
+ * while a cancel event is due, which would never come if others kept arriving before it. */
 static uint64_t take_news(struct worker *worker, struct process *process)
 {
-    if (!state_has_news(process)) {
+    if (!state_has_news_owner(process)) {
         return 0;
     }
-    return may_take_events(worker, process) ? state_take(process) : state_take_requests(process);
+    const uint32_t first = process->backlog;
+    const bool fits =
+        first == OBJECT_NONE || (event_at(&worker->sched->events, first)->next == OBJECT_NONE &&
+                                 (process_progress(process) & PROCESS_CANCEL_DUE) == 0);
+    return fits ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
 void step_run(struct worker *worker, struct process *process)
 {
-    enter(worker, process);
+    const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
+    SKUA_ASSERT(state_of(tag) == STATE_READY); /* INV-3 */
+    SKUA_ASSERT((process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
+    worker->context.process = process;
+    worker->context.self = process_table_pid(&worker->sched->table, process, state_generation(tag));
+    store_release(&worker->running, worker->context.self.bits); /* MO-monitor */
     for (worker->turns_left = worker->turns_max; worker->turns_left > 0; worker->turns_left--) {
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;

@@ -53,21 +53,6 @@ static bool put_in_empty_next(struct worker *worker, struct process *process)
     return true;
 }
 
-void submit_local(struct worker *worker, struct process *process)
-{
-    if (UNLIKELY(worker->blocks)) {
-        submit_to_deque(worker, process);
-        return;
-    }
-    if (put_in_empty_next(worker, process)) {
-        return;
-    }
-    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
-    if (displaced != NULL) {
-        submit_to_deque(worker, displaced);
-    }
-}
-
 void submit_outside(struct scheduler *sched, struct process *process)
 {
     push_global(sched, process);
@@ -85,10 +70,20 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
 {
-    if (worker != NULL) {
-        submit_local(worker, process);
-    } else {
+    if (UNLIKELY(worker == NULL)) {
         submit_outside(sched, process);
+        return;
+    }
+    if (UNLIKELY(worker->blocks)) {
+        submit_to_deque(worker, process);
+        return;
+    }
+    if (put_in_empty_next(worker, process)) {
+        return;
+    }
+    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
+    if (displaced != NULL) {
+        submit_to_deque(worker, displaced);
     }
 }
 
@@ -100,7 +95,7 @@ static void submit_behind(struct worker *worker, struct process *process)
                        !global_queue_has_items(&sched->global) &&
                        load_relaxed(&worker->next) == NULL; /* only this thread fills it */
     if (alone) {
-        submit_local(worker, process);
+        submit_ready(sched, worker, process);
         return;
     }
     push_global(sched, process);
@@ -111,7 +106,7 @@ void submit_unfinished(struct worker *worker, struct process *process)
 {
     if (process->backlog != OBJECT_NONE) {
         worker->is_behind = true;
-        submit_local(worker, process);
+        submit_ready(worker->sched, worker, process);
     } else {
         submit_behind(worker, process);
     }

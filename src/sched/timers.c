@@ -27,21 +27,21 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
     }
     node->as.call.error = timing->error;
     node->as.call.period = timing->period;
-    if (deadlines_arm(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
+    if (deadlines_arm_any(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
         poll_publish(sched, worker, timing->when);
     }
 }
 
 void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error)
 {
-    if (deadlines_move(&worker->sched->deadlines, worker->index, call, when, error)) {
+    if (deadlines_move_any(&worker->sched->deadlines, worker->index, call, when, error)) {
         poll_publish(worker->sched, worker, when);
     }
 }
 
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
 {
-    (void)call_reopen(event_at(&worker->sched->events, call), call, worker->context.self);
+    (void)call_reopen_owner(event_at(&worker->sched->events, call), call, worker->context.self);
     timers_arm(worker, call,
                &(struct timing){.now = last, .when = time_after(last, period), .period = period});
 }
@@ -69,7 +69,7 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
         make_tick(node, due->when, period, now);
     } else {
         const skua_payload nothing = skua_payload_empty(0);
-        call_complete(node, node->as.call.error, &nothing);
+        call_complete_owner(node, node->as.call.error, &nothing);
     }
     NOTE_COUNT(sched, worker, timers);
     note_trace(sched, worker, TRACE_TIMER, owner, 0, due->index);
@@ -102,7 +102,7 @@ void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel,
         if (deadlines_next(&sched->deadlines, wheel) > now) {
             return;
         }
-        count = deadlines_collect(&sched->deadlines, wheel, now, due, FIRE_BATCH);
+        count = deadlines_collect_any(&sched->deadlines, wheel, now, due, FIRE_BATCH);
     }
     fire_batch(sched, worker, due, count, now);
 }

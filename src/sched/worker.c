@@ -24,14 +24,14 @@ void worker_set_current(struct worker *worker)
     current = worker;
 }
 
-const struct scheduler *worker_set_inside(const struct scheduler *sched)
+const struct scheduler *worker_enter_callback(const struct scheduler *sched)
 {
     const struct scheduler *before = inside;
     inside = sched;
     return before;
 }
 
-bool worker_is_inside(const struct scheduler *sched)
+bool worker_is_in_callback(const struct scheduler *sched)
 {
     return inside == sched || worker_here(sched) != NULL;
 }

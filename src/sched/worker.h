@@ -22,8 +22,8 @@ void worker_set_current(struct worker *worker);
 
 /* Whether this thread is one that the scheduler's stop waits for: a worker, or one that has said so
  * (null: is none any more); what it said before is returned. */
-bool worker_is_inside(const struct scheduler *sched);
-const struct scheduler *worker_set_inside(const struct scheduler *sched);
+bool worker_is_in_callback(const struct scheduler *sched);
+const struct scheduler *worker_enter_callback(const struct scheduler *sched);
 
 /* find_work.c: the next process from this worker's own sources and the global queue, or null. */
 NODISCARD struct process *find_work(struct worker *worker);
@@ -64,13 +64,11 @@ bool idle_work_is_visible(struct scheduler *sched);
 
 /* submit.c: places a process that has become Ready. */
 
-/* From a step or handler on this worker: it runs next, whatever it displaces goes to the deque. */
-void submit_local(struct worker *worker, struct process *process);
-
 /* From a thread that is no worker: to the end of the global queue. */
 void submit_outside(struct scheduler *sched, struct process *process);
 
-/* Whichever of the two fits. */
+/* From a step or handler on a worker: it runs next, and what it displaces goes to the deque. From
+ * any other thread (null): submit_outside. */
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
 
 /* A process that is new: it runs next if nothing else does. Otherwise it goes to the deque itself

@@ -15,8 +15,8 @@ void agenda_init(struct agenda *agenda, const struct allocator *allocator)
 void agenda_deinit(struct agenda *agenda)
 {
     SKUA_ASSERT(agenda->count == 0);
-    alloc_give(agenda->allocator, agenda->items, agenda->capacity * sizeof(struct agenda_item),
-               alignof(struct agenda_item));
+    allocator_free(agenda->allocator, agenda->items, agenda->capacity * sizeof(struct agenda_item),
+                   alignof(struct agenda_item));
 }
 
 bool agenda_make_room(struct agenda *agenda)
@@ -25,9 +25,9 @@ bool agenda_make_room(struct agenda *agenda)
         return true;
     }
     const size_t capacity = agenda->capacity == 0 ? CAPACITY_MIN : 2 * agenda->capacity;
-    struct agenda_item *items =
-        alloc_grow(agenda->allocator, agenda->items, agenda->capacity * sizeof(struct agenda_item),
-                   capacity * sizeof(struct agenda_item), alignof(struct agenda_item));
+    struct agenda_item *items = allocator_grow(
+        agenda->allocator, agenda->items, agenda->capacity * sizeof(struct agenda_item),
+        capacity * sizeof(struct agenda_item), alignof(struct agenda_item));
     if (items == NULL) {
         return false;
     }

@@ -7,7 +7,7 @@
 
 #include <skua/command.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "blocking/pool.h"
 #include "sched/deliver.h"
 

@@ -114,7 +114,7 @@ struct allocator sim_allocator(struct sim *sim)
 /* Delivers an event now, or when its time has come. What a process sends to another arrives in the
  * order it was sent, cancel events included, as on threads. There is room on the agenda. Returns 0
  * or SKUA_E_NO_PROCESS, and then the payload stays the caller's. */
-static int deliver_at(struct sim *sim, uint64_t arrival, struct agenda_item *item)
+static int arrive_at(struct sim *sim, uint64_t arrival, struct agenda_item *item)
 {
     struct worker *worker = sim_worker(sim);
     const uint64_t last = agenda_last_event(&sim->agenda, item);
@@ -128,7 +128,7 @@ static int deliver_at(struct sim *sim, uint64_t arrival, struct agenda_item *ite
 }
 
 /* An event of this turn; `from` is the process that it names as its sender, or none. */
-static struct agenda_item event_of_turn(struct sim *sim, skua_pid from, skua_pid to)
+static struct agenda_item turn_event(struct sim *sim, skua_pid from, skua_pid to)
 {
     const skua_pid turn = sim_worker(sim)->context.self;
     const skua_pid sender = skua_pid_is_none(from) ? turn : from;
@@ -139,9 +139,10 @@ static struct agenda_item event_of_turn(struct sim *sim, skua_pid from, skua_pid
     };
 }
 
-static int send(struct sim *sim, skua_pid from, skua_pid to, const skua_payload *payload)
+static int send_later_or_now(struct sim *sim, skua_pid from, skua_pid to,
+                             const skua_payload *payload)
 {
-    struct agenda_item item = event_of_turn(sim, from, to);
+    struct agenda_item item = turn_event(sim, from, to);
     if (!agenda_make_room(&sim->agenda)) {
         return SKUA_E_NO_MEMORY;
     }
@@ -157,7 +158,7 @@ static int send(struct sim *sim, skua_pid from, skua_pid to, const skua_payload 
                                    .from = item.as.event.sender,
                                    .type_name = process_info_type_name(sim->sched, to)};
     const bool late = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
-    return deliver_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
+    return arrive_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
 }
 
 /* From outside of the steps: nothing goes wrong, but the message has its place first, as those have
@@ -176,8 +177,8 @@ static int send_from_outside(struct sim *sim, skua_pid from, skua_pid to,
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload)
 {
-    const int error =
-        worker != NULL ? send(sim, from, to, payload) : send_from_outside(sim, from, to, payload);
+    const int error = worker != NULL ? send_later_or_now(sim, from, to, payload)
+                                     : send_from_outside(sim, from, to, payload);
     if (error != 0) {
         skua_payload_drop(payload);
     }
@@ -186,13 +187,13 @@ int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
 
 int sim_cancel(struct sim *sim, skua_pid to, int reason)
 {
-    struct agenda_item item = event_of_turn(sim, (skua_pid){0}, to);
+    struct agenda_item item = turn_event(sim, (skua_pid){0}, to);
     if (!agenda_make_room(&sim->agenda)) {
         return SKUA_E_NO_MEMORY;
     }
     const int error =
         deliver_prepare_cancel(sim->sched, sim_worker(sim), to, reason, &item.as.event.prepared);
-    return error != 0 ? error : deliver_at(sim, sim_now(sim), &item);
+    return error != 0 ? error : arrive_at(sim, sim_now(sim), &item);
 }
 
 void sim_drop_events(struct sim *sim, skua_pid to)

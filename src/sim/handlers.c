@@ -55,15 +55,15 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
 int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler)
 {
     struct sim_handler *wrapped =
-        alloc_take(&sim->allocator, sizeof *wrapped, alignof(struct sim_handler));
+        allocator_alloc(&sim->allocator, sizeof *wrapped, alignof(struct sim_handler));
     if (wrapped == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     *wrapped = (struct sim_handler){.next = sim->handlers, .sim = sim, .original = *handler};
     const skua_handler wrapper = {.name = handler->name, .run = handle, .arg = wrapped};
-    const int error = registry_add(sim->sched->registry, id, &wrapper);
+    const int error = registry_add_locked(sim->sched->registry, id, &wrapper);
     if (error != 0) {
-        alloc_give(&sim->allocator, wrapped, sizeof *wrapped, alignof(struct sim_handler));
+        allocator_free(&sim->allocator, wrapped, sizeof *wrapped, alignof(struct sim_handler));
         return error;
     }
     sim->handlers = wrapped;
@@ -74,7 +74,7 @@ void sim_free_handlers(struct sim *sim)
 {
     while (sim->handlers != NULL) {
         struct sim_handler *next = sim->handlers->next;
-        alloc_give(&sim->allocator, sim->handlers, sizeof *next, alignof(struct sim_handler));
+        allocator_free(&sim->allocator, sim->handlers, sizeof *next, alignof(struct sim_handler));
         sim->handlers = next;
     }
 }

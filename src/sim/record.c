@@ -53,7 +53,7 @@ void sim_record(struct sim *sim, const skua_sim_record *record)
     }
 }
 
-static struct sim *sim_of(struct observer *observer)
+static struct sim *observed_sim(struct observer *observer)
 {
     return CONTAINER_OF(observer, struct sim, observer);
 }
@@ -70,10 +70,10 @@ static skua_sim_record record_of(const struct worker *worker, enum skua_sim_reco
     };
 }
 
-static void step_begins(struct observer *observer, const struct worker *worker,
-                        const skua_event *events, size_t count)
+static void record_step_begin(struct observer *observer, const struct worker *worker,
+                              const skua_event *events, size_t count)
 {
-    struct sim *sim = sim_of(observer);
+    struct sim *sim = observed_sim(observer);
     skua_sim_record record = record_of(worker, SKUA_SIM_STEP);
     record.count = count;
     add(sim, record.pid.bits);
@@ -99,9 +99,9 @@ static const char *command_name(const struct scheduler *sched, uint32_t command)
     return handler != NULL ? handler->name : NULL;
 }
 
-static void step_ends(struct observer *observer, const struct worker *worker)
+static void record_step_end(struct observer *observer, const struct worker *worker)
 {
-    struct sim *sim = sim_of(observer);
+    struct sim *sim = observed_sim(observer);
     const skua_step *out = &worker->out;
     skua_sim_record record = record_of(worker, SKUA_SIM_YIELD);
     add(sim, out->yield_count);
@@ -124,9 +124,9 @@ static void step_ends(struct observer *observer, const struct worker *worker)
     }
 }
 
-static void process_ends(struct observer *observer, const skua_exit *exit)
+static void record_exit(struct observer *observer, const skua_exit *exit)
 {
-    struct sim *sim = sim_of(observer);
+    struct sim *sim = observed_sim(observer);
     add(sim, exit->pid.bits);
     add(sim, (uint32_t)exit->error);
     sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_EXIT,
@@ -138,7 +138,7 @@ static void process_ends(struct observer *observer, const skua_exit *exit)
 
 void sim_observe(struct sim *sim)
 {
-    sim->observer = (struct observer){step_begins, step_ends, process_ends};
+    sim->observer = (struct observer){record_step_begin, record_step_end, record_exit};
     sim->sched->observer = &sim->observer;
 }
 

@@ -49,8 +49,8 @@ static bool make_room(struct sim *sim)
 {
     const size_t capacity = sim->ready_capacity == 0 ? READY_MIN : 2 * sim->ready_capacity;
     struct process **ready =
-        alloc_grow(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
-                   capacity * sizeof(struct process *), alignof(struct process *));
+        allocator_grow(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
+                       capacity * sizeof(struct process *), alignof(struct process *));
     if (ready == NULL) {
         return false;
     }
@@ -88,8 +88,8 @@ void sim_deinit(struct sim *sim)
 {
     agenda_deinit(&sim->agenda);
     sim_free_handlers(sim);
-    alloc_give(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
-               alignof(struct process *));
+    allocator_free(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
+                   alignof(struct process *));
 }
 
 static int refuse(void *arg, skua_command *command, skua_payload *result)
@@ -107,8 +107,9 @@ int sim_attach(struct sim *sim, struct blocking *blocking)
     blocking->simulate_arg = sim;
     const skua_handler refusing = {.name = "descriptor", .run = refuse};
     struct registry *registry = sim->sched->registry;
-    const int error = registry_add(registry, reserved_id(RESERVED_READABLE), &refusing);
-    return error != 0 ? error : registry_add(registry, reserved_id(RESERVED_WRITABLE), &refusing);
+    const int error = registry_add_locked(registry, reserved_id(RESERVED_READABLE), &refusing);
+    return error != 0 ? error
+                      : registry_add_locked(registry, reserved_id(RESERVED_WRITABLE), &refusing);
 }
 
 /* ---- what happens next ---- */
@@ -263,7 +264,7 @@ static void show(struct audit *audit, void *arg)
 }
 
 /* Between two turns, with `visits` calls of the public interface on this thread. */
-static void audit_turns(struct sim *sim, uint32_t visits)
+static void check_between_turns(struct sim *sim, uint32_t visits)
 {
     audit_now_and_then(sim->sched,
                        &(struct audit_moment){.visits = visits, .show = show, .arg = sim});
@@ -272,12 +273,12 @@ static void audit_turns(struct sim *sim, uint32_t visits)
 /* Another thread may have submitted something since the simulation came to rest, so this asks for
  * no more than between turns. That is enough: the queues were empty, and what is Ready has a
  * token. */
-static void audit_rest(struct sim *sim)
+static void check_at_rest(struct sim *sim)
 {
     audit_now(sim->sched, &(struct audit_moment){.visits = 1, .show = show, .arg = sim});
 }
 
-static void audit_end(struct sim *sim)
+static void check_at_end(struct sim *sim)
 {
     audit_now(sim->sched, &(struct audit_moment){
                               .is_at_rest = true, .is_at_end = true, .show = show, .arg = sim});
@@ -345,12 +346,12 @@ int sim_run(struct sim *sim, uint64_t until)
         return error;
     }
     while (act(sim, until)) {
-        audit_turns(sim, 1);
+        check_between_turns(sim, 1);
     }
     skip_to(sim, until);
     const bool at_rest = is_at_rest(sim);
     if (at_rest) {
-        audit_rest(sim);
+        check_at_rest(sim);
     }
     end_driving(sim);
     return at_rest ? 0 : 1;
@@ -363,7 +364,7 @@ int sim_step(struct sim *sim)
         return error;
     }
     const int done = act(sim, SKUA_FOREVER) ? 1 : 0;
-    audit_turns(sim, 1);
+    check_between_turns(sim, 1);
     end_driving(sim);
     return done;
 }
@@ -372,7 +373,7 @@ int sim_step(struct sim *sim)
 static int drive_until_done(struct sim *sim, const struct exit_waiter *waiter, uint64_t deadline)
 {
     while (!waiter->done && act(sim, deadline)) {
-        audit_turns(sim, 1);
+        check_between_turns(sim, 1);
     }
     if (waiter->done) {
         return 0;
@@ -416,7 +417,7 @@ int sim_start(struct sim *sim)
 static bool drive_until_empty(struct sim *sim, uint64_t deadline)
 {
     while (stats_live(sim->sched) > 0 && act(sim, deadline)) {
-        audit_turns(sim, 0);
+        check_between_turns(sim, 0);
     }
     return stats_live(sim->sched) == 0;
 }
@@ -451,7 +452,7 @@ static int stop_driven(struct sim *sim, uint64_t timeout_ns)
     }
     sim->faults_are_on = false;
     empty_agenda(sim);
-    audit_end(sim);
+    check_at_end(sim);
     return result;
 }
 

@@ -111,7 +111,7 @@ void sim_drop_events(struct sim *sim, skua_pid to);
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
                        skua_payload *result);
 
-/* handlers.c: as registry_add, but the simulator comes between. */
+/* handlers.c: as registry_add_locked, but the simulator comes between. */
 NODISCARD int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler);
 void sim_free_handlers(struct sim *sim);
 

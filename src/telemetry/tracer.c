@@ -4,14 +4,14 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 
-static size_t trace_size(const struct tracer *tracer)
+static size_t rings_size(const struct tracer *tracer)
 {
     return sizeof(struct trace) + (tracer->worker_count + 1) * sizeof(struct ring);
 }
 
 static struct trace *make_rings(struct tracer *tracer)
 {
-    struct trace *trace = alloc_take(tracer->allocator, trace_size(tracer), CACHE_LINE);
+    struct trace *trace = allocator_alloc(tracer->allocator, rings_size(tracer), CACHE_LINE);
     if (trace == NULL) {
         return NULL;
     }
@@ -35,7 +35,7 @@ void tracer_deinit(struct tracer *tracer)
 {
     if (tracer->rings != NULL) {
         mutex_deinit(&tracer->rings->outside_lock);
-        alloc_give(tracer->allocator, tracer->rings, trace_size(tracer), CACHE_LINE);
+        allocator_free(tracer->allocator, tracer->rings, rings_size(tracer), CACHE_LINE);
     }
 }
 

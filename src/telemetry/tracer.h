@@ -17,7 +17,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "concurrent/ring.h"
 
 enum trace_kind {

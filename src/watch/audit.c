@@ -332,7 +332,7 @@ static void look_at_nodes(struct audit *audit)
 
 static bool nobody_is_inside(struct scheduler *sched, const struct audit_moment *moment)
 {
-    return load_seq_cst(&sched->visitors) == moment->visits; /* MO-visit */
+    return load_seq_cst(&sched->callers) == moment->visits; /* MO-caller */
 }
 
 static void look_locked(struct audit *audit)

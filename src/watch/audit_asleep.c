@@ -28,7 +28,7 @@ static bool all_sleep(struct scheduler *sched)
     const uint32_t threads = scheduler_threads(sched);
     const uint32_t resting = load_seq_cst(&sched->spare.resting); /* MO-spare */
     return shutdown_phase(sched) == PHASE_RUNNING &&
-           load_seq_cst(&sched->visitors) == 0 &&          /* MO-visit */
+           load_seq_cst(&sched->callers) == 0 &&           /* MO-caller */
            load_seq_cst(&sched->parking.searching) == 0 && /* P2 */
            load_seq_cst(&sched->chores.busy) == 0 &&       /* MO-poll */
            parking_asleep(&sched->parking) + resting == threads && nobody_runs(sched, threads);

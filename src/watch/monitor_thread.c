@@ -194,11 +194,11 @@ static void watch_locked(struct monitor_thread *self)
     }
 }
 
-static void *monitor_main(void *arg)
+static void *run_monitor(void *arg)
 {
     struct monitor_thread *self = arg;
     struct scheduler *sched = self->sched;
-    worker_set_inside(sched);
+    worker_enter_callback(sched);
     store_relaxed(&sched->account.looked, monotonic_ns()); /* statistic */
     mutex_lock(&self->lock);
     watch_locked(self);
@@ -209,20 +209,20 @@ static void *monitor_main(void *arg)
 
 /* ---- what the scheduler calls ---- */
 
-static struct monitor_thread *thread_of(struct monitor *monitor)
+static struct monitor_thread *as_monitor_thread(struct monitor *monitor)
 {
     return CONTAINER_OF(monitor, struct monitor_thread, monitor);
 }
 
 static int open_signal(struct monitor *monitor)
 {
-    const int signal = thread_of(monitor)->sched->config.stall_signal;
+    const int signal = as_monitor_thread(monitor)->sched->config.stall_signal;
     return signal != 0 ? backtrace_install(signal) : 0;
 }
 
 static void close_signal(struct monitor *monitor)
 {
-    struct scheduler *sched = thread_of(monitor)->sched;
+    struct scheduler *sched = as_monitor_thread(monitor)->sched;
     if (sched->config.stall_signal != 0) {
         backtrace_remove(sched->config.stall_signal);
     }
@@ -231,14 +231,14 @@ static void close_signal(struct monitor *monitor)
 
 static int start(struct monitor *monitor)
 {
-    struct monitor_thread *self = thread_of(monitor);
+    struct monitor_thread *self = as_monitor_thread(monitor);
     self->stopping = false;
-    return thread_create(&self->thread, "skua-monitor", monitor_main, self);
+    return thread_create(&self->thread, "skua-monitor", run_monitor, self);
 }
 
 static void stop(struct monitor *monitor)
 {
-    struct monitor_thread *self = thread_of(monitor);
+    struct monitor_thread *self = as_monitor_thread(monitor);
     mutex_lock(&self->lock);
     self->stopping = true;
     (void)pthread_cond_signal(&self->changed);
@@ -248,7 +248,7 @@ static void stop(struct monitor *monitor)
 
 static void wake(struct monitor *monitor)
 {
-    struct monitor_thread *self = thread_of(monitor);
+    struct monitor_thread *self = as_monitor_thread(monitor);
     mutex_lock(&self->lock);
     store_seq_cst(&self->sched->monitor_asleep, 0); /* MO-monitor */
     (void)pthread_cond_signal(&self->changed);
@@ -256,9 +256,9 @@ static void wake(struct monitor *monitor)
 }
 
 #ifdef SKUA_AUDIT
-static void worker_sleeps(struct monitor *monitor)
+static void check_if_all_sleep(struct monitor *monitor)
 {
-    audit_asleep_now_and_then(thread_of(monitor)->sched, AUDIT_PATIENCE_MS);
+    audit_asleep_now_and_then(as_monitor_thread(monitor)->sched, AUDIT_PATIENCE_MS);
 }
 #endif
 
@@ -276,13 +276,13 @@ int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
         .stop = stop,
         .wake = wake,
 #ifdef SKUA_AUDIT
-        .worker_sleeps = worker_sleeps,
+        .worker_sleeps = check_if_all_sleep,
 #endif
         .backtrace = &thread->backtrace,
     };
     thread->sched = sched;
     thread->sightings =
-        alloc_take_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
+        allocator_alloc_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
     if (thread->sightings == NULL) {
         return SKUA_E_NO_MEMORY;
     }
@@ -297,6 +297,6 @@ void monitor_thread_deinit(struct monitor_thread *thread)
     mutex_deinit(&thread->lock);
     (void)pthread_cond_destroy(&thread->changed);
     backtrace_deinit(&thread->backtrace);
-    alloc_give(&thread->sched->allocator, thread->sightings, sightings_size(thread->sched),
-               alignof(struct sighting));
+    allocator_free(&thread->sched->allocator, thread->sightings, sightings_size(thread->sched),
+                   alignof(struct sighting));
 }

@@ -76,7 +76,7 @@ static skua_pid submit(skua_runtime *runtime, const skua_process_type *type)
 static void leak(skua_runtime *runtime)
 {
     uint32_t index;
-    SKUA_ASSERT(deliver_take_node(&runtime->sched, NULL, &index));
+    SKUA_ASSERT(deliver_acquire_node(&runtime->sched, NULL, &index));
 }
 
 static void stop_leaky(void *arg)
@@ -179,7 +179,7 @@ static void lose_token(skua_runtime *runtime, skua_pid pid)
 {
     struct process *process;
     SKUA_ASSERT(process_table_find(&runtime->sched.table, pid, &process) == 0);
-    SKUA_ASSERT(state_request(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE);
+    SKUA_ASSERT(state_request_any(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE);
 }
 
 static void wait_for_the_end(void)

@@ -1094,7 +1094,7 @@ TEST(sim_takes_calls_from_other_threads)
     struct sim_scene scene;
     uint64_t messages = 0;
     struct sim_actor actor = {.function = count_messages, .arg = &messages};
-    struct visitor visitors[VISITORS] = {0};
+    struct visitor callers[VISITORS] = {0};
     struct driver_thread driver = {.scene = &scene};
     sim_begin(&scene, SEED,
               (skua_sim_faults){.no_memory = SIM_ALWAYS / 2, .spurious_wake = SIM_ALWAYS / 2});
@@ -1102,16 +1102,16 @@ TEST(sim_takes_calls_from_other_threads)
     tally_init(&driver.finish);
     assert_int_equal(pthread_create(&driver.thread, NULL, drive_until_told, &driver), 0);
     for (size_t i = 0; i < VISITORS; i++) {
-        visitors[i] = (struct visitor){.runtime = scene.runtime, .counter = actor.pid};
+        callers[i] = (struct visitor){.runtime = scene.runtime, .counter = actor.pid};
     }
-    api_in_threads(VISITORS, visit, visitors, sizeof visitors[0]);
+    api_in_threads(VISITORS, visit, callers, sizeof callers[0]);
     tally_add(&driver.finish, 1);
     assert_int_equal(pthread_join(driver.thread, NULL), 0);
     sim_run_to_rest(&scene);
     for (size_t i = 0; i < VISITORS; i++) {
-        assert_int_equal(visitors[i].accepted, VISITS);
-        assert_int_equal(visitors[i].submitted, VISITS);
-        assert_int_equal(visitors[i].seen, VISITS);
+        assert_int_equal(callers[i].accepted, VISITS);
+        assert_int_equal(callers[i].submitted, VISITS);
+        assert_int_equal(callers[i].seen, VISITS);
     }
     assert_int_equal(messages, VISITORS * VISITS);
     assert_int_equal(api_stats(&scene.api).live, 1);

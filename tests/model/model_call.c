@@ -213,10 +213,10 @@ static void run_sender(const void *arg)
 static void reuse_node(uint32_t who, struct worker *worker)
 {
     uint32_t index;
-    EXPLORE_CHECK(deliver_take_node(&rig, worker, &index), "the rig has memory");
+    EXPLORE_CHECK(deliver_acquire_node(&rig, worker, &index), "the rig has memory");
     struct event_node *node = event_at(&rig.events, index);
     memset(&node->as, 0xff, sizeof node->as);
-    reused[who].completion = call_open(node, index, (skua_pid){UINT64_MAX});
+    reused[who].completion = call_open_owner(node, index, (skua_pid){UINT64_MAX});
     reused[who].node = index;
     reused[who].open = true;
 }
@@ -353,7 +353,7 @@ static uint32_t close_reused(void)
     for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
         if (reused[i].open) {
             struct event_node *node = event_at(&rig.events, reused[i].node);
-            EXPLORE_CHECK(call_claim(node, call_guard(reused[i].completion)),
+            EXPLORE_CHECK(call_claim_any(node, call_guard(reused[i].completion)),
                           "INV-7: a later call on the same node is not touched");
             open++;
         }
@@ -394,7 +394,7 @@ static void check_again(void)
         const skua_completion later = calls[1].completion;
         EXPLORE_CHECK(call_count == 2 && call_index(later) == call_index(calls[0].completion),
                       "the later call has the same node");
-        EXPLORE_CHECK(call_claim(event_at(&rig.events, call_index(later)), call_guard(later)),
+        EXPLORE_CHECK(call_claim_any(event_at(&rig.events, call_index(later)), call_guard(later)),
                       "INV-7: the later call stays open");
     }
     EXPLORE_CHECK(calls[1].delivered == 0 && calls[1].accepted == 0, "INV-7: nobody completed it");

@@ -71,7 +71,7 @@ static void run_owner(const void *program)
     uint32_t number = 0;
     for (const char *at = program; *at != '\0'; at++) {
         if (*at == 'n') {
-            submit_local(worker, hand_out(number++));
+            submit_ready(worker->sched, worker, hand_out(number++));
         } else if (*at == 'd') {
             submit_to_deque(worker, hand_out(number++));
         } else {

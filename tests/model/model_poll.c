@@ -341,10 +341,10 @@ static void run_stopper(const void *arg)
 static void open_timer(uint32_t number, uint32_t tick)
 {
     uint32_t *call = &timers[number].call;
-    const enum object_pool_result result =
-        object_take(&rig.events, rig.events.shape.layout, &rig.workers[BUSY].caches.events, call);
+    const enum object_pool_result result = object_acquire_owner(
+        &rig.events, rig.events.shape.layout, &rig.workers[BUSY].caches.events, call);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
-    (void)call_open(event_at(&rig.events, *call), *call, (skua_pid){number});
+    (void)call_open_owner(event_at(&rig.events, *call), *call, (skua_pid){number});
     timers[number].when = INSTANT(tick);
     timers[number].fired = 0;
 }

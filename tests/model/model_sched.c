@@ -60,7 +60,7 @@ void step_run(struct worker *worker, struct process *process)
     explore_note("runs %u", (unsigned)number);
     const struct plan *plan = &plans[number];
     for (uint32_t i = 0; i < plan->children && runs[number] == 1; i++) {
-        submit_local(worker, hand_out(plan->first_child + i));
+        submit_ready(worker->sched, worker, hand_out(plan->first_child + i));
     }
     if ((plan->goes_behind || plan->stays) && runs[number] == 1) {
         process->backlog = plan->stays ? SOME_EVENT : OBJECT_NONE;

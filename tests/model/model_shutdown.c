@@ -436,7 +436,7 @@ static void setup_spawning(uint32_t workers, uint32_t begun, const enum habit *h
     setup(workers, begun, habits);
     for (uint32_t i = 0; i < workers; i++) {
         struct pool_cache *cache = &rig.workers[i].caches.processes;
-        const enum object_pool_result result = object_pool_refill(&rig.table.pool, cache);
+        const enum object_pool_result result = object_pool_refill_owner(&rig.table.pool, cache);
         EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
         ignore_cache(1 + (i + 1) * SLOTS_EACH, 1);
     }

@@ -79,13 +79,13 @@ struct letters {
 
 static enum state_duty push(const struct sent *event)
 {
-    return state_push(process, event->generation, event->node, &node_of(event)->next);
+    return state_push_any(process, event->generation, event->node, &node_of(event)->next);
 }
 
 /* STATE_CLOSED also if the mailbox is full. */
 static enum state_duty send_message(const struct sent *event)
 {
-    if (state_wake(process, event->generation, event->node, &node_of(event)->next)) {
+    if (state_wake_any(process, event->generation, event->node, &node_of(event)->next)) {
         return STATE_ENQUEUE;
     }
     if (!mailbox_reserve_any(process)) {
@@ -121,7 +121,7 @@ static void run_sender(const void *arg)
 static void run_killer(const void *arg)
 {
     (void)arg;
-    const enum state_duty duty = state_request(process, 1, STATE_KILL);
+    const enum state_duty duty = state_request_any(process, 1, STATE_KILL);
     kill_admitted |= duty != STATE_CLOSED;
     do_duty(duty);
 }
@@ -129,7 +129,7 @@ static void run_killer(const void *arg)
 static void run_canceller(const void *arg)
 {
     (void)arg;
-    const enum state_duty duty = state_request(process, 1, STATE_CANCEL);
+    const enum state_duty duty = state_request_any(process, 1, STATE_CANCEL);
     cancels_admitted += duty != STATE_CLOSED;
     do_duty(duty);
 }
@@ -137,7 +137,7 @@ static void run_canceller(const void *arg)
 static void run_watcher(const void *arg)
 {
     (void)arg;
-    const enum state_duty duty = state_request(process, 1, STATE_WATCHED);
+    const enum state_duty duty = state_request_any(process, 1, STATE_WATCHED);
     EXPLORE_CHECK(duty != STATE_ENQUEUE, "a watcher wakes nobody");
     watch_admitted = duty == STATE_DONE;
 }
@@ -148,13 +148,13 @@ static void run_spawner(const void *arg)
 {
     (void)arg;
     explore_take(&free_slots);
-    const uint32_t first = state_prepare(process);
+    const uint32_t first = state_prepare_owner(process);
     EXPLORE_CHECK(first == 2, "INV-7: every process has a generation of its own");
-    EXPLORE_CHECK(state_free(process), "generations are left");
-    const uint32_t generation = state_prepare(process);
+    EXPLORE_CHECK(state_free_owner(process), "generations are left");
+    const uint32_t generation = state_prepare_owner(process);
     EXPLORE_CHECK(generation == 3, "INV-7: every process has a generation of its own");
     process->backlog = OBJECT_NONE;
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     enqueue();
 }
 
@@ -226,11 +226,11 @@ static void end_process(void)
 {
     explore_note("ends the process");
     drop_backlog();
-    take_in(state_finish(process));
+    take_in(state_finish_owner(process));
     drop_backlog();
     holders--;
     ended++;
-    EXPLORE_CHECK(state_free(process), "generations are left");
+    EXPLORE_CHECK(state_free_owner(process), "generations are left");
     (void)fetch_add_seq_cst(&free_slots, 1);
 }
 
@@ -256,7 +256,7 @@ static bool turn(uint64_t news)
         return true;
     }
     holders--; /* if it rests, somebody else may run it at once */
-    if (state_rest(process, resting_place ? STATE_BLOCKED : STATE_IDLE)) {
+    if (state_rest_owner(process, resting_place ? STATE_BLOCKED : STATE_IDLE)) {
         return false;
     }
     holders++;
@@ -265,12 +265,12 @@ static bool turn(uint64_t news)
 
 static uint64_t take_news(void)
 {
-    if (!state_has_news(process)) {
+    if (!state_has_news_owner(process)) {
         return 0;
     }
     const uint32_t first = process->backlog;
     const bool few = first == OBJECT_NONE || event_at(&rig.events, first)->next == OBJECT_NONE;
-    return few ? state_take(process) : state_take_requests(process);
+    return few ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
 static void run_process(void)
@@ -306,8 +306,8 @@ static void setup_limited(uint32_t limit)
 {
     rig_reset(0);
     uint32_t slot;
-    const enum object_pool_result result = object_take(&rig.table.pool, rig.table.pool.shape.layout,
-                                                       &rig.outside.caches.processes, &slot);
+    const enum object_pool_result result = object_acquire_owner(
+        &rig.table.pool, rig.table.pool.shape.layout, &rig.outside.caches.processes, &slot);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     process = object_pool_at(&rig.table.pool, slot);
     store_relaxed(&queue, 0);
@@ -317,12 +317,12 @@ static void setup_limited(uint32_t limit)
     ends_at_once = watch_seen = watch_admitted = kill_admitted = false;
     memset(sent, 0, sizeof sent);
 
-    const uint32_t generation = state_prepare(process);
+    const uint32_t generation = state_prepare_owner(process);
     process->backlog = OBJECT_NONE;
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     store_relaxed(&process->mailbox_limit, limit);
     explore_ignore(&process->mailbox_limit, sizeof process->mailbox_limit);
-    EXPLORE_CHECK(state_rest(process, STATE_IDLE), "nothing was sent yet");
+    EXPLORE_CHECK(state_rest_owner(process, STATE_IDLE), "nothing was sent yet");
 }
 
 static void setup(void)

@@ -155,12 +155,12 @@ static uint32_t nodes_at_hand(const struct worker *worker)
 static void reuse_node(struct worker *worker)
 {
     uint32_t index;
-    EXPLORE_CHECK(deliver_take_node(&rig, worker, &index), "the rig has memory");
+    EXPLORE_CHECK(deliver_acquire_node(&rig, worker, &index), "the rig has memory");
     struct event_node *node = event_at(&rig.events, index);
     memset(&node->as, 0xff, sizeof node->as);
-    reused[worker->index].completion = call_open(node, index, (skua_pid){UINT64_MAX});
+    reused[worker->index].completion = call_open_owner(node, index, (skua_pid){UINT64_MAX});
     reused[worker->index].open = true;
-    (void)!deadlines_arm(&rig.deadlines, WORKERS - 1, index, FAR, 0);
+    (void)!deadlines_arm_any(&rig.deadlines, WORKERS - 1, index, FAR, 0);
 }
 
 /* Uses a node that has just come back, if one has. */
@@ -620,9 +620,9 @@ static uint32_t close_reused(void)
             struct event_node *node = event_at(&rig.events, index);
             EXPLORE_CHECK(node->as.call.wheel == WORKERS && node->as.call.timer.when == FAR,
                           "INV-14: the timer of a later call on the same node is not touched");
-            EXPLORE_CHECK(call_claim(node, call_guard(reused[i].completion)),
+            EXPLORE_CHECK(call_claim_any(node, call_guard(reused[i].completion)),
                           "INV-14: a later call on the same node is not touched");
-            deadlines_disarm(&rig.deadlines, index);
+            deadlines_disarm_any(&rig.deadlines, index);
             open++;
         }
     }

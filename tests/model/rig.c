@@ -93,7 +93,7 @@ static uint32_t limit(void)
 
 static void fill(struct object_pool *pool, struct pool_cache *cache)
 {
-    const enum object_pool_result result = object_pool_refill(pool, cache);
+    const enum object_pool_result result = object_pool_refill_owner(pool, cache);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
 }
 
@@ -180,19 +180,19 @@ struct process *rig_spawn(struct pool_cache *processes, const skua_process_type 
 {
     uint32_t slot;
     const enum object_pool_result result =
-        object_take(&rig.table.pool, rig.table.pool.shape.layout, processes, &slot);
+        object_acquire_owner(&rig.table.pool, rig.table.pool.shape.layout, processes, &slot);
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     struct process *process = object_pool_at(&rig.table.pool, slot);
-    const uint32_t generation = state_prepare(process);
+    const uint32_t generation = state_prepare_owner(process);
     store_relaxed(&process->type, type);
     store_relaxed(&process->mailbox_limit,
                   type->mailbox_limit != 0 ? type->mailbox_limit : rig.config.mailbox_limit);
-    process_set_progress(process, PROCESS_CONTINUES);
+    process_set_progress_owner(process, PROCESS_CONTINUES);
     memset(process->state.inline_state, 0, sizeof process->state.inline_state);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
     *pid = process_table_pid(&rig.table, process, generation);
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     return process;
 }
 

@@ -21,7 +21,7 @@ static struct agent outsider(uint32_t number)
     };
 }
 
-static void pass_time(struct agent *agent)
+static void do_chores_or_park(struct agent *agent)
 {
     const uint32_t amount = draw(&agent->random, 12);
     if (!in_simulator()) {
@@ -73,7 +73,7 @@ static void *be_outside(void *arg)
     }
     for (uint32_t i = 0; i < world.program.operations; i++) {
         operate(agent);
-        pass_time(agent);
+        do_chores_or_park(agent);
     }
     return NULL;
 }
@@ -245,7 +245,7 @@ static void drive_threads(void)
     }
     if (!world.program.comes_to_rest) {
         struct agent self = outsider(OUTSIDERS_MAX);
-        pass_time(&self);
+        do_chores_or_park(&self);
         stop(); /* while the others are at it */
     }
     for (uint32_t i = 0; i < count; i++) {

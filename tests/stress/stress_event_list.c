@@ -144,15 +144,15 @@ static enum state_duty push(struct process *process, uint32_t generation, uint32
 {
     struct node *node = node_at(index);
     if (!node->has_place) {
-        return state_push(process, generation, index, &node->next);
+        return state_push_any(process, generation, index, &node->next);
     }
-    if (state_wake(process, generation, index, &node->next)) {
+    if (state_wake_any(process, generation, index, &node->next)) {
         return STATE_ENQUEUE;
     }
     if (!mailbox_reserve_any(process)) {
         return STATE_CLOSED;
     }
-    const enum state_duty duty = state_push(process, generation, index, &node->next);
+    const enum state_duty duty = state_push_any(process, generation, index, &node->next);
     if (duty == STATE_CLOSED) {
         mailbox_unreserve_any(process);
     }
@@ -163,7 +163,8 @@ static enum state_duty push(struct process *process, uint32_t generation, uint32
 static bool send(struct sender *sender, skua_pid to, uint64_t number)
 {
     uint32_t index;
-    if (object_take(&nodes, nodes.shape.layout, &sender->nodes, &index) != OBJECT_POOL_OK) {
+    if (object_acquire_owner(&nodes, nodes.shape.layout, &sender->nodes, &index) !=
+        OBJECT_POOL_OK) {
         (void)sched_yield(); /* the workers are behind */
         return false;
     }
@@ -183,7 +184,7 @@ static bool send(struct sender *sender, skua_pid to, uint64_t number)
         break;
     case STATE_CLOSED:
         store_relaxed(&node->parcel.under_way, 0); /* it is this thread's again */
-        object_give(&nodes, nodes.shape.layout, &sender->nodes, index);
+        object_release_owner(&nodes, nodes.shape.layout, &sender->nodes, index);
         return false;
     }
     sender->admitted++;
@@ -212,7 +213,7 @@ static void request(struct sender *sender, struct acquaintance *known)
                                        STATE_WATCHED, STATE_CANCEL, STATE_CANCEL | STATE_WATCHED};
     const uint32_t requests = choices[random_below(&sender->random, 6)];
     struct process *process = process_of(known->pid);
-    switch (state_request(process, pid_generation(known->pid), requests)) {
+    switch (state_request_any(process, pid_generation(known->pid), requests)) {
     case STATE_ENQUEUE:
         if (requests == STATE_WATCHED) {
             stress_fault(&stress, STRESS_BROKEN, "watching has woken a process");
@@ -271,7 +272,7 @@ static void receive(struct worker *worker, struct actor *actor, uint32_t index)
                      node->number, *expected);
     }
     *expected = node->number + 1;
-    object_give(&nodes, nodes.shape.layout, &worker->nodes, index);
+    object_release_owner(&nodes, nodes.shape.layout, &worker->nodes, index);
     (void)fetch_add_relaxed(&worker->received, 1); /* statistic */
     stress_count(&stress, SENDERS + worker->number, 1);
 }
@@ -318,33 +319,34 @@ static void leave(struct process *process)
 static void begin_process(struct worker *worker, uint32_t place)
 {
     uint32_t slot;
-    if (object_take(&table.pool, table.pool.shape.layout, &worker->processes, &slot) !=
+    if (object_acquire_owner(&table.pool, table.pool.shape.layout, &worker->processes, &slot) !=
         OBJECT_POOL_OK) {
         stress_fault(&stress, STRESS_LOST, "the slots of the processes");
         abort();
     }
     struct process *process = object_pool_at(&table.pool, slot);
-    const uint32_t generation = state_prepare(process);
+    const uint32_t generation = state_prepare_owner(process);
     const skua_pid pid = process_table_pid(&table, process, generation);
     struct actor *actor = actor_of(process);
     *actor = (struct actor){.pid = pid, .number = place};
     process->backlog = OBJECT_NONE;
     store_relaxed(&process->mailbox_limit, MAILBOX_LIMIT); /* written before it is Ready */
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     store_release(&directory[place], pid.bits); /* the one before has ended */
     enqueue(process);
 }
 
 static void end_process(struct worker *worker, struct process *process)
 {
-    const uint64_t before = state_finish(process);
+    const uint64_t before = state_finish_owner(process);
     receive_some(worker, process, UINT32_MAX);
     accept_news(process, before);
     receive_some(worker, process, UINT32_MAX);
     const uint32_t place = actor_of(process)->number;
     leave(process);
-    if (state_free(process)) {
-        object_give(&table.pool, table.pool.shape.layout, &worker->processes, process->slot);
+    if (state_free_owner(process)) {
+        object_release_owner(&table.pool, table.pool.shape.layout, &worker->processes,
+                             process->slot);
     }
     if (!is_final) {
         begin_process(worker, place);
@@ -366,7 +368,7 @@ static bool rest(struct worker *worker, struct process *process)
     const bool blocked = random_below(&worker->random, 2) == 0;
     leave(process);
     stress_pause(&worker->random, 32);
-    if (state_rest(process, blocked ? STATE_BLOCKED : STATE_IDLE)) {
+    if (state_rest_owner(process, blocked ? STATE_BLOCKED : STATE_IDLE)) {
         return true;
     }
     enter(process);
@@ -376,12 +378,12 @@ static bool rest(struct worker *worker, struct process *process)
 /* Events are added to at most one older one, as in step.c. */
 static uint64_t take_news(struct process *process)
 {
-    if (!state_has_news(process)) {
+    if (!state_has_news_owner(process)) {
         return 0;
     }
     const uint32_t first = process->backlog;
     const bool few = first == OBJECT_NONE || node_at(first)->next == OBJECT_NONE;
-    return few ? state_take(process) : state_take_requests(process);
+    return few ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
 /* One process from the queue, as step_run does it. */
@@ -520,7 +522,7 @@ static void end_all(void)
     for (uint32_t i = 0; i < ACTORS; i++) {
         const skua_pid pid = current_pid(i);
         struct process *process = process_of(pid);
-        if (state_request(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE) {
+        if (state_request_any(process, pid_generation(pid), STATE_KILL) == STATE_ENQUEUE) {
             enqueue(process);
         }
     }

@@ -122,7 +122,7 @@ static bool take(struct member *member)
 {
     uint32_t index;
     const enum object_pool_result result =
-        object_take(&pool, pool.shape.layout, &member->cache, &index);
+        object_acquire_owner(&pool, pool.shape.layout, &member->cache, &index);
     if (result == OBJECT_POOL_NO_MEMORY) {
         stress_fault(&stress, STRESS_BROKEN, "no memory");
     }
@@ -153,7 +153,7 @@ static void give(struct member *member)
 {
     struct object *object = pick_held(member);
     change_holder(object, member->number, NOBODY);
-    object_give(&pool, pool.shape.layout, &member->cache, object->index);
+    object_release_owner(&pool, pool.shape.layout, &member->cache, object->index);
 }
 
 /* The index of an object to be put into a letter box; none if there is none. */
@@ -254,7 +254,7 @@ static void trim(struct trimmer *self, bool is_ended_early)
 {
     const uint32_t questions = 1 + 2 * object_pool_free_chains(&pool);
     self->patience = is_ended_early ? random_below(&self->random, questions) : UINT32_MAX;
-    self->given += object_pool_trim(&pool, is_patient, self);
+    self->given += object_pool_trim_any(&pool, is_patient, self);
 }
 
 /* The members look up only what they own, so every moment is one at which a trim may begin. */
@@ -276,7 +276,7 @@ static void empty_letter_boxes(struct member *member)
             struct object *object = object_pool_at(&pool, index);
             check_content(object);
             change_holder(object, IN_LETTER_BOX, NOBODY);
-            object_give(&pool, pool.shape.layout, &member->cache, index);
+            object_release_owner(&pool, pool.shape.layout, &member->cache, index);
         }
     }
 }
@@ -285,8 +285,8 @@ static void empty_letter_boxes(struct member *member)
 static void check_accounts(struct member *member)
 {
     uint32_t found = 0;
-    for (uint32_t index;
-         object_take(&pool, pool.shape.layout, &member->cache, &index) == OBJECT_POOL_OK;) {
+    for (uint32_t index; object_acquire_owner(&pool, pool.shape.layout, &member->cache, &index) ==
+                         OBJECT_POOL_OK;) {
         struct object *object = object_pool_at(&pool, index);
         check_index(object, index);
         change_holder(object, NOBODY, LAST_COUNT);

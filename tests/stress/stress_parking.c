@@ -20,7 +20,7 @@
 /* P2 to P4. */
 static int claim_any(struct parking *from, int last_choice)
 {
-    return parking_may_claim(from) ? parking_claim_sleeper(from, last_choice) : PARKING_NOBODY;
+    return parking_may_claim(from) ? parking_claim_sleeper_any(from, last_choice) : PARKING_NOBODY;
 }
 
 #define WORKERS       4
@@ -86,7 +86,7 @@ static void interrupt_poller(void)
 
 static void give_token(uint32_t worker)
 {
-    if (park_token_give(&workers[worker].token)) {
+    if (park_token_give_any(&workers[worker].token)) {
         interrupt_poller();
     }
 }
@@ -232,7 +232,7 @@ static bool search(struct worker *worker)
 
 static void leave_search(struct worker *worker)
 {
-    if (parking_end_search(&parking) && work_is_visible()) {
+    if (parking_end_search_owner(&parking) && work_is_visible()) {
         wake_one(&worker->random);
     }
 }
@@ -256,15 +256,15 @@ static void wait_in_poller(struct worker *worker)
 /* As sched/poll.c: back among the searchers by itself, or by the token. */
 static void sleep_in_poller(struct worker *worker)
 {
-    bool must_take = !park_token_start_polling(&worker->token);
+    bool must_take = !park_token_start_polling_owner(&worker->token);
     if (!must_take) {
         wait_in_poller(worker);
         stress_pause(&worker->random, 4);
-        must_take =
-            !park_token_end_polling(&worker->token) || !parking_retract(&parking, worker->number);
+        must_take = !park_token_end_polling_owner(&worker->token) ||
+                    !parking_retract_owner(&parking, worker->number);
     }
     if (must_take) {
-        park_token_take(&worker->token);
+        park_token_take_owner(&worker->token);
     }
     store_seq_cst(&holder, 0);
 }
@@ -277,24 +277,24 @@ static bool take_role(const struct worker *worker)
 
 static void park(struct worker *worker, bool searching)
 {
-    parking_announce(&parking, worker->number, searching); /* S1, S2 */
+    parking_announce_owner(&parking, worker->number, searching); /* S1, S2 */
     stress_pause(&worker->random, 4);
     if (work_is_visible() || must_exit()) { /* S3 */
-        if (parking_retract(&parking, worker->number)) {
+        if (parking_retract_owner(&parking, worker->number)) {
             return;
         }
     }
     if (take_role(worker)) {
         sleep_in_poller(worker); /* S4 */
     } else {
-        park_token_take(&worker->token); /* S4 */
+        park_token_take_owner(&worker->token); /* S4 */
     }
 }
 
 /* Returns false when the worker must exit. */
 static bool find(struct worker *worker)
 {
-    bool searching = parking_start_search(&parking);
+    bool searching = parking_start_search_owner(&parking);
     for (;;) {
         if (searching && search(worker)) {
             leave_search(worker);
@@ -326,7 +326,7 @@ static void end_workers(void)
 {
     store_seq_cst(&exiting, 1);
     for (uint32_t i = 0; i < WORKERS; i++) {
-        if (parking_claim_worker(&parking, i)) {
+        if (parking_claim_worker_any(&parking, i)) {
             give_token(i);
         }
     }

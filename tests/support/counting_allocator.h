@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/alloc.h"
+#include "base/allocator.h"
 #include "base/atomic.h"
 
 struct counting_allocator {

@@ -8,8 +8,9 @@
  *       assert_int_equal(...);
  *   }
  *
- * Where the number of workers may matter, a test asks for it with test_workers(); world_open() does.
- * The runner then runs it once for each count in its list: 1, 2 and 4, or what --workers says.
+ * Where the number of workers may matter, a test asks for it with test_workers(); world_open()
+ * does. The runner then runs it once for each count in its list: 1, 2 and 4, or what --workers
+ * says.
  *
  *   test_message                          all tests of the program
  *   test_message 'send_*'                 those whose names match

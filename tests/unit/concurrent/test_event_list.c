@@ -67,7 +67,7 @@ static uint32_t take_node(struct fixture *fixture)
 {
     uint32_t index = OBJECT_NONE;
     assert_int_equal(
-        object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
+        object_acquire_owner(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
         OBJECT_POOL_OK);
     return index;
 }

@@ -98,8 +98,8 @@ static uint32_t things_per_page(const struct fixture *fixture)
 static enum object_pool_result take(struct fixture *fixture, uint32_t cache)
 {
     uint32_t index = OBJECT_NONE;
-    const enum object_pool_result result =
-        object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache], &index);
+    const enum object_pool_result result = object_acquire_owner(
+        &fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache], &index);
     if (result == OBJECT_POOL_OK) {
         assert_true(object_pool_holds(&fixture->pool, index));
         fixture->live[fixture->live_count++] = index;
@@ -134,7 +134,8 @@ static void give_newest(struct fixture *fixture, uint32_t cache, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t index = fixture->live[--fixture->live_count];
-        object_give(&fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache], index);
+        object_release_owner(&fixture->pool, fixture->pool.shape.layout, &fixture->caches[cache],
+                             index);
     }
 }
 
@@ -249,14 +250,18 @@ TEST(pool_replaces_retired_objects_up_to_its_capacity)
     shape.capacity = 3;
     assert_true(object_pool_init(&pool, &memory.allocator, &shape));
     for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                         OBJECT_POOL_OK);
     }
-    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
-    object_pool_retire(&pool);
-    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
+    assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                     OBJECT_POOL_LIMIT);
+    object_pool_retire_any(&pool);
+    assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                     OBJECT_POOL_OK);
     assert_int_equal(index, 3);
-    object_pool_retire(&pool);
-    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
+    object_pool_retire_any(&pool);
+    assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                     OBJECT_POOL_LIMIT);
     object_pool_deinit(&pool);
     assert_true(counting_allocator_is_clean(&memory));
 }
@@ -557,7 +562,7 @@ static bool always(void *arg)
 
 static size_t trim(struct fixture *fixture)
 {
-    return object_pool_trim(&fixture->pool, always, NULL);
+    return object_pool_trim_any(&fixture->pool, always, NULL);
 }
 
 /* Takes all there are up to the limit and gives them back, upper ones first: the caches keep the
@@ -697,8 +702,8 @@ TEST(pool_trim_leaves_pages_with_an_object_in_use)
         } else {
             const bool caches = pins && page % 4 == 1;
             cached += caches;
-            object_give(&fixture.pool, fixture.pool.shape.layout, &fixture.caches[caches ? 1 : 0],
-                        index);
+            object_release_owner(&fixture.pool, fixture.pool.shape.layout,
+                                 &fixture.caches[caches ? 1 : 0], index);
         }
     }
     fixture.live_count = kept;
@@ -729,7 +734,7 @@ TEST(pool_trim_keeps_the_limit_with_retired_objects)
     assert_int_equal(take_all(&fixture, 0, OBJECT_POOL_LIMIT), limit);
     const uint32_t lost = fixture.live[5000];
     for (uint32_t i = 0; i < retired; i++) {
-        object_pool_retire(&fixture.pool);
+        object_pool_retire_any(&fixture.pool);
     }
     fixture.live[5000] = fixture.live[--fixture.live_count];
     give_newest(&fixture, 0, limit - 1);
@@ -738,8 +743,8 @@ TEST(pool_trim_keeps_the_limit_with_retired_objects)
         assert_false(lost - fixture.pool.trimmed[i].first < things_per_page(&fixture));
     }
     uint32_t taken = 0;
-    for (uint32_t index; object_take(&fixture.pool, fixture.pool.shape.layout, &fixture.caches[0],
-                                     &index) == OBJECT_POOL_OK;) {
+    for (uint32_t index; object_acquire_owner(&fixture.pool, fixture.pool.shape.layout,
+                                              &fixture.caches[0], &index) == OBJECT_POOL_OK;) {
         assert_int_not_equal(index, lost);
         taken++;
     }
@@ -815,7 +820,7 @@ TEST(pool_of_events_keeps_the_serials_of_trimmed_nodes)
     counting_allocator_init(&memory);
     assert_true(event_pool_init(&pool, &memory.allocator, 1));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &indices[i]),
                          OBJECT_POOL_OK);
         assert_in_range(indices[i], 1, COUNT);
         assert_int_equal(load_relaxed(&event_at(&pool, indices[i])->guard), 0);
@@ -823,12 +828,13 @@ TEST(pool_of_events_keeps_the_serials_of_trimmed_nodes)
         store_relaxed(&event_at(&pool, indices[i])->guard, guards[indices[i]]);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_give(&pool, pool.shape.layout, &cache, indices[i]);
+        object_release_owner(&pool, pool.shape.layout, &cache, indices[i]);
     }
-    assert_true(object_pool_trim(&pool, always, NULL) > 0);
+    assert_true(object_pool_trim_any(&pool, always, NULL) > 0);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t index = OBJECT_NONE;
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                         OBJECT_POOL_OK);
         const uint32_t guard = load_relaxed(&event_at(&pool, index)->guard);
         assert_in_range(guard, guards[index], 2 * 999);
         assert_int_equal(guard % 2, 0); /* not open */
@@ -865,14 +871,14 @@ TEST(pool_trim_that_is_stopped_at_any_moment_loses_nothing)
         struct patience patience = {0};
         for (uint32_t most = 1; most <= 1 + 2 * chains; most++) {
             patience = (struct patience){.asked = 0, .most = most};
-            assert_int_equal(object_pool_trim(&fixture.pool, until_impatient, &patience), 0);
+            assert_int_equal(object_pool_trim_any(&fixture.pool, until_impatient, &patience), 0);
             assert_int_equal(patience.asked, most);
             assert_int_equal(object_pool_free_chains(&fixture.pool), chains);
             assert_int_equal(object_pool_trimmed_objects(&fixture.pool), 0);
             audit_pool(&fixture);
         }
         patience = (struct patience){.asked = 0, .most = 2 + 2 * chains};
-        assert_true(object_pool_trim(&fixture.pool, until_impatient, &patience) > 0);
+        assert_true(object_pool_trim_any(&fixture.pool, until_impatient, &patience) > 0);
         assert_int_equal(counting_allocator_live_blocks(&fixture.memory), blocks + 1);
         check_all_are_there(&fixture, limit);
         fixture_deinit(&fixture);
@@ -935,8 +941,8 @@ struct needy_taker {
 static void *take_needily(void *arg)
 {
     struct needy_taker *taker = arg;
-    taker->result = object_take(&taker->fixture->pool, taker->fixture->pool.shape.layout,
-                                &taker->fixture->caches[1], &taker->index);
+    taker->result = object_acquire_owner(&taker->fixture->pool, taker->fixture->pool.shape.layout,
+                                         &taker->fixture->caches[1], &taker->index);
     store_release(&taker->is_done, true);
     return NULL;
 }
@@ -961,7 +967,7 @@ TEST(pool_trim_ends_early_for_a_taker_at_the_limit)
     fixture_init(&fixture, limit, CACHES);
     burst(&fixture, limit);
     struct needy_taker taker = {.fixture = &fixture};
-    const size_t given = object_pool_trim(&fixture.pool, with_a_taker, &taker);
+    const size_t given = object_pool_trim_any(&fixture.pool, with_a_taker, &taker);
     assert_true(taker.is_started);
     assert_int_equal(pthread_join(taker.thread, NULL), 0);
     assert_int_equal(taker.result, OBJECT_POOL_OK);
@@ -994,7 +1000,7 @@ static uint32_t resident_pages(const struct object_pool *pool)
 TEST(pool_trim_of_the_default_allocator_empties_resident_pages)
 {
     enum { COUNT = 6 * THINGS_PER_SEGMENT - 1 }; /* whole ones, as they may be huge pages */
-    const struct allocator allocator = {.function = alloc_default};
+    const struct allocator allocator = {.function = allocator_default};
     struct object_pool pool;
     struct pool_cache cache = {0};
     const struct object_pool_shape shape = shape_of(COUNT, 1);
@@ -1002,15 +1008,15 @@ TEST(pool_trim_of_the_default_allocator_empties_resident_pages)
     uint32_t *indices = malloc(COUNT * sizeof *indices);
     assert_non_null(indices);
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &indices[i]),
                          OBJECT_POOL_OK);
     }
     const uint32_t full = resident_pages(&pool);
     assert_true(full >= COUNT * sizeof(struct thing) / pool.page_size);
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_give(&pool, pool.shape.layout, &cache, indices[i]);
+        object_release_owner(&pool, pool.shape.layout, &cache, indices[i]);
     }
-    const size_t given = object_pool_trim(&pool, always, NULL);
+    const size_t given = object_pool_trim_any(&pool, always, NULL);
     const uint32_t left = resident_pages(&pool);
     assert_true(left <= full - given / pool.page_size);
     assert_true(left < full / 20);
@@ -1053,22 +1059,22 @@ TEST(pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there)
     struct object_pool pool;
     struct pool_cache cache = {0};
     static uint32_t indices[COUNT];
-    const struct allocator allocator = {.function = alloc_default};
+    const struct allocator allocator = {.function = allocator_default};
     const struct object_pool_shape shape = shape_of(COUNT, 1);
     if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) {
         skip();
     }
     assert_true(object_pool_init(&pool, &allocator, &shape));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &indices[i]),
                          OBJECT_POOL_OK);
     }
     for (uint32_t i = 0; i < COUNT; i++) {
         if (indices[i] != THINGS_PER_SEGMENT + 5000) {
-            object_give(&pool, pool.shape.layout, &cache, indices[i]);
+            object_release_owner(&pool, pool.shape.layout, &cache, indices[i]);
         }
     }
-    assert_true(object_pool_trim(&pool, always, NULL) > OBJECT_POOL_SEGMENT_SIZE);
+    assert_true(object_pool_trim_any(&pool, always, NULL) > OBJECT_POOL_SEGMENT_SIZE);
     read_mapping_flags(object_pool_at(&pool, THINGS_PER_SEGMENT), flags, sizeof flags);
     if (flags[0] != '\0') {
         assert_non_null(strstr(flags, " nh"));
@@ -1104,22 +1110,24 @@ TEST(pool_trim_of_memory_that_keeps_its_content_is_right_too)
     const struct object_pool_shape shape = shape_of(COUNT, 1);
     assert_true(object_pool_init(&pool, &allocator, &shape));
     for (uint32_t i = 0; i < COUNT; i++) {
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &indices[i]),
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &indices[i]),
                          OBJECT_POOL_OK);
         ((struct thing *)object_pool_at(&pool, indices[i]))->age = 5 + indices[i];
     }
     for (uint32_t i = 0; i < COUNT; i++) {
-        object_give(&pool, pool.shape.layout, &cache, indices[i]);
+        object_release_owner(&pool, pool.shape.layout, &cache, indices[i]);
     }
-    (void)object_pool_trim(&pool, always, NULL);
+    (void)object_pool_trim_any(&pool, always, NULL);
     assert_true(object_pool_trimmed_objects(&pool) > COUNT / 2);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint32_t index = OBJECT_NONE;
-        assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_OK);
+        assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                         OBJECT_POOL_OK);
         assert_true(((struct thing *)object_pool_at(&pool, index))->age >= 5 + index);
     }
     uint32_t index;
-    assert_int_equal(object_take(&pool, pool.shape.layout, &cache, &index), OBJECT_POOL_LIMIT);
+    assert_int_equal(object_acquire_owner(&pool, pool.shape.layout, &cache, &index),
+                     OBJECT_POOL_LIMIT);
     object_pool_deinit(&pool);
 }
 
@@ -1129,7 +1137,7 @@ static void trim_randomly(struct fixture *fixture, uint64_t *random)
 {
     const uint32_t chains = object_pool_free_chains(&fixture->pool);
     struct patience patience = {.most = 2 + random_below(random, 4 * chains + 1)};
-    (void)object_pool_trim(&fixture->pool, until_impatient, &patience);
+    (void)object_pool_trim_any(&fixture->pool, until_impatient, &patience);
 }
 
 /* Up to the limit and down to nothing, by way of all caches. */

@@ -12,7 +12,7 @@
 /* P2 to P4. */
 static int claim_any(struct parking *from, int last_choice)
 {
-    return parking_may_claim(from) ? parking_claim_sleeper(from, last_choice) : PARKING_NOBODY;
+    return parking_may_claim(from) ? parking_claim_sleeper_any(from, last_choice) : PARKING_NOBODY;
 }
 
 #define SPARES      64
@@ -41,7 +41,7 @@ static uint32_t sleeper_count(struct parking *parking)
 static void put_to_sleep(struct parking *parking, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        parking_announce(parking, first + i, false);
+        parking_announce_owner(parking, first + i, false);
     }
 }
 
@@ -50,7 +50,7 @@ static int claim_and_leave(struct parking *parking, int last_choice)
 {
     const int claimed = claim_any(parking, last_choice);
     if (claimed != PARKING_NOBODY) {
-        (void)!parking_end_search(parking);
+        (void)!parking_end_search_owner(parking);
     }
     return claimed;
 }
@@ -65,7 +65,7 @@ TEST(parking_new_has_nobody_to_wake)
     assert_int_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
     for (uint32_t worker = 0; worker < PARKING_WORKERS_MAX; worker++) {
-        assert_false(parking_claim_worker(&parking, worker));
+        assert_false(parking_claim_worker_any(&parking, worker));
     }
     assert_int_equal(searching(&parking), 0);
 }
@@ -74,7 +74,7 @@ TEST(parking_claim_takes_a_sleeper_and_makes_it_a_searcher)
 {
     struct parking parking;
     parking_init(&parking, 8, 8);
-    parking_announce(&parking, 5, false);
+    parking_announce_owner(&parking, 5, false);
     assert_int_equal(claim_any(&parking, PARKING_NOBODY), 5);
     assert_false(sleeps(&parking, 5));
     assert_int_equal(searching(&parking), 1);
@@ -85,11 +85,11 @@ TEST(parking_claim_wakes_nobody_while_one_searches)
     struct parking parking;
     parking_init(&parking, 8, 8);
     put_to_sleep(&parking, 0, 4);
-    assert_true(parking_start_search(&parking));
+    assert_true(parking_start_search_owner(&parking));
     assert_int_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(sleeper_count(&parking), 4);
     assert_int_equal(searching(&parking), 1);
-    assert_true(parking_end_search(&parking));
+    assert_true(parking_end_search_owner(&parking));
     assert_int_not_equal(claim_any(&parking, PARKING_NOBODY), PARKING_NOBODY);
     assert_int_equal(claim_any(&parking, PARKING_NOBODY),
                      PARKING_NOBODY); /* the claimed one searches */
@@ -103,7 +103,7 @@ static void check_each_sleeper_is_claimed_once(uint32_t worker_count, uint32_t e
     uint32_t asleep = 0;
     parking_init(&parking, worker_count, worker_count);
     for (uint32_t worker = every - 1; worker < worker_count; worker += every) {
-        parking_announce(&parking, worker, false);
+        parking_announce_owner(&parking, worker, false);
         asleep++;
     }
     for (uint32_t i = 0; i < asleep; i++) {
@@ -163,11 +163,11 @@ TEST(parking_claim_of_a_last_choice_that_is_awake_finds_nobody)
     parking_init(&parking, 200, 200);
     assert_int_equal(claim_any(&parking, 150), PARKING_NOBODY);
     assert_int_equal(searching(&parking), 0);
-    parking_announce(&parking, 150, false);
-    assert_true(parking_start_search(&parking));
+    parking_announce_owner(&parking, 150, false);
+    assert_true(parking_start_search_owner(&parking));
     assert_int_equal(claim_any(&parking, 150), PARKING_NOBODY); /* as for all others */
     assert_true(sleeps(&parking, 150));
-    assert_true(parking_end_search(&parking));
+    assert_true(parking_end_search_owner(&parking));
     assert_int_equal(claim_any(&parking, 150), 150);
     assert_int_equal(searching(&parking), 1);
 }
@@ -178,10 +178,10 @@ TEST(parking_spare_workers_are_claimed_like_others)
 {
     struct parking parking;
     parking_init(&parking, 66, 2);
-    parking_announce(&parking, 65, false);
+    parking_announce_owner(&parking, 65, false);
     assert_int_equal(claim_and_leave(&parking, PARKING_NOBODY), 65);
-    parking_announce(&parking, 65, false);
-    assert_true(parking_claim_worker(&parking, 65));
+    parking_announce_owner(&parking, 65, false);
+    assert_true(parking_claim_worker_any(&parking, 65));
     assert_false(sleeps(&parking, 65));
 }
 
@@ -191,10 +191,10 @@ TEST(parking_asleep_counts_the_bits_of_all_groups)
     parking_init(&parking, PARKING_WORKERS_MAX, SPARE_FIRST);
     assert_int_equal(parking_asleep(&parking), 0);
     for (uint32_t worker = 0; worker < PARKING_WORKERS_MAX; worker += 5) {
-        parking_announce(&parking, worker, false);
+        parking_announce_owner(&parking, worker, false);
         assert_int_equal(parking_asleep(&parking), worker / 5 + 1);
     }
-    assert_true(parking_claim_worker(&parking, PARKING_WORKERS_MAX - 5));
+    assert_true(parking_claim_worker_any(&parking, PARKING_WORKERS_MAX - 5));
     assert_int_equal(parking_asleep(&parking), PARKING_WORKERS_MAX / 5 - 1);
 }
 
@@ -203,13 +203,13 @@ TEST(parking_claim_worker_wakes_that_one_even_while_others_search)
     struct parking parking;
     parking_init(&parking, 200, 200);
     put_to_sleep(&parking, 60, 100);
-    assert_true(parking_start_search(&parking));
-    assert_true(parking_claim_worker(&parking, 130));
+    assert_true(parking_start_search_owner(&parking));
+    assert_true(parking_claim_worker_any(&parking, 130));
     assert_false(sleeps(&parking, 130));
     assert_int_equal(sleeper_count(&parking), 99);
     assert_int_equal(searching(&parking), 2);
-    assert_false(parking_claim_worker(&parking, 130));
-    assert_false(parking_claim_worker(&parking, 10));
+    assert_false(parking_claim_worker_any(&parking, 130));
+    assert_false(parking_claim_worker_any(&parking, 10));
     assert_int_equal(searching(&parking), 2);
 }
 
@@ -223,7 +223,7 @@ static uint32_t searchers_admitted(uint32_t worker_count, uint32_t asleep)
     parking_init(&parking, worker_count + SPARES, worker_count);
     put_to_sleep(&parking, 0, asleep);
     uint32_t admitted = 0;
-    while (admitted <= worker_count && parking_start_search(&parking)) {
+    while (admitted <= worker_count && parking_start_search_owner(&parking)) {
         admitted++;
     }
     assert_int_equal(searching(&parking), admitted); /* the refused one was not counted */
@@ -248,23 +248,23 @@ TEST(parking_end_search_tells_only_the_last)
 {
     struct parking parking;
     parking_init(&parking, 8, 8);
-    assert_true(parking_start_search(&parking));
-    assert_true(parking_start_search(&parking));
-    assert_true(parking_start_search(&parking));
-    assert_false(parking_end_search(&parking));
-    assert_false(parking_end_search(&parking));
-    assert_true(parking_end_search(&parking));
+    assert_true(parking_start_search_owner(&parking));
+    assert_true(parking_start_search_owner(&parking));
+    assert_true(parking_start_search_owner(&parking));
+    assert_false(parking_end_search_owner(&parking));
+    assert_false(parking_end_search_owner(&parking));
+    assert_true(parking_end_search_owner(&parking));
     assert_int_equal(searching(&parking), 0);
 }
 
 static void end_search_of_new_parking(void *arg)
 {
-    (void)!parking_end_search(arg);
+    (void)!parking_end_search_owner(arg);
 }
 
 static void announce_as_searcher(void *arg)
 {
-    parking_announce(arg, 0, true);
+    parking_announce_owner(arg, 0, true);
 }
 
 TEST(parking_leaving_a_search_nobody_is_in_aborts)
@@ -281,12 +281,12 @@ TEST(parking_announce_leaves_the_search_only_if_in_it)
 {
     struct parking parking;
     parking_init(&parking, 100, 100);
-    assert_true(parking_start_search(&parking));
-    assert_true(parking_start_search(&parking));
-    parking_announce(&parking, 70, true);
+    assert_true(parking_start_search_owner(&parking));
+    assert_true(parking_start_search_owner(&parking));
+    parking_announce_owner(&parking, 70, true);
     assert_true(sleeps(&parking, 70));
     assert_int_equal(searching(&parking), 1);
-    parking_announce(&parking, 3, false);
+    parking_announce_owner(&parking, 3, false);
     assert_true(sleeps(&parking, 3));
     assert_int_equal(searching(&parking), 1);
     assert_int_equal(sleeper_count(&parking), 2);
@@ -296,9 +296,9 @@ TEST(parking_retract_unclaimed_goes_on_as_a_searcher)
 {
     struct parking parking;
     parking_init(&parking, 100, 100);
-    parking_announce(&parking, 69, false);
-    parking_announce(&parking, 70, false);
-    assert_true(parking_retract(&parking, 70));
+    parking_announce_owner(&parking, 69, false);
+    parking_announce_owner(&parking, 70, false);
+    assert_true(parking_retract_owner(&parking, 70));
     assert_int_equal(searching(&parking), 1);
     assert_false(sleeps(&parking, 70));
     assert_true(sleeps(&parking, 69));
@@ -308,9 +308,9 @@ TEST(parking_retract_claimed_must_wait_for_its_token)
 {
     struct parking parking;
     parking_init(&parking, 100, 100);
-    parking_announce(&parking, 70, false);
+    parking_announce_owner(&parking, 70, false);
     assert_int_equal(claim_any(&parking, PARKING_NOBODY), 70);
-    assert_false(parking_retract(&parking, 70));
+    assert_false(parking_retract_owner(&parking, 70));
     assert_int_equal(searching(&parking), 1); /* the claim has counted it already */
 }
 
@@ -337,28 +337,28 @@ TEST(token_given_before_can_be_taken_at_once)
 {
     struct park_token token = {.word = 0};
     for (int i = 0; i < 3; i++) {
-        assert_false(park_token_give(&token));
+        assert_false(park_token_give_any(&token));
         assert_int_equal(load_relaxed(&token.word), 1);
-        park_token_take(&token);
+        park_token_take_owner(&token);
         assert_int_equal(load_relaxed(&token.word), 0);
     }
 }
 
 static void give_token(void *arg)
 {
-    (void)!park_token_give(arg);
+    (void)!park_token_give_any(arg);
 }
 
 TEST(token_given_twice_aborts)
 {
     struct park_token token = {.word = 0};
-    assert_false(park_token_give(&token));
+    assert_false(park_token_give_any(&token));
     assert_true(aborts(give_token, &token)); /* INV-8 */
 }
 
 static void *take_token(void *arg)
 {
-    park_token_take(arg);
+    park_token_take_owner(arg);
     return NULL;
 }
 
@@ -367,13 +367,13 @@ TEST(token_given_to_a_polling_worker_asks_for_an_interrupt)
 {
     struct park_token token = {.word = 0};
     for (int i = 0; i < 3; i++) {
-        assert_true(park_token_start_polling(&token));
+        assert_true(park_token_start_polling_owner(&token));
         assert_false(park_token_is_given(&token));
-        assert_true(park_token_give(&token));
+        assert_true(park_token_give_any(&token));
         assert_true(park_token_is_given(&token));
-        assert_false(park_token_end_polling(&token)); /* it must be taken */
+        assert_false(park_token_end_polling_owner(&token)); /* it must be taken */
         assert_true(park_token_is_given(&token));
-        park_token_take(&token);
+        park_token_take_owner(&token);
         assert_false(park_token_is_given(&token));
         assert_int_equal(load_relaxed(&token.word), 0);
     }
@@ -382,28 +382,28 @@ TEST(token_given_to_a_polling_worker_asks_for_an_interrupt)
 TEST(token_given_before_polling_keeps_the_worker_from_it)
 {
     struct park_token token = {.word = 0};
-    assert_false(park_token_give(&token));
-    assert_false(park_token_start_polling(&token));
+    assert_false(park_token_give_any(&token));
+    assert_false(park_token_start_polling_owner(&token));
     assert_true(park_token_is_given(&token));
-    park_token_take(&token);
-    assert_true(park_token_start_polling(&token));
+    park_token_take_owner(&token);
+    assert_true(park_token_start_polling_owner(&token));
 }
 
 TEST(token_not_given_while_polling_is_not_there_afterwards)
 {
     struct park_token token = {.word = 0};
-    assert_true(park_token_start_polling(&token));
-    assert_true(park_token_end_polling(&token));
+    assert_true(park_token_start_polling_owner(&token));
+    assert_true(park_token_end_polling_owner(&token));
     assert_int_equal(load_relaxed(&token.word), 0);
-    assert_false(park_token_give(&token)); /* nobody is in the poller any more */
-    park_token_take(&token);
+    assert_false(park_token_give_any(&token)); /* nobody is in the poller any more */
+    park_token_take_owner(&token);
 }
 
 TEST(token_given_twice_to_a_polling_worker_aborts)
 {
     struct park_token token = {.word = 0};
-    assert_true(park_token_start_polling(&token));
-    assert_true(park_token_give(&token));
+    assert_true(park_token_start_polling_owner(&token));
+    assert_true(park_token_give_any(&token));
     assert_true(aborts(give_token, &token)); /* INV-8 */
 }
 
@@ -415,7 +415,7 @@ TEST(token_given_to_a_sleeper_wakes_it)
     while (load_acquire(&token.word) != 2) { /* it waits, or is just about to */
         (void)sched_yield();
     }
-    assert_false(park_token_give(&token)); /* on its futex, not in the poller */
+    assert_false(park_token_give_any(&token)); /* on its futex, not in the poller */
     assert_int_equal(pthread_join(sleeper, NULL), 0);
     assert_int_equal(load_relaxed(&token.word), 0);
 }

@@ -64,9 +64,9 @@ static void fixture_init(struct fixture *fixture, uint32_t item_count)
                                  }));
     for (uint32_t i = 0; i < item_count; i++) {
         uint32_t index;
-        assert_int_equal(
-            object_take(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
-            OBJECT_POOL_OK);
+        assert_int_equal(object_acquire_owner(&fixture->pool, fixture->pool.shape.layout,
+                                              &fixture->cache, &index),
+                         OBJECT_POOL_OK);
         assert_in_range(index, 1, item_count);
     }
     fixture->expected = calloc(item_count + 1, sizeof *fixture->expected);

@@ -54,9 +54,9 @@ static struct event_node *node_at(struct fixture *fixture, uint32_t index)
 static uint32_t take_node(struct fixture *fixture)
 {
     uint32_t index = OBJECT_NONE;
-    assert_int_equal(
-        object_take(&fixture->events, fixture->events.shape.layout, &fixture->cache, &index),
-        OBJECT_POOL_OK);
+    assert_int_equal(object_acquire_owner(&fixture->events, fixture->events.shape.layout,
+                                          &fixture->cache, &index),
+                     OBJECT_POOL_OK);
     return index;
 }
 
@@ -64,7 +64,7 @@ static skua_completion open_on(struct fixture *fixture, uint32_t index)
 {
     struct event_node *node = node_at(fixture, index);
     node->as.call.tag = TAG;
-    return call_open(node, index, owner);
+    return call_open_owner(node, index, owner);
 }
 
 static skua_completion open_one(struct fixture *fixture)
@@ -74,7 +74,7 @@ static skua_completion open_one(struct fixture *fixture)
 
 static bool claim(struct fixture *fixture, skua_completion completion)
 {
-    return call_claim(node_at(fixture, call_index(completion)), call_guard(completion));
+    return call_claim_any(node_at(fixture, call_index(completion)), call_guard(completion));
 }
 
 /* ---- opening and claiming ---- */
@@ -119,7 +119,8 @@ static void claim_of_an_earlier_call_fails_after_the_node_was_free(void **state)
     struct fixture *fixture = *state;
     const skua_completion first = open_one(fixture);
     assert_true(claim(fixture, first));
-    object_give(&fixture->events, fixture->events.shape.layout, &fixture->cache, call_index(first));
+    object_release_owner(&fixture->events, fixture->events.shape.layout, &fixture->cache,
+                         call_index(first));
     assert_false(claim(fixture, first));
     const uint32_t index = take_node(fixture);
     assert_int_equal(index, call_index(first));
@@ -135,11 +136,11 @@ static void claim_with_a_guard_that_is_not_open_fails(void **state)
     const skua_completion completion = open_one(fixture);
     struct event_node *node = node_at(fixture, call_index(completion));
     const uint32_t guard = call_guard(completion);
-    assert_false(call_claim(node, guard & ~CALL_OPEN));
-    assert_false(call_claim(node, 0));
-    assert_true(call_claim(node, guard));
+    assert_false(call_claim_any(node, guard & ~CALL_OPEN));
+    assert_false(call_claim_any(node, 0));
+    assert_true(call_claim_any(node, guard));
     /* What the guard is now; somebody could make it up. */
-    assert_false(call_claim(node, load_relaxed(&node->guard)));
+    assert_false(call_claim_any(node, load_relaxed(&node->guard)));
     assert_int_equal(load_relaxed(&node->guard), guard & ~CALL_OPEN);
 }
 
@@ -147,9 +148,9 @@ static void claim_of_a_node_that_never_was_a_call_fails(void **state)
 {
     struct fixture *fixture = *state;
     struct event_node *node = node_at(fixture, take_node(fixture));
-    assert_false(call_claim(node, 0));
-    assert_false(call_claim(node, CALL_OPEN));
-    assert_false(call_claim(node, CALL_SERIAL_ONE | CALL_OPEN));
+    assert_false(call_claim_any(node, 0));
+    assert_false(call_claim_any(node, CALL_OPEN));
+    assert_false(call_claim_any(node, CALL_SERIAL_ONE | CALL_OPEN));
 }
 
 static void serial_differs_for_every_call_of_a_node(void **state)
@@ -184,7 +185,7 @@ static void complete_turns_the_call_into_its_event(void **state)
     assert_true(claim(fixture, completion));
     struct event_node *node = node_at(fixture, call_index(completion));
     const skua_payload result = skua_payload_u64(7, 8);
-    call_complete(node, -42, &result);
+    call_complete_owner(node, -42, &result);
     assert_int_equal(node->as.event.type, SKUA_EVENT_COMPLETION);
     assert_int_equal(node->as.event.tag, TAG);
     assert_int_equal(node->as.event.error, -42);
@@ -200,11 +201,11 @@ static void reopen_has_the_next_serial_and_no_deadline(void **state)
     const skua_completion first = open_one(fixture);
     const uint32_t index = call_index(first);
     struct event_node *node = node_at(fixture, index);
-    assert_true(deadlines_arm(&fixture->deadlines, 1, index, 1000, 0));
+    assert_true(deadlines_arm_any(&fixture->deadlines, 1, index, 1000, 0));
     assert_int_equal(node->as.call.wheel, 2);
     assert_true(claim(fixture, first));
-    call_disarm(&fixture->deadlines, node, index);
-    const skua_completion second = call_reopen(node, index, owner);
+    call_disarm_owner(&fixture->deadlines, node, index);
+    const skua_completion second = call_reopen_owner(node, index, owner);
     assert_int_equal(call_index(second), index);
     assert_int_equal(call_guard(second), call_guard(first) + CALL_SERIAL_ONE);
     assert_true(skua_pid_equal(second.process, owner));
@@ -226,7 +227,7 @@ static void open_and_link(struct fixture *fixture, struct calls *calls)
 {
     for (size_t i = 0; i < CALLS; i++) {
         calls->completions[i] = open_one(fixture);
-        call_link(&fixture->events, &fixture->process, call_index(calls->completions[i]));
+        call_link_owner(&fixture->events, &fixture->process, call_index(calls->completions[i]));
         calls->linked[i] = true;
     }
 }
@@ -266,8 +267,8 @@ static void deliver(struct fixture *fixture, struct calls *calls, size_t number)
     struct event_node *node = node_at(fixture, index);
     const skua_payload result = skua_payload_u64(1, number);
     assert_true(claim(fixture, calls->completions[number]));
-    call_complete(node, 0, &result);
-    call_unlink(&fixture->events, &fixture->process, node, index);
+    call_complete_owner(node, 0, &result);
+    call_unlink_owner(&fixture->events, &fixture->process, node, index);
     calls->linked[number] = false;
     assert_true(skua_pid_is_none(node->as.event.from)); /* not what the links left there */
     assert_int_equal(skua_payload_to_u64(&node->as.event.payload), number);
@@ -321,7 +322,7 @@ static void reopen_keeps_the_place_in_the_list(void **state)
         assert_true(claim(fixture, calls.completions[number]));
         node->as.event.type = SKUA_EVENT_TICK;
         node->as.event.payload = skua_payload_empty(0);
-        calls.completions[number] = call_reopen(node, index, owner);
+        calls.completions[number] = call_reopen_owner(node, index, owner);
         assert_list(fixture, &calls);
     }
     for (size_t number = 0; number < CALLS; number++) {
@@ -358,12 +359,12 @@ static void mark_of_a_call_that_ends_survives_a_new_neighbour(void **state)
     struct fixture *fixture = *state;
     const uint32_t index = call_index(open_one(fixture));
     struct event_node *node = node_at(fixture, index);
-    call_link(&fixture->events, &fixture->process, index);
+    call_link_owner(&fixture->events, &fixture->process, index);
     node->as.call.previous |= CALL_ENDS;
     const uint32_t neighbour = call_index(open_one(fixture));
-    call_link(&fixture->events, &fixture->process, neighbour);
+    call_link_owner(&fixture->events, &fixture->process, neighbour);
     assert_int_equal(node->as.call.previous, CALL_ENDS | neighbour);
-    call_unlink(&fixture->events, &fixture->process, node, index);
+    call_unlink_owner(&fixture->events, &fixture->process, node, index);
     assert_int_equal(fixture->process.calls, neighbour);
     assert_int_equal(node_at(fixture, neighbour)->as.call.next, OBJECT_NONE);
 }
@@ -373,19 +374,19 @@ static void unlink_of_a_call_that_was_not_linked_changes_no_list(void **state)
 {
     struct fixture *fixture = *state;
     const skua_completion alone = open_one(fixture);
-    call_unlink(&fixture->events, &fixture->process, node_at(fixture, call_index(alone)),
-                call_index(alone));
+    call_unlink_owner(&fixture->events, &fixture->process, node_at(fixture, call_index(alone)),
+                      call_index(alone));
     assert_int_equal(fixture->process.calls, OBJECT_NONE);
 
     struct calls calls;
     open_and_link(fixture, &calls);
     const skua_completion other = open_one(fixture);
-    call_unlink(&fixture->events, &fixture->process, node_at(fixture, call_index(other)),
-                call_index(other));
+    call_unlink_owner(&fixture->events, &fixture->process, node_at(fixture, call_index(other)),
+                      call_index(other));
     assert_list(fixture, &calls);
 }
 
-/* A completer may win between the handler's return and call_link; the links survive it. */
+/* A completer may win between the handler's return and call_link_owner; the links survive it. */
 static void link_after_the_completion_is_undone_by_its_delivery(void **state)
 {
     struct fixture *fixture = *state;
@@ -395,15 +396,15 @@ static void link_after_the_completion_is_undone_by_its_delivery(void **state)
     const uint32_t index = call_index(early);
     const skua_payload result = skua_payload_u64(1, 2);
     assert_true(claim(fixture, early));
-    call_complete(node_at(fixture, index), 0, &result);
-    call_link(&fixture->events, &fixture->process, index);
+    call_complete_owner(node_at(fixture, index), 0, &result);
+    call_link_owner(&fixture->events, &fixture->process, index);
     assert_int_equal(fixture->process.calls, index);
     assert_int_equal(skua_payload_to_u64(&node_at(fixture, index)->as.event.payload), 2);
-    call_unlink(&fixture->events, &fixture->process, node_at(fixture, index), index);
+    call_unlink_owner(&fixture->events, &fixture->process, node_at(fixture, index), index);
     assert_list(fixture, &calls);
 }
 
-/* ---- call_revoke_all ---- */
+/* ---- call_revoke_all_owner ---- */
 
 static uint32_t free_nodes(const struct fixture *fixture)
 {
@@ -414,7 +415,8 @@ static void revoke_of_no_calls_does_nothing(void **state)
 {
     struct fixture *fixture = *state;
     const uint32_t before = free_nodes(fixture);
-    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    call_revoke_all_owner(&fixture->events, &fixture->deadlines, &fixture->cache,
+                          &fixture->process);
     assert_int_equal(free_nodes(fixture), before);
     assert_int_equal(fixture->process.calls, OBJECT_NONE);
 }
@@ -425,7 +427,8 @@ static void revoke_gives_the_nodes_back_and_makes_completions_late(void **state)
     struct calls calls;
     open_and_link(fixture, &calls);
     const uint32_t before = free_nodes(fixture);
-    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    call_revoke_all_owner(&fixture->events, &fixture->deadlines, &fixture->cache,
+                          &fixture->process);
     assert_int_equal(free_nodes(fixture), before + CALLS);
     assert_int_equal(fixture->process.calls, OBJECT_NONE);
     for (size_t i = 0; i < CALLS; i++) {
@@ -443,9 +446,10 @@ static void revoke_leaves_calls_that_a_completer_has_won(void **state)
         const skua_payload result = skua_payload_u64(1, 99);
         struct event_node *node = node_at(fixture, call_index(calls.completions[won]));
         assert_true(claim(fixture, calls.completions[won]));
-        call_complete(node, -7, &result);
+        call_complete_owner(node, -7, &result);
         const uint32_t before = free_nodes(fixture);
-        call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+        call_revoke_all_owner(&fixture->events, &fixture->deadlines, &fixture->cache,
+                              &fixture->process);
         assert_int_equal(free_nodes(fixture), before + CALLS - 1);
         assert_int_equal(fixture->process.calls, OBJECT_NONE);
         assert_int_equal(node->as.event.error, -7); /* a free node keeps its links there */
@@ -466,7 +470,7 @@ static uint32_t armed_calls(struct fixture *fixture)
 
 static void arm(struct fixture *fixture, skua_completion completion, uint32_t wheel, uint64_t when)
 {
-    (void)!deadlines_arm(&fixture->deadlines, wheel, call_index(completion), when, 0);
+    (void)!deadlines_arm_any(&fixture->deadlines, wheel, call_index(completion), when, 0);
 }
 
 static void disarm_takes_the_call_out_of_its_wheel(void **state)
@@ -478,7 +482,7 @@ static void disarm_takes_the_call_out_of_its_wheel(void **state)
     arm(fixture, other, 1, 1000);
     assert_int_equal(armed_calls(fixture), 2);
     assert_true(claim(fixture, other));
-    call_disarm(&fixture->deadlines, node_at(fixture, call_index(other)), call_index(other));
+    call_disarm_owner(&fixture->deadlines, node_at(fixture, call_index(other)), call_index(other));
     assert_int_equal(fixture->deadlines.wheels[0].wheel.count, 1);
     assert_int_equal(fixture->deadlines.wheels[1].wheel.count, 0);
     assert_true(deadlines_next(&fixture->deadlines, 1) == WHEEL_NEVER);
@@ -491,10 +495,10 @@ static void disarm_of_a_call_without_a_deadline_touches_no_wheel(void **state)
     const skua_completion plain = open_one(fixture);
     arm(fixture, armed, 0, 1000);
     assert_true(claim(fixture, plain));
-    call_disarm(&fixture->deadlines, node_at(fixture, call_index(plain)), call_index(plain));
+    call_disarm_owner(&fixture->deadlines, node_at(fixture, call_index(plain)), call_index(plain));
     assert_int_equal(armed_calls(fixture), 1);
     assert_true(claim(fixture, armed));
-    call_disarm(&fixture->deadlines, node_at(fixture, call_index(armed)), call_index(armed));
+    call_disarm_owner(&fixture->deadlines, node_at(fixture, call_index(armed)), call_index(armed));
     assert_int_equal(armed_calls(fixture), 0);
 }
 
@@ -507,11 +511,13 @@ static void revoke_takes_the_calls_out_of_their_wheels(void **state)
     for (size_t i = 0; i < CALLS; i++) {
         arm(fixture, calls.completions[i], (uint32_t)i % WHEELS, 1000 * (i + 1));
     }
-    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    call_revoke_all_owner(&fixture->events, &fixture->deadlines, &fixture->cache,
+                          &fixture->process);
     assert_int_equal(armed_calls(fixture), 0);
     for (uint32_t i = 0; i < WHEELS; i++) {
         assert_true(deadlines_next(&fixture->deadlines, i) == WHEEL_NEVER);
-        assert_int_equal(deadlines_collect(&fixture->deadlines, i, UINT64_MAX - 1, due, CALLS), 0);
+        assert_int_equal(deadlines_collect_any(&fixture->deadlines, i, UINT64_MAX - 1, due, CALLS),
+                         0);
     }
 }
 
@@ -523,10 +529,11 @@ static void revoke_leaves_a_call_whose_deadline_has_passed(void **state)
     struct wheel_due due[CALLS];
     open_and_link(fixture, &calls);
     arm(fixture, calls.completions[2], 0, 1000);
-    assert_int_equal(deadlines_collect(&fixture->deadlines, 0, SKUA_SECOND, due, CALLS), 1);
+    assert_int_equal(deadlines_collect_any(&fixture->deadlines, 0, SKUA_SECOND, due, CALLS), 1);
     assert_int_equal(due[0].index, call_index(calls.completions[2]));
     const uint32_t before = free_nodes(fixture);
-    call_revoke_all(&fixture->events, &fixture->deadlines, &fixture->cache, &fixture->process);
+    call_revoke_all_owner(&fixture->events, &fixture->deadlines, &fixture->cache,
+                          &fixture->process);
     assert_int_equal(free_nodes(fixture), before + CALLS - 1);
     assert_false(claim(fixture, calls.completions[2]));
 }

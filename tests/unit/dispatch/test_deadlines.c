@@ -58,25 +58,25 @@ static struct event_node *node_at(const struct fixture *fixture, uint32_t call)
 static uint32_t open_call(struct fixture *fixture)
 {
     uint32_t call = OBJECT_NONE;
-    assert_int_equal(
-        object_take(&fixture->events, fixture->events.shape.layout, &fixture->cache, &call),
-        OBJECT_POOL_OK);
+    assert_int_equal(object_acquire_owner(&fixture->events, fixture->events.shape.layout,
+                                          &fixture->cache, &call),
+                     OBJECT_POOL_OK);
     struct event_node *node = node_at(fixture, call);
     node->as.call.tag = TAG;
     node->as.call.error = -1;
-    (void)call_open(node, call, owner);
+    (void)call_open_owner(node, call, owner);
     return call;
 }
 
 static bool claim(struct fixture *fixture, uint32_t call)
 {
     struct event_node *node = node_at(fixture, call);
-    return call_claim(node, load_relaxed(&node->guard));
+    return call_claim_any(node, load_relaxed(&node->guard));
 }
 
 static bool arm(struct fixture *fixture, uint32_t wheel, uint32_t call, uint64_t when)
 {
-    return deadlines_arm(&fixture->deadlines, wheel, call, when, 0);
+    return deadlines_arm_any(&fixture->deadlines, wheel, call, when, 0);
 }
 
 static uint32_t open_armed(struct fixture *fixture, uint32_t wheel, uint64_t when)
@@ -88,7 +88,7 @@ static uint32_t open_armed(struct fixture *fixture, uint32_t wheel, uint64_t whe
 
 static void disarm(struct fixture *fixture, uint32_t call)
 {
-    deadlines_disarm(&fixture->deadlines, call);
+    deadlines_disarm_any(&fixture->deadlines, call);
 }
 
 static uint64_t next_of(struct fixture *fixture, uint32_t wheel)
@@ -111,7 +111,7 @@ static struct collected collect_most(struct fixture *fixture, uint32_t wheel, ui
                                      uint32_t most)
 {
     struct collected collected;
-    collected.count = deadlines_collect(&fixture->deadlines, wheel, now, collected.due, most);
+    collected.count = deadlines_collect_any(&fixture->deadlines, wheel, now, collected.due, most);
     assert_true(collected.count <= most);
     for (uint32_t i = 0; i < collected.count; i++) {
         const struct event_node *node = node_at(fixture, collected.due[i].index);
@@ -341,7 +341,8 @@ static void collect_brings_the_others_next_to_a_claim_that_was_lost(void **state
                 assert_int_equal(collected.due[expected].when, now + (1 + i) * TICK);
                 expected++;
             }
-            object_give(&fixture->events, fixture->events.shape.layout, &fixture->cache, calls[i]);
+            object_release_owner(&fixture->events, fixture->events.shape.layout, &fixture->cache,
+                                 calls[i]);
         }
         assert_int_equal(collected.count, expected);
         assert_int_equal(count_of(fixture, 0), 0);
@@ -424,17 +425,17 @@ static void call_disarm_of_a_call_without_deadline_touches_no_wheel(void **state
     struct fixture *fixture = *state;
     const uint32_t call = open_armed(fixture, 2, TICK);
     assert_true(claim(fixture, call));
-    call_disarm(&fixture->deadlines, node_at(fixture, call), call);
+    call_disarm_owner(&fixture->deadlines, node_at(fixture, call), call);
     assert_int_equal(count_of(fixture, 2), 0);
 
     struct event_node *node = node_at(fixture, call);
     const skua_payload nothing = skua_payload_empty(0);
-    call_complete(node, 0, &nothing); /* leaves something where the wheel was */
-    (void)call_open(node, call, owner);
+    call_complete_owner(node, 0, &nothing); /* leaves something where the wheel was */
+    (void)call_open_owner(node, call, owner);
     assert_int_equal(node->as.call.wheel, 0);
     assert_true(claim(fixture, call));
     node->as.call.timer.when = 12345; /* of no meaning now */
-    call_disarm(&fixture->deadlines, node, call);
+    call_disarm_owner(&fixture->deadlines, node, call);
     assert_int_equal(node->as.call.timer.when, 12345);
     for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
         assert_int_equal(count_of(fixture, wheel), 0);
@@ -449,7 +450,7 @@ static void call_that_is_opened_again_can_be_armed_in_another_wheel(void **state
     for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
         assert_collects_one(fixture, wheel, when, call, when);
         when += 10 * TICK;
-        (void)call_reopen(node_at(fixture, call), call, owner);
+        (void)call_reopen_owner(node_at(fixture, call), call, owner);
         assert_true(arm(fixture, (wheel + 1) % WHEELS, call, when));
         assert_int_equal(count_of(fixture, wheel), 0);
         assert_int_equal(next_of(fixture, (wheel + 1) % WHEELS), when);
@@ -460,7 +461,7 @@ static void call_that_is_opened_again_can_be_armed_in_another_wheel(void **state
 
 static bool move(struct fixture *fixture, uint32_t wheel, uint32_t call, uint64_t when, int error)
 {
-    return deadlines_move(&fixture->deadlines, wheel, call, when, error);
+    return deadlines_move_any(&fixture->deadlines, wheel, call, when, error);
 }
 
 static void move_changes_instant_and_error(void **state)
@@ -523,7 +524,7 @@ static void move_of_a_call_that_is_an_event_changes_nothing(void **state)
     assert_collects_one(fixture, 0, 50 * TICK, call, 50 * TICK);
     struct event_node *node = node_at(fixture, call);
     const skua_payload result = skua_payload_u64(7, 8);
-    call_complete(node, -3, &result);
+    call_complete_owner(node, -3, &result);
     assert_false(move(fixture, 0, call, TICK, -42));
     assert_int_equal(node->as.event.type, SKUA_EVENT_COMPLETION);
     assert_int_equal(node->as.event.error, -3);
@@ -568,10 +569,10 @@ static void *claim_some(void *arg)
     uint64_t random = 20250301 + claimer->number;
     for (uint32_t i = 0; i < CALLS_OF_ALL; i++) {
         struct event_node *node = node_at(contest->fixture, contest->calls[i]);
-        if (random_below(&random, 3) > 0 && call_claim(node, contest->guards[i])) {
+        if (random_below(&random, 3) > 0 && call_claim_any(node, contest->guards[i])) {
             const skua_payload result = skua_payload_u64(1, i);
-            call_disarm(&contest->fixture->deadlines, node, contest->calls[i]);
-            call_complete(node, 0, &result);
+            call_disarm_owner(&contest->fixture->deadlines, node, contest->calls[i]);
+            call_complete_owner(node, 0, &result);
             contest->claimed[claimer->number][i]++;
         }
     }
@@ -588,11 +589,11 @@ static void *collect_all(void *arg)
         now += 10 * TICK;
         for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
             struct wheel_due due[DUE_MAX];
-            const uint32_t count = deadlines_collect(deadlines, wheel, now, due, DUE_MAX);
+            const uint32_t count = deadlines_collect_any(deadlines, wheel, now, due, DUE_MAX);
             for (uint32_t i = 0; i < count; i++) {
                 struct event_node *node = node_at(contest->fixture, due[i].index);
                 const skua_payload nothing = skua_payload_empty(0);
-                call_complete(node, node->as.call.error, &nothing);
+                call_complete_owner(node, node->as.call.error, &nothing);
                 contest->collected[contest->number_of[due[i].index]]++;
             }
         }
@@ -641,11 +642,12 @@ static void *collect_until_stopped(void *arg)
         stops = load_acquire(&moves->stops); /* then all that was armed is seen below */
         struct wheel_due due[DUE_MAX];
         uint32_t count;
-        while ((count = deadlines_collect(&moves->fixture->deadlines, 0, TICK, due, DUE_MAX)) > 0) {
+        while ((count = deadlines_collect_any(&moves->fixture->deadlines, 0, TICK, due, DUE_MAX)) >
+               0) {
             for (uint32_t i = 0; i < count; i++) {
                 struct event_node *node = node_at(moves->fixture, due[i].index);
                 const skua_payload nothing = skua_payload_empty(0);
-                call_complete(node, node->as.call.error, &nothing);
+                call_complete_owner(node, node->as.call.error, &nothing);
                 moves->collected++;
             }
         }

@@ -47,7 +47,7 @@ static char marks[1000];
 static int add(struct fixture *fixture, uint32_t id, uint32_t number)
 {
     const skua_handler handler = {.name = "test", .run = do_nothing, .arg = &marks[number]};
-    return registry_add(&fixture->registry, id, &handler);
+    return registry_add_locked(&fixture->registry, id, &handler);
 }
 
 static void assert_found(struct fixture *fixture, uint32_t id, uint32_t number)
@@ -113,7 +113,7 @@ static void registry_frozen_refuses_and_still_finds(void **state)
     struct fixture *fixture = *state;
     assert_int_equal(add(fixture, 5, 1), 0);
     assert_int_equal(add(fixture, 500, 2), 0);
-    registry_freeze(&fixture->registry);
+    registry_freeze_locked(&fixture->registry);
     assert_int_equal(add(fixture, 6, 3), SKUA_E_FROZEN);
     assert_int_equal(add(fixture, 501, 3), SKUA_E_FROZEN);
     assert_int_equal(add(fixture, 5, 3), SKUA_E_FROZEN);
@@ -127,8 +127,8 @@ static void registry_keeps_a_copy_of_the_handler(void **state)
 {
     struct fixture *fixture = *state;
     skua_handler handler = {.name = "test", .run = do_nothing, .arg = &marks[9]};
-    assert_int_equal(registry_add(&fixture->registry, 9, &handler), 0);
-    assert_int_equal(registry_add(&fixture->registry, 900, &handler), 0);
+    assert_int_equal(registry_add_locked(&fixture->registry, 9, &handler), 0);
+    assert_int_equal(registry_add_locked(&fixture->registry, 900, &handler), 0);
     handler = (skua_handler){0};
     assert_found(fixture, 9, 9);
     assert_found(fixture, 900, 9);

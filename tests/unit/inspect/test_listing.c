@@ -55,7 +55,7 @@ static void set_steps(const struct scene *scene, uint32_t i, uint64_t steps)
 {
     struct process *process = process_of(scene, i);
     const uint64_t flags = process_progress(process) & (PROCESS_STEP_ONE - 1);
-    process_set_progress(process, steps << PROCESS_STEP_SHIFT | flags);
+    process_set_progress_owner(process, steps << PROCESS_STEP_SHIFT | flags);
 }
 
 static void set_run(const struct scene *scene, uint32_t i, uint32_t units)

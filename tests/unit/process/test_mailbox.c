@@ -133,7 +133,7 @@ TEST(mailbox_message_that_wakes_takes_a_place)
     static const uint32_t counted[] = {0, 1, 7, UINT32_MAX};
     for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
         struct process process = process_with(3, counted[i]);
-        mailbox_count_waking(&process);
+        mailbox_count_waking_owner(&process);
         assert_int_equal(load_relaxed(&process.reserved), counted[i]);
         assert_int_equal(mailbox_length(&process), 1);
         reserve_count(&process, 2);

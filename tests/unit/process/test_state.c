@@ -117,9 +117,9 @@ TEST(word_of_zero_is_free_and_admits_nothing)
     store_relaxed(&process.word, 0);
     assert_int_equal(state_of(state_peek(&process)), STATE_FREE);
     assert_false(state_is_live(0));
-    assert_int_equal(state_push(&process, 0, LIST, &next), STATE_CLOSED);
-    assert_false(state_wake(&process, 0, LIST, &next));
-    assert_int_equal(state_request(&process, 0, STATE_KILL), STATE_CLOSED);
+    assert_int_equal(state_push_any(&process, 0, LIST, &next), STATE_CLOSED);
+    assert_false(state_wake_any(&process, 0, LIST, &next));
+    assert_int_equal(state_request_any(&process, 0, STATE_KILL), STATE_CLOSED);
     assert_int_equal(load_relaxed(&process.word), 0);
 }
 
@@ -160,7 +160,7 @@ TEST(gate_for_wakers_admits_only_to_a_waiting_process)
     }
 }
 
-/* ---- state_wake: Idle, Blocked -> Ready, for a message ---- */
+/* ---- state_wake_any: Idle, Blocked -> Ready, for a message ---- */
 
 /* The message is in the backlog, not in the list, and counted without a reservation. */
 TEST(wake_of_a_waiting_process_puts_the_message_in_its_backlog)
@@ -170,7 +170,7 @@ TEST(wake_of_a_waiting_process_puts_the_message_in_its_backlog)
         uint32_t next = 99;
         set(OBJECT_NONE, waiting[i], STATE_WATCHED);
         process.backlog = OBJECT_NONE;
-        assert_true(state_wake(&process, GENERATION, LIST, &next));
+        assert_true(state_wake_any(&process, GENERATION, LIST, &next));
         assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
         assert_int_equal(process.backlog, LIST);
         assert_int_equal(next, OBJECT_NONE);
@@ -184,7 +184,7 @@ TEST(wake_of_a_process_that_does_not_wait_is_refused)
         if (!is_waiting(all_states[i])) {
             uint32_t next = 99;
             set(7, all_states[i], STATE_CANCEL);
-            assert_false(state_wake(&process, GENERATION, LIST, &next));
+            assert_false(state_wake_any(&process, GENERATION, LIST, &next));
             assert_word(7, all_states[i], STATE_CANCEL);
             assert_record_untouched(all_states[i]);
             assert_int_equal(next, 99);
@@ -199,14 +199,14 @@ TEST(wake_of_another_generation_is_refused_in_every_state)
         for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
             uint32_t next;
             set(OBJECT_NONE, all_states[i], 0);
-            assert_false(state_wake(&process, others[g], LIST, &next));
+            assert_false(state_wake_any(&process, others[g], LIST, &next));
             assert_word(OBJECT_NONE, all_states[i], 0);
             assert_record_untouched(all_states[i]);
         }
     }
 }
 
-/* ---- state_push: Idle, Blocked -> Ready, or a longer list ---- */
+/* ---- state_push_any: Idle, Blocked -> Ready, or a longer list ---- */
 
 /* What wakes it is in the backlog; if it is a message, it was counted before. */
 TEST(push_to_a_waiting_process_makes_it_ready)
@@ -216,7 +216,7 @@ TEST(push_to_a_waiting_process_makes_it_ready)
         uint32_t next = 99;
         set(OBJECT_NONE, waiting[i], 0);
         process.backlog = OBJECT_NONE;
-        assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+        assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
         assert_word(OBJECT_NONE, STATE_READY, 0);
         assert_int_equal(process.backlog, LIST);
         assert_int_equal(next, OBJECT_NONE);
@@ -228,7 +228,7 @@ TEST(push_to_a_ready_process_adds_to_its_list)
 {
     uint32_t next = 99;
     set(7, STATE_READY, STATE_CANCEL);
-    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_DONE);
+    assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_DONE);
     assert_int_equal(next, 7);
     assert_word(LIST, STATE_READY, STATE_CANCEL);
     assert_record_untouched(STATE_READY);
@@ -238,7 +238,7 @@ TEST(push_to_a_watched_waiting_process_keeps_the_watch)
 {
     uint32_t next;
     set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
-    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+    assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
 }
 
@@ -248,7 +248,7 @@ TEST(push_to_a_process_that_is_not_live_is_refused)
         if (!is_live(all_states[i])) {
             uint32_t next;
             set(OBJECT_NONE, all_states[i], 0);
-            assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
+            assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
             assert_word(OBJECT_NONE, all_states[i], 0);
             assert_record_untouched(all_states[i]);
         }
@@ -262,14 +262,14 @@ TEST(push_to_another_generation_is_refused_in_every_state)
         for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
             uint32_t next;
             set(7, all_states[i], 0);
-            assert_int_equal(state_push(&process, others[g], LIST, &next), STATE_CLOSED);
+            assert_int_equal(state_push_any(&process, others[g], LIST, &next), STATE_CLOSED);
             assert_word(7, all_states[i], 0);
             assert_record_untouched(all_states[i]);
         }
     }
 }
 
-/* ---- state_request ---- */
+/* ---- state_request_any ---- */
 
 TEST(request_with_kill_or_cancel_wakes_a_waiting_process)
 {
@@ -278,11 +278,11 @@ TEST(request_with_kill_or_cancel_wakes_a_waiting_process)
             continue;
         }
         set(OBJECT_NONE, STATE_IDLE, 0);
-        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
+        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
         assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
         assert_places(0);
         set(OBJECT_NONE, STATE_BLOCKED, 0);
-        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
+        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
         assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
         assert_places(0);
     }
@@ -293,7 +293,7 @@ TEST(request_to_watch_wakes_nobody)
     for (size_t i = 0; i < STATE_COUNT; i++) {
         if (is_live(all_states[i])) {
             set(OBJECT_NONE, all_states[i], 0);
-            assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_DONE);
+            assert_int_equal(state_request_any(&process, GENERATION, STATE_WATCHED), STATE_DONE);
             assert_word(OBJECT_NONE, all_states[i], STATE_WATCHED);
             assert_record_untouched(all_states[i]);
         }
@@ -304,7 +304,7 @@ TEST(request_to_a_ready_process_is_noted)
 {
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, 0);
-        assert_int_equal(state_request(&process, GENERATION, all_requests[r]), STATE_DONE);
+        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_DONE);
         assert_word(LIST, STATE_READY, all_requests[r]);
         assert_record_untouched(STATE_READY);
     }
@@ -315,12 +315,12 @@ TEST(request_keeps_earlier_requests)
     for (size_t a = 0; a < REQUEST_COUNT; a++) {
         for (size_t b = 0; b < REQUEST_COUNT; b++) {
             set(LIST, STATE_READY, all_requests[a]);
-            assert_int_equal(state_request(&process, GENERATION, all_requests[b]), STATE_DONE);
+            assert_int_equal(state_request_any(&process, GENERATION, all_requests[b]), STATE_DONE);
             assert_word(LIST, STATE_READY, all_requests[a] | all_requests[b]);
         }
     }
     set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
-    assert_int_equal(state_request(&process, GENERATION, STATE_KILL), STATE_ENQUEUE);
+    assert_int_equal(state_request_any(&process, GENERATION, STATE_KILL), STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED | STATE_KILL);
 }
 
@@ -330,7 +330,7 @@ TEST(request_to_a_process_that_is_not_live_is_refused)
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
             if (!is_live(all_states[i])) {
                 set(OBJECT_NONE, all_states[i], 0);
-                assert_int_equal(state_request(&process, GENERATION, all_requests[r]),
+                assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]),
                                  STATE_CLOSED);
                 assert_word(OBJECT_NONE, all_states[i], 0);
                 assert_record_untouched(all_states[i]);
@@ -344,9 +344,9 @@ TEST(request_to_another_generation_is_refused_in_every_state)
     for (size_t i = 0; i < STATE_COUNT; i++) {
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
             set(LIST, all_states[i], 0);
-            assert_int_equal(state_request(&process, GENERATION + 1, all_requests[r]),
+            assert_int_equal(state_request_any(&process, GENERATION + 1, all_requests[r]),
                              STATE_CLOSED);
-            assert_int_equal(state_request(&process, GENERATION - 1, all_requests[r]),
+            assert_int_equal(state_request_any(&process, GENERATION - 1, all_requests[r]),
                              STATE_CLOSED);
             assert_word(LIST, all_states[i], 0);
             assert_record_untouched(all_states[i]);
@@ -357,7 +357,7 @@ TEST(request_to_another_generation_is_refused_in_every_state)
 TEST(request_of_nothing_wakes_a_waiting_process)
 {
     set(OBJECT_NONE, STATE_BLOCKED, STATE_WATCHED);
-    assert_int_equal(state_request(&process, GENERATION, 0), STATE_ENQUEUE);
+    assert_int_equal(state_request_any(&process, GENERATION, 0), STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
     assert_places(0);
 }
@@ -368,7 +368,7 @@ TEST(take_brings_list_and_requests_and_keeps_ready)
 {
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
-        assert_int_equal(state_take(&process), word_of(LIST, STATE_READY, all_requests[r]));
+        assert_int_equal(state_take_owner(&process), word_of(LIST, STATE_READY, all_requests[r]));
         assert_word(OBJECT_NONE, STATE_READY, 0);
         assert_record_untouched(STATE_READY);
     }
@@ -377,7 +377,7 @@ TEST(take_brings_list_and_requests_and_keeps_ready)
 TEST(take_without_news_brings_nothing)
 {
     set(OBJECT_NONE, STATE_READY, 0);
-    assert_int_equal(state_take(&process), word_of(OBJECT_NONE, STATE_READY, 0));
+    assert_int_equal(state_take_owner(&process), word_of(OBJECT_NONE, STATE_READY, 0));
     assert_word(OBJECT_NONE, STATE_READY, 0);
 }
 
@@ -385,7 +385,7 @@ TEST(take_requests_leaves_the_list_and_cancel)
 {
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(LIST, STATE_READY, all_requests[r]);
-        const uint64_t news = state_take_requests(&process);
+        const uint64_t news = state_take_requests_owner(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
         assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
         assert_word(LIST, STATE_READY, all_requests[r] & STATE_CANCEL);
@@ -395,14 +395,14 @@ TEST(take_requests_leaves_the_list_and_cancel)
 TEST(take_requests_without_any_brings_nothing)
 {
     set(LIST, STATE_READY, 0);
-    assert_int_equal(state_take_requests(&process), 0);
+    assert_int_equal(state_take_requests_owner(&process), 0);
     assert_word(LIST, STATE_READY, 0);
 }
 
 static void do_take(void *arg)
 {
     (void)arg;
-    (void)!state_take(&process);
+    (void)!state_take_owner(&process);
 }
 
 TEST(take_from_any_state_but_ready_aborts)
@@ -413,12 +413,12 @@ TEST(take_from_any_state_but_ready_aborts)
 TEST(has_news_sees_list_and_each_request)
 {
     set(OBJECT_NONE, STATE_READY, 0);
-    assert_false(state_has_news(&process));
+    assert_false(state_has_news_owner(&process));
     set(LIST, STATE_READY, 0);
-    assert_true(state_has_news(&process));
+    assert_true(state_has_news_owner(&process));
     for (size_t r = 0; r < REQUEST_COUNT; r++) {
         set(OBJECT_NONE, STATE_READY, all_requests[r]);
-        assert_true(state_has_news(&process));
+        assert_true(state_has_news_owner(&process));
     }
 }
 
@@ -427,7 +427,7 @@ TEST(rest_without_news_waits)
     static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t t = 0; t < 2; t++) {
         set(OBJECT_NONE, STATE_READY, 0);
-        assert_true(state_rest(&process, targets[t]));
+        assert_true(state_rest_owner(&process, targets[t]));
         assert_word(OBJECT_NONE, targets[t], 0);
         assert_places(WAITING);
         assert_int_equal(process.backlog, BACKLOG);
@@ -440,36 +440,36 @@ TEST(rest_with_an_event_or_a_request_is_refused)
     static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
     for (size_t t = 0; t < 2; t++) {
         set(LIST, STATE_READY, 0);
-        assert_false(state_rest(&process, targets[t]));
+        assert_false(state_rest_owner(&process, targets[t]));
         assert_word(LIST, STATE_READY, 0);
         assert_record_untouched(STATE_READY);
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
             set(OBJECT_NONE, STATE_READY, all_requests[r]);
-            assert_false(state_rest(&process, targets[t]));
+            assert_false(state_rest_owner(&process, targets[t]));
             assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
             assert_record_untouched(STATE_READY);
         }
     }
 }
 
-/* ---- state_finish: Ready -> Complete ---- */
+/* ---- state_finish_owner: Ready -> Complete ---- */
 
 TEST(finish_takes_list_and_requests_and_closes)
 {
     uint32_t next;
     set(LIST, STATE_READY, STATE_WATCHED);
-    assert_int_equal(state_finish(&process), word_of(LIST, STATE_READY, STATE_WATCHED));
+    assert_int_equal(state_finish_owner(&process), word_of(LIST, STATE_READY, STATE_WATCHED));
     assert_word(OBJECT_NONE, STATE_COMPLETE, 0);
     assert_record_untouched(STATE_READY);
-    assert_false(state_wake(&process, GENERATION, LIST, &next));
-    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
-    assert_int_equal(state_request(&process, GENERATION, STATE_WATCHED), STATE_CLOSED);
+    assert_false(state_wake_any(&process, GENERATION, LIST, &next));
+    assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
+    assert_int_equal(state_request_any(&process, GENERATION, STATE_WATCHED), STATE_CLOSED);
 }
 
 static void do_finish(void *arg)
 {
     (void)arg;
-    (void)!state_finish(&process);
+    (void)!state_finish_owner(&process);
 }
 
 TEST(finish_from_any_state_but_ready_aborts)
@@ -477,21 +477,21 @@ TEST(finish_from_any_state_but_ready_aborts)
     assert_aborts_except(do_finish, STATE_READY, STATE_READY);
 }
 
-/* ---- state_prepare, state_publish, state_free ---- */
+/* ---- state_prepare_owner, state_publish_owner, state_free_owner ---- */
 
 TEST(prepare_returns_the_generation_and_admits_nothing_yet)
 {
     uint32_t next;
     set(OBJECT_NONE, STATE_FREE, 0);
-    assert_int_equal(state_prepare(&process), GENERATION);
+    assert_int_equal(state_prepare_owner(&process), GENERATION);
     assert_word(OBJECT_NONE, STATE_INIT, 0);
-    assert_int_equal(state_push(&process, GENERATION, LIST, &next), STATE_CLOSED);
+    assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
 }
 
 static void do_prepare(void *arg)
 {
     (void)arg;
-    (void)state_prepare(&process);
+    (void)state_prepare_owner(&process);
 }
 
 TEST(prepare_from_any_state_but_free_aborts)
@@ -502,7 +502,7 @@ TEST(prepare_from_any_state_but_free_aborts)
 TEST(publish_makes_ready)
 {
     set(OBJECT_NONE, STATE_INIT, 0);
-    state_publish(&process, GENERATION);
+    state_publish_owner(&process, GENERATION);
     assert_word(OBJECT_NONE, STATE_READY, 0);
 }
 
@@ -511,17 +511,17 @@ TEST(free_begins_the_next_generation)
     static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
     for (size_t i = 0; i < 2; i++) {
         set(OBJECT_NONE, ended[i], 0);
-        assert_true(state_free(&process));
+        assert_true(state_free_owner(&process));
         assert_int_equal(load_relaxed(&process.word),
                          event_list_word(OBJECT_NONE, state_tag(GENERATION + 1, STATE_FREE)));
-        assert_int_equal(state_prepare(&process), GENERATION + 1);
+        assert_int_equal(state_prepare_owner(&process), GENERATION + 1);
     }
 }
 
 static void do_free(void *arg)
 {
     (void)arg;
-    (void)!state_free(&process);
+    (void)!state_free_owner(&process);
 }
 
 TEST(free_of_a_live_or_free_process_aborts)
@@ -533,8 +533,8 @@ TEST(free_of_the_last_generation_but_one_is_reusable)
 {
     store_relaxed(&process.word,
                   event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX - 1, STATE_COMPLETE)));
-    assert_true(state_free(&process));
-    assert_int_equal(state_prepare(&process), GENERATION_MAX);
+    assert_true(state_free_owner(&process));
+    assert_int_equal(state_prepare_owner(&process), GENERATION_MAX);
 }
 
 TEST(free_of_the_last_generation_retires_the_slot)
@@ -544,12 +544,12 @@ TEST(free_of_the_last_generation_retires_the_slot)
         uint32_t next;
         store_relaxed(&process.word,
                       event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX, ended[i])));
-        assert_false(state_free(&process));
+        assert_false(state_free_owner(&process));
         /* Neither the last process nor a first one, again, can be reached. */
-        assert_int_equal(state_push(&process, GENERATION_MAX, LIST, &next), STATE_CLOSED);
-        assert_int_equal(state_push(&process, 0, LIST, &next), STATE_CLOSED);
-        assert_int_equal(state_push(&process, 1, LIST, &next), STATE_CLOSED);
-        assert_int_equal(state_request(&process, GENERATION_MAX, STATE_KILL), STATE_CLOSED);
+        assert_int_equal(state_push_any(&process, GENERATION_MAX, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_push_any(&process, 0, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_push_any(&process, 1, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_request_any(&process, GENERATION_MAX, STATE_KILL), STATE_CLOSED);
         assert_true(aborts(do_prepare, NULL));
     }
 }
@@ -562,32 +562,32 @@ TEST(life_from_free_to_free_passes_every_state)
     set(OBJECT_NONE, STATE_FREE, 0);
     store_relaxed(&process.consumed, RESERVED);
     process.backlog = OBJECT_NONE;
-    const uint32_t generation = state_prepare(&process);
-    state_publish(&process, generation);
-    assert_false(state_has_news(&process));
-    assert_true(state_rest(&process, STATE_IDLE));
+    const uint32_t generation = state_prepare_owner(&process);
+    state_publish_owner(&process, generation);
+    assert_false(state_has_news_owner(&process));
+    assert_true(state_rest_owner(&process, STATE_IDLE));
     assert_places(0);
-    assert_true(state_wake(&process, generation, 1, &next));
+    assert_true(state_wake_any(&process, generation, 1, &next));
     assert_places(1);
     assert_int_equal(process.backlog, 1);
     process.backlog = OBJECT_NONE;
     mailbox_consume_owner(&process, 1);
-    assert_int_equal(state_push(&process, generation, 2, &next), STATE_DONE);
-    assert_false(state_rest(&process, STATE_BLOCKED));
-    assert_int_equal(event_list_first(state_take(&process)), 2);
-    assert_true(state_rest(&process, STATE_BLOCKED));
-    assert_int_equal(state_push(&process, generation, 3, &next), STATE_ENQUEUE);
+    assert_int_equal(state_push_any(&process, generation, 2, &next), STATE_DONE);
+    assert_false(state_rest_owner(&process, STATE_BLOCKED));
+    assert_int_equal(event_list_first(state_take_owner(&process)), 2);
+    assert_true(state_rest_owner(&process, STATE_BLOCKED));
+    assert_int_equal(state_push_any(&process, generation, 3, &next), STATE_ENQUEUE);
     assert_int_equal(process.backlog, 3);
     process.backlog = OBJECT_NONE;
-    assert_true(state_rest(&process, STATE_BLOCKED));
-    assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_ENQUEUE);
-    assert_int_equal(event_list_tag(state_take(&process)) & STATE_REQUESTS, STATE_KILL);
+    assert_true(state_rest_owner(&process, STATE_BLOCKED));
+    assert_int_equal(state_request_any(&process, generation, STATE_KILL), STATE_ENQUEUE);
+    assert_int_equal(event_list_tag(state_take_owner(&process)) & STATE_REQUESTS, STATE_KILL);
     assert_places(0);
-    assert_int_equal(event_list_first(state_finish(&process)), OBJECT_NONE);
-    assert_true(state_free(&process));
-    assert_int_equal(state_request(&process, generation, STATE_KILL), STATE_CLOSED);
-    assert_int_equal(state_prepare(&process), generation + 1);
-    state_publish(&process, generation + 1);
-    assert_int_equal(state_push(&process, generation, 4, &next), STATE_CLOSED);
-    assert_int_equal(state_push(&process, generation + 1, 4, &next), STATE_DONE);
+    assert_int_equal(event_list_first(state_finish_owner(&process)), OBJECT_NONE);
+    assert_true(state_free_owner(&process));
+    assert_int_equal(state_request_any(&process, generation, STATE_KILL), STATE_CLOSED);
+    assert_int_equal(state_prepare_owner(&process), generation + 1);
+    state_publish_owner(&process, generation + 1);
+    assert_int_equal(state_push_any(&process, generation, 4, &next), STATE_CLOSED);
+    assert_int_equal(state_push_any(&process, generation + 1, 4, &next), STATE_DONE);
 }

@@ -31,9 +31,9 @@ static void fixture_deinit(struct fixture *fixture)
 static struct process *take(struct fixture *fixture)
 {
     uint32_t slot = OBJECT_NONE;
-    assert_int_equal(
-        object_take(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache, &slot),
-        OBJECT_POOL_OK);
+    assert_int_equal(object_acquire_owner(&fixture->table.pool, fixture->table.pool.shape.layout,
+                                          &fixture->cache, &slot),
+                     OBJECT_POOL_OK);
     return object_pool_at(&fixture->table.pool, slot);
 }
 
@@ -41,18 +41,18 @@ static struct process *take(struct fixture *fixture)
 static struct process *start(struct fixture *fixture, skua_pid *pid)
 {
     struct process *process = take(fixture);
-    const uint32_t generation = state_prepare(process);
+    const uint32_t generation = state_prepare_owner(process);
     *pid = process_table_pid(&fixture->table, process, generation);
-    state_publish(process, generation);
+    state_publish_owner(process, generation);
     return process;
 }
 
 static void end(struct fixture *fixture, struct process *process)
 {
-    (void)!state_finish(process);
-    assert_true(state_free(process));
-    object_give(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache,
-                process->slot);
+    (void)!state_finish_owner(process);
+    assert_true(state_free_owner(process));
+    object_release_owner(&fixture->table.pool, fixture->table.pool.shape.layout, &fixture->cache,
+                         process->slot);
 }
 
 static int find(struct fixture *fixture, uint64_t bits)
@@ -157,9 +157,9 @@ TEST(table_stale_pid_is_refused_by_the_record)
     assert_int_equal(process_table_find(&fixture.table, old, &found), 0);
     assert_ptr_equal(found, process);
     uint32_t next;
-    assert_int_equal(state_push(found, pid_generation(old), 1, &next), STATE_CLOSED);
-    assert_int_equal(state_request(found, pid_generation(old), STATE_KILL), STATE_CLOSED);
-    assert_int_equal(state_push(found, pid_generation(young), 1, &next), STATE_DONE);
+    assert_int_equal(state_push_any(found, pid_generation(old), 1, &next), STATE_CLOSED);
+    assert_int_equal(state_request_any(found, pid_generation(old), STATE_KILL), STATE_CLOSED);
+    assert_int_equal(state_push_any(found, pid_generation(young), 1, &next), STATE_DONE);
     fixture_deinit(&fixture);
 }
 
@@ -215,9 +215,9 @@ TEST(table_grows_to_several_segments)
     assert_int_equal(counting_allocator_live_blocks(&fixture.memory),
                      1 + COUNT / SLOTS_PER_SEGMENT + 1); /* directory and segments */
     uint32_t slot;
-    assert_int_equal(
-        object_take(&fixture.table.pool, fixture.table.pool.shape.layout, &fixture.cache, &slot),
-        OBJECT_POOL_LIMIT);
+    assert_int_equal(object_acquire_owner(&fixture.table.pool, fixture.table.pool.shape.layout,
+                                          &fixture.cache, &slot),
+                     OBJECT_POOL_LIMIT);
     fixture_deinit(&fixture);
 }
 
@@ -232,8 +232,8 @@ static void expect_refused(struct fixture *fixture, skua_pid pid)
     struct process *found = NULL;
     uint32_t next;
     assert_int_equal(process_table_find(&fixture->table, pid, &found), 0);
-    assert_int_equal(state_push(found, pid_generation(pid), 1, &next), STATE_CLOSED);
-    assert_int_equal(state_request(found, pid_generation(pid), STATE_KILL), STATE_CLOSED);
+    assert_int_equal(state_push_any(found, pid_generation(pid), 1, &next), STATE_CLOSED);
+    assert_int_equal(state_request_any(found, pid_generation(pid), STATE_KILL), STATE_CLOSED);
 }
 
 /* Slots of trimmed pages are refused while nothing is there, and go on with new generations. */
@@ -264,7 +264,7 @@ TEST(table_never_repeats_a_pid_of_a_trimmed_slot)
         for (uint32_t i = 0; i < COUNT; i++) {
             end(&fixture, processes[i]);
         }
-        assert_true(object_pool_trim(&fixture.table.pool, always, NULL) >
+        assert_true(object_pool_trim_any(&fixture.table.pool, always, NULL) >
                     COUNT / 2 * sizeof(struct process));
         for (uint32_t i = 0; i < COUNT; i++) {
             expect_refused(&fixture, pids[i]);

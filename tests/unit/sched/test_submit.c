@@ -155,7 +155,7 @@ static void unfinished_process_with_a_backlog_takes_the_place_of_another(void **
     for (uint32_t i = 0; i < MANY; i++) {
         send(0);
     }
-    submit_local(worker(), other);
+    submit_ready(worker()->sched, worker(), other);
     step_run(worker(), late);
     assert_ptr_equal(in_next(), late);
     assert_ptr_equal(deque_pop_owner(&worker()->deque), other);
@@ -167,8 +167,8 @@ static void unfinished_process_that_continues_goes_behind(void **state)
     (void)state;
     struct process *active = spawn(0, &busy);
     struct process *others[] = {spawn(1, &resting), spawn(2, &resting), spawn(3, &resting)};
-    submit_local(worker(), others[0]);
-    submit_local(worker(), others[1]);
+    submit_ready(worker()->sched, worker(), others[0]);
+    submit_ready(worker()->sched, worker(), others[1]);
     submit_outside(&rig.sched, others[2]);
     step_run(worker(), active);
     assert_int_equal(process_progress(active) >> PROCESS_STEP_SHIFT, STEP_TURNS_MAX);
@@ -268,15 +268,15 @@ static void sender_to_a_crowded_mailbox_has_had_its_turns(void **state)
 
 /* A search that finds nothing, after a theft of one process that was worth so much and took so
  * long. Returns the looks that it has to make before the next theft. */
-static uint32_t search_after_theft(uint32_t worth_ns, uint64_t since)
+static uint32_t search_after_theft(uint32_t min_ns_each, uint64_t since)
 {
-    worker()->haul.count = 1;
-    worker()->haul.worth_ns = worth_ns;
-    worker()->haul.since = since;
+    worker()->last_steal.count = 1;
+    worker()->last_steal.min_ns_each = min_ns_each;
+    worker()->last_steal.since = since;
     store_seq_cst(&rig.sched.exiting, 1); /* or it would sleep */
     assert_null(idle_find(worker()));
-    assert_int_equal(worker()->haul.count, 0);
-    return worker()->haul.patience;
+    assert_int_equal(worker()->last_steal.count, 0);
+    return worker()->last_steal.patience;
 }
 
 static void thief_of_crumbs_waits_longer_each_time(void **state)
@@ -306,7 +306,7 @@ static void thief_of_nothing_is_not_judged(void **state)
     (void)state;
     const uint32_t patience = search_after_theft(UINT32_MAX, monotonic_ns());
     assert_null(idle_find(worker()));
-    assert_int_equal(worker()->haul.patience, patience);
+    assert_int_equal(worker()->last_steal.patience, patience);
 }
 
 #define SUBMIT_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

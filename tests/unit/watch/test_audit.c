@@ -146,7 +146,7 @@ static int set_up(void **state)
         0);
     registry_init(&rig.registry, &rig.sched.allocator);
     const skua_handler handler = {.name = "pending", .run = stay_pending};
-    assert_int_equal(registry_add(&rig.registry, PENDING, &handler), 0);
+    assert_int_equal(registry_add_locked(&rig.registry, PENDING, &handler), 0);
     store_seq_cst(&rig.sched.threads, WORKERS);
     shutdown_open(&rig.sched);
     spawn(IDLE, worker(0), &resting);
@@ -202,13 +202,14 @@ static bool is_found(void (*function)(void *arg), const struct fault *fault)
 static uint32_t take_node(void)
 {
     uint32_t index = OBJECT_NONE;
-    assert_true(deliver_take_node(&rig.sched, worker(0), &index));
+    assert_true(deliver_acquire_node(&rig.sched, worker(0), &index));
     return index;
 }
 
 static void give_node(uint32_t index)
 {
-    object_give(&rig.sched.events, rig.sched.events.shape.layout, &worker(1)->caches.events, index);
+    object_release_owner(&rig.sched.events, rig.sched.events.shape.layout,
+                         &worker(1)->caches.events, index);
 }
 
 static uint32_t message_of(enum who who)
@@ -253,7 +254,7 @@ static struct process *take_slot(struct caches *caches)
 {
     struct object_pool *pool = &rig.sched.table.pool;
     uint32_t slot = OBJECT_NONE;
-    assert_int_equal(object_take(pool, pool->shape.layout, &caches->processes, &slot),
+    assert_int_equal(object_acquire_owner(pool, pool->shape.layout, &caches->processes, &slot),
                      OBJECT_POOL_OK);
     return object_pool_at(pool, slot);
 }
@@ -270,13 +271,13 @@ static void leak_slot(void)
 
 static void free_live_slot(void)
 {
-    object_give(&rig.sched.table.pool, rig.sched.table.pool.shape.layout,
-                &worker(0)->caches.processes, rig.processes[IDLE]->slot);
+    object_release_owner(&rig.sched.table.pool, rig.sched.table.pool.shape.layout,
+                         &worker(0)->caches.processes, rig.processes[IDLE]->slot);
 }
 
 static void leave_init(void)
 {
-    (void)state_prepare(take_slot(&worker(0)->caches));
+    (void)state_prepare_owner(take_slot(&worker(0)->caches));
 }
 
 static void miscount_live(void)
@@ -286,7 +287,7 @@ static void miscount_live(void)
 
 static void miscount_retired(void)
 {
-    object_pool_retire(&rig.sched.table.pool);
+    object_pool_retire_any(&rig.sched.table.pool);
 }
 
 static void miscount_chains(void)
@@ -368,13 +369,13 @@ static void list_call_twice(void)
 static void close_call(void)
 {
     struct event_node *node = node_at(rig.processes[CALLING]->calls);
-    assert_true(call_claim(node, load_relaxed(&node->guard)));
+    assert_true(call_claim_any(node, load_relaxed(&node->guard)));
 }
 
 static void arm_free_node(void)
 {
     const uint32_t index = take_node();
-    assert_false(deadlines_arm(&rig.sched.deadlines, 0, index, 2 * DEADLINE, BEGINNING));
+    assert_false(deadlines_arm_any(&rig.sched.deadlines, 0, index, 2 * DEADLINE, BEGINNING));
     give_node(index);
 }
 
@@ -510,13 +511,13 @@ static void limited_audits_wait_for_their_turn(void **state)
     assert_false(aborts(audit_now_and_then_leaked, &once));
     assert_true(aborts_saying(audit_now_and_then_leaked, &often, "it is lost"));
     for (uint32_t i = 0; i < WORKERS; i++) {
-        parking_announce(&rig.sched.parking, i, false);
+        parking_announce_owner(&rig.sched.parking, i, false);
     }
     assert_false(aborts(audit_sleep_now_and_then, &once));
     assert_true(aborts_saying(audit_sleep_now_and_then, &often, "INV-10: all sleep"));
     for (uint32_t i = 0; i < WORKERS; i++) {
-        assert_true(parking_retract(&rig.sched.parking, i));
-        assert_true(parking_end_search(&rig.sched.parking));
+        assert_true(parking_retract_owner(&rig.sched.parking, i));
+        assert_true(parking_end_search_owner(&rig.sched.parking));
     }
 }
 
@@ -525,10 +526,10 @@ static void nothing_is_found_while_others_are_inside(void **state)
 {
     (void)state;
     const uint32_t index = take_node();
-    (void)fetch_add_seq_cst(&rig.sched.visitors, 1);
+    (void)fetch_add_seq_cst(&rig.sched.callers, 1);
     audit_now(&rig.sched, &(struct audit_moment){0});
-    deliver_give_node(&rig.sched, worker(0), index);
-    (void)fetch_sub_seq_cst(&rig.sched.visitors, 1);
+    deliver_release_node(&rig.sched, worker(0), index);
+    (void)fetch_sub_seq_cst(&rig.sched.callers, 1);
     audit_now(&rig.sched, &(struct audit_moment){0});
 }
 
@@ -536,16 +537,16 @@ static void nothing_is_found_while_others_are_inside(void **state)
 
 static void go_to_sleep(void)
 {
-    parking_announce(&rig.sched.parking, 0, false);
-    parking_announce(&rig.sched.parking, 1, false);
+    parking_announce_owner(&rig.sched.parking, 0, false);
+    parking_announce_owner(&rig.sched.parking, 1, false);
     assert_true(poll_try_take(&rig.sched, worker(0)));
 }
 
 static void wake_up(void)
 {
     for (uint32_t i = 0; i < WORKERS; i++) {
-        assert_true(parking_retract(&rig.sched.parking, i));
-        assert_true(parking_end_search(&rig.sched.parking));
+        assert_true(parking_retract_owner(&rig.sched.parking, i));
+        assert_true(parking_end_search_owner(&rig.sched.parking));
     }
     store_seq_cst(&rig.sched.poll.holder, 0);
 }
@@ -559,7 +560,7 @@ static struct process *make_ready(void)
 {
     struct process *process = rig.processes[IDLE];
     const uint32_t generation = pid_generation(rig.pids[IDLE]);
-    assert_int_equal(state_request(process, generation, STATE_KILL), STATE_ENQUEUE);
+    assert_int_equal(state_request_any(process, generation, STATE_KILL), STATE_ENQUEUE);
     return process;
 }
 
@@ -586,7 +587,7 @@ static void sleep_on_next(void)
 
 static void sleep_on_complete(void)
 {
-    assert_true((state_finish(make_ready()) & STATE_KILL) != 0);
+    assert_true((state_finish_owner(make_ready()) & STATE_KILL) != 0);
 }
 
 static void sleep_without_poller(void)
@@ -638,14 +639,14 @@ static void nothing_is_found_while_a_worker_is_awake(void **state)
 {
     (void)state;
     struct process *process = make_ready();
-    parking_announce(&rig.sched.parking, 0, false);
+    parking_announce_owner(&rig.sched.parking, 0, false);
     look_once();
     go_to_sleep();
     store_seq_cst(&worker(1)->running, RUNNING_UNKNOWN);
     look_once();
     store_seq_cst(&worker(1)->running, RUNNING_NOTHING);
     wake_up();
-    submit_local(worker(0), process);
+    submit_ready(worker(0)->sched, worker(0), process);
 }
 
 int main(void)

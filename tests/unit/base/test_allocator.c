@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The default allocator, and what the alloc_ functions ask of any allocator. */
-#include "base/alloc.h"
+#include "base/allocator.h"
 
 #include "counting_allocator.h"
 #include "test.h"
@@ -22,12 +22,12 @@ const char *__tsan_default_options(void)
 
 static void *take(size_t size, size_t alignment)
 {
-    return alloc_default(NULL, NULL, 0, size, alignment);
+    return allocator_default(NULL, NULL, 0, size, alignment);
 }
 
 static void give(void *pointer, size_t size, size_t alignment)
 {
-    (void)alloc_default(NULL, pointer, size, 0, alignment);
+    (void)allocator_default(NULL, pointer, size, 0, alignment);
 }
 
 static void fill(unsigned char *bytes, size_t size)
@@ -47,7 +47,7 @@ static bool is_filled(const unsigned char *bytes, size_t size)
     return true;
 }
 
-/* ---- alloc_default ---- */
+/* ---- allocator_default ---- */
 
 TEST(default_block_has_its_alignment_and_can_be_written)
 {
@@ -77,7 +77,7 @@ TEST(default_growing_keeps_content_and_alignment)
     fill(block, 100);
     size_t size = 100;
     while (size < 2 * HUGE_PAGE) {
-        block = alloc_default(NULL, block, size, 3 * size, 128);
+        block = allocator_default(NULL, block, size, 3 * size, 128);
         assert_non_null(block);
         assert_int_equal((uintptr_t)block % 128, 0);
         assert_true(is_filled(block, size));
@@ -91,7 +91,7 @@ TEST(default_shrinking_keeps_what_fits)
 {
     unsigned char *block = take(1000, 8);
     fill(block, 1000);
-    block = alloc_default(NULL, block, 1000, 10, 8);
+    block = allocator_default(NULL, block, 1000, 10, 8);
     assert_non_null(block);
     assert_true(is_filled(block, 10));
     give(block, 10, 8);
@@ -102,22 +102,22 @@ TEST(default_without_memory_gives_null_and_keeps_the_old_block)
     assert_null(take(TOO_MUCH, 8));
     unsigned char *block = take(100, 8);
     fill(block, 100);
-    assert_null(alloc_default(NULL, block, 100, TOO_MUCH, 8));
+    assert_null(allocator_default(NULL, block, 100, TOO_MUCH, 8));
     assert_true(is_filled(block, 100));
     give(block, 100, 8);
 }
 
-/* ---- alloc_take and its relatives; the counting allocator checks their arguments ---- */
+/* ---- allocator_alloc and its relatives; the counting allocator checks their arguments ---- */
 
 TEST(take_and_give_pass_size_and_alignment)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    void *block = alloc_take(&memory.allocator, 300, 256);
+    void *block = allocator_alloc(&memory.allocator, 300, 256);
     assert_non_null(block);
     assert_int_equal((uintptr_t)block % 256, 0);
     assert_int_equal(counting_allocator_live_bytes(&memory), 300);
-    alloc_give(&memory.allocator, block, 300, 256);
+    allocator_free(&memory.allocator, block, 300, 256);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
@@ -125,12 +125,12 @@ TEST(take_zeroed_clears_every_byte)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    unsigned char *block = alloc_take_zeroed(&memory.allocator, 1000, 64);
+    unsigned char *block = allocator_alloc_zeroed(&memory.allocator, 1000, 64);
     assert_non_null(block);
     for (size_t i = 0; i < 1000; i++) {
         assert_int_equal(block[i], 0);
     }
-    alloc_give(&memory.allocator, block, 1000, 64);
+    allocator_free(&memory.allocator, block, 1000, 64);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
@@ -139,9 +139,9 @@ TEST(take_without_memory_is_null)
     struct counting_allocator memory;
     counting_allocator_init(&memory);
     counting_allocator_fail_from(&memory, 1);
-    assert_null(alloc_take(&memory.allocator, 10, 8));
-    assert_null(alloc_take_zeroed(&memory.allocator, 10, 8));
-    assert_null(alloc_grow(&memory.allocator, NULL, 0, 10, 8));
+    assert_null(allocator_alloc(&memory.allocator, 10, 8));
+    assert_null(allocator_alloc_zeroed(&memory.allocator, 10, 8));
+    assert_null(allocator_grow(&memory.allocator, NULL, 0, 10, 8));
     assert_int_equal(counting_allocator_attempts(&memory), 3);
     assert_true(counting_allocator_is_clean(&memory));
 }
@@ -150,9 +150,9 @@ TEST(grow_from_nothing_allocates)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    void *block = alloc_grow(&memory.allocator, NULL, 0, 10, 8);
+    void *block = allocator_grow(&memory.allocator, NULL, 0, 10, 8);
     assert_non_null(block);
-    alloc_give(&memory.allocator, block, 10, 8);
+    allocator_free(&memory.allocator, block, 10, 8);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
@@ -160,14 +160,14 @@ TEST(grow_replaces_the_block_and_keeps_its_content)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    unsigned char *block = alloc_take(&memory.allocator, 50, 32);
+    unsigned char *block = allocator_alloc(&memory.allocator, 50, 32);
     fill(block, 50);
-    block = alloc_grow(&memory.allocator, block, 50, 5000, 32);
+    block = allocator_grow(&memory.allocator, block, 50, 5000, 32);
     assert_non_null(block);
     assert_true(is_filled(block, 50));
     assert_int_equal(counting_allocator_live_blocks(&memory), 1);
     assert_int_equal(counting_allocator_live_bytes(&memory), 5000);
-    alloc_give(&memory.allocator, block, 5000, 32);
+    allocator_free(&memory.allocator, block, 5000, 32);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
@@ -175,12 +175,12 @@ TEST(grow_without_memory_keeps_the_old_block)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    unsigned char *block = alloc_take(&memory.allocator, 50, 32);
+    unsigned char *block = allocator_alloc(&memory.allocator, 50, 32);
     fill(block, 50);
     counting_allocator_fail_once(&memory, 1);
-    assert_null(alloc_grow(&memory.allocator, block, 50, 5000, 32));
+    assert_null(allocator_grow(&memory.allocator, block, 50, 5000, 32));
     assert_true(is_filled(block, 50));
-    alloc_give(&memory.allocator, block, 50, 32);
+    allocator_free(&memory.allocator, block, 50, 32);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
@@ -188,6 +188,6 @@ TEST(give_of_null_does_not_reach_the_allocator)
 {
     struct counting_allocator memory;
     counting_allocator_init(&memory);
-    alloc_give(&memory.allocator, NULL, 10, 8); /* would be a fault */
+    allocator_free(&memory.allocator, NULL, 10, 8); /* would be a fault */
     assert_true(counting_allocator_is_clean(&memory));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/alloc.h"
+#include "base/allocator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ static void *allocate(size_t size, size_t alignment)
     return pointer;
 }
 
-void *alloc_default(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
+void *allocator_default(void *arg, void *pointer, size_t old_size, size_t new_size,
+                        size_t alignment)
 {
     (void)arg;
     if (new_size == 0) {
@@ -39,27 +40,27 @@ void *alloc_default(void *arg, void *pointer, size_t old_size, size_t new_size, 
     return fresh;
 }
 
-void *alloc_take(const struct allocator *allocator, size_t size, size_t alignment)
+void *allocator_alloc(const struct allocator *allocator, size_t size, size_t alignment)
 {
     return allocator->function(allocator->arg, NULL, 0, size, alignment);
 }
 
-void *alloc_take_zeroed(const struct allocator *allocator, size_t size, size_t alignment)
+void *allocator_alloc_zeroed(const struct allocator *allocator, size_t size, size_t alignment)
 {
-    void *pointer = alloc_take(allocator, size, alignment);
+    void *pointer = allocator_alloc(allocator, size, alignment);
     if (pointer != NULL) {
         memset(pointer, 0, size);
     }
     return pointer;
 }
 
-void *alloc_grow(const struct allocator *allocator, void *pointer, size_t old_size, size_t new_size,
-                 size_t alignment)
+void *allocator_grow(const struct allocator *allocator, void *pointer, size_t old_size,
+                     size_t new_size, size_t alignment)
 {
     return allocator->function(allocator->arg, pointer, old_size, new_size, alignment);
 }
 
-void alloc_give(const struct allocator *allocator, void *pointer, size_t size, size_t alignment)
+void allocator_free(const struct allocator *allocator, void *pointer, size_t size, size_t alignment)
 {
     if (pointer != NULL) {
         (void)allocator->function(allocator->arg, pointer, size, 0, alignment);
