@@ -93,6 +93,20 @@ void assert_saw_nothing(const struct actor *actor)
     assert_saw_from(actor, 0, NULL, 0);
 }
 
+size_t actor_largest_batch(const struct actor *actor)
+{
+    size_t largest = 0;
+    size_t batch = 0;
+    for (size_t i = 0; i < actor->seen_count; i++) {
+        if (i > 0 && actor->seen[i].step != actor->seen[i - 1].step) {
+            batch = 0;
+        }
+        batch += actor->seen[i].type == SKUA_EVENT_MESSAGE;
+        largest = batch > largest ? batch : largest;
+    }
+    return largest;
+}
+
 void assert_completed_each_once(const struct actor *actor, size_t total, int error)
 {
     bool *came = test_alloc(total + 1);
@@ -143,6 +157,9 @@ static void take_note(struct turn *turn, const skua_event *event)
     if (event->type != SKUA_EVENT_MESSAGE && !skua_pid_is_none(event->from)) {
         actor_surprise(actor, "an event that is no message has a sender");
     }
+    if (event->type == SKUA_EVENT_CANCEL && event->payload.storage != SKUA_PAYLOAD_EMPTY) {
+        actor_surprise(actor, "a cancel event has a payload");
+    }
     actor->seen[actor->seen_count++] = (struct seen){
         .type = event->type,
         .error = event->error,
@@ -178,6 +195,14 @@ static bool was_cancelled(const struct actor *actor)
     return false;
 }
 
+static void check_outcome(struct actor *actor, size_t position, const struct act *act, int outcome)
+{
+    if (outcome != act->returns) {
+        actor_surprise(actor, "act %zu returned %s, not %s", position, skua_error_name(outcome),
+                       skua_error_name(act->returns));
+    }
+}
+
 /* Performs what can be performed in this step. */
 static void go_on(struct turn *turn)
 {
@@ -189,10 +214,7 @@ static void go_on(struct turn *turn)
         if (outcome == ACT_WAITS) {
             return;
         }
-        if (outcome != act->returns) {
-            actor_surprise(actor, "act %zu returned %s, not %s", position, skua_error_name(outcome),
-                           skua_error_name(act->returns));
-        }
+        check_outcome(actor, position, act, outcome);
         if (actor->position == position) { /* it is no repetition */
             actor->position++;
             actor->counter = 0;
@@ -210,7 +232,7 @@ static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t 
     struct turn turn = {.actor = actor, .ctx = ctx, .out = out, .events = events, .count = count};
     actor->worker = worker_of_thread()->index;
     (void)atomic_fetch_add(&actor->steps, 1);
-    if (actor->closes > 0) {
+    if (actor->closes == actor->inits) {
         actor_surprise(actor, "a step after close");
     }
     const size_t before = actor->seen_count;
@@ -237,9 +259,19 @@ static int actor_init(void *self, skua_context *ctx, const char *method, skua_pa
         return error;
     }
     struct actor *actor = api_world(self);
+    struct turn turn = {.actor = actor, .ctx = ctx, .input = input, .input_count = input_count};
     actor->pid = skua_context_self(ctx);
     actor->init_now = skua_context_now(ctx);
+    (void)snprintf(actor->method, sizeof actor->method, "%s", method);
+    actor->position = 0;
+    actor->counter = 0;
+    actor->repeated = 0;
+    actor->read = actor->seen_count;
     (void)atomic_fetch_add(&actor->inits, 1);
+    for (size_t i = 0; i < actor->in_init.count; i++) {
+        const struct act *act = &actor->in_init.acts[i];
+        check_outcome(actor, i, act, act->perform(&turn, act));
+    }
     return actor->init_returns;
 }
 
@@ -302,10 +334,21 @@ struct actor *actor_new(struct script script)
     return actor;
 }
 
+/* After a call that starts one: the PID is that of its init, or there is none. */
+static void check_start(struct actor *actor, int error, skua_pid pid)
+{
+    if (!skua_pid_equal(pid, error == 0 ? actor->pid : (skua_pid){0})) {
+        actor_surprise(actor, "it was started as another process");
+    }
+}
+
 int actor_try_submit(struct actor *actor)
 {
     skua_payload input = api_world_payload(actor);
-    return skua_process_submit(world_runtime(), &actor->type, NULL, &input, 1, NULL);
+    skua_pid pid = {0};
+    const int error = skua_process_submit(world_runtime(), &actor->type, NULL, &input, 1, &pid);
+    check_start(actor, error, pid);
+    return error;
 }
 
 void actor_submit(struct actor *actor)
@@ -323,6 +366,12 @@ struct actor *actor_start(struct script script)
 skua_exit actor_run(struct actor *actor)
 {
     return api_run_process(world->api, &actor->type, actor);
+}
+
+int actor_try_run(struct actor *actor, skua_exit *exit)
+{
+    skua_payload input = api_world_payload(actor);
+    return skua_process_run(world_runtime(), &actor->type, NULL, &input, 1, exit);
 }
 
 void actor_tell(struct actor *actor, struct script script)
@@ -375,10 +424,26 @@ void actor_await_seen(struct actor *actor, uint64_t events)
     tally_wait(&actor->arrived, events);
 }
 
+void actor_await_held(struct actor *actor, uint64_t times)
+{
+    tally_wait(&actor->held, times);
+}
+
+void actor_await_state(const struct actor *actor, enum skua_process_state state)
+{
+    api_wait_state(world->api, actor->pid, state);
+}
+
 void actor_await_end(struct actor *actor)
 {
     tally_wait(&actor->closed, 1);
     api_wait_end(world->api, actor->pid);
+}
+
+const struct actor *actor_of_type(const skua_process_type *type)
+{
+    const size_t offset = offsetof(struct actor, type);
+    return type->step == actor_step ? (const void *)((const char *)type - offset) : NULL;
 }
 
 void assert_result(skua_exit exit, uint64_t number)
@@ -403,9 +468,22 @@ struct act refused(struct act act, int error)
     return act;
 }
 
-struct act does(act_fn *perform, void *arg)
+struct act does(act_fn *function, void *arg)
 {
-    return (struct act){.perform = perform, .arg = arg};
+    return (struct act){.perform = function, .arg = arg};
+}
+
+int perform(struct turn *turn, struct act act)
+{
+    return act.perform(turn, &act);
+}
+
+struct act with_payload(struct act act, skua_payload payload)
+{
+    skua_payload *copy = test_alloc(sizeof *copy);
+    *copy = payload;
+    act.payload = copy;
+    return act;
 }
 
 static int expect(struct turn *turn, const struct act *act)
@@ -477,6 +555,9 @@ struct act repeats(uint64_t times)
 
 static skua_payload payload_of(const struct act *act)
 {
+    if (act->payload != NULL) {
+        return *act->payload;
+    }
     return act->item != NULL ? tracked_payload(act->type, act->item)
                              : skua_payload_u64(act->type, act->number);
 }
@@ -508,10 +589,48 @@ struct act replies(uint32_t type, uint64_t number)
     return (struct act){.perform = reply, .type = type, .number = number};
 }
 
+static int send_numbers(struct turn *turn, const struct act *act)
+{
+    int error = 0;
+    for (uint64_t i = 0; i < act->number && error == 0; i++) {
+        const skua_payload payload = skua_payload_u64(act->type, turn->actor->sent++);
+        error = skua_context_send(turn->ctx, act->peer->pid, payload);
+    }
+    return error;
+}
+
+struct act sends_numbers(struct actor *to, uint32_t type, uint64_t count)
+{
+    return (struct act){.perform = send_numbers, .peer = to, .type = type, .number = count};
+}
+
+static int pass_on(struct turn *turn, const struct act *act)
+{
+    for (size_t i = 0; i < turn->count; i++) {
+        skua_event *event = &turn->events[i];
+        const int error =
+            event->type != SKUA_EVENT_MESSAGE
+                ? 0
+                : skua_context_send(turn->ctx, act->peer->pid, skua_payload_take(&event->payload));
+        if (error != 0) {
+            return error;
+        }
+    }
+    return ACT_WAITS;
+}
+
+struct act passes_on(struct actor *to)
+{
+    return (struct act){.perform = pass_on, .peer = to};
+}
+
 static int spawn(struct turn *turn, const struct act *act)
 {
     skua_payload input = api_world_payload(act->peer);
-    return skua_context_spawn(turn->ctx, &act->peer->type, NULL, &input, 1, NULL);
+    skua_pid pid = {0};
+    const int error = skua_context_spawn(turn->ctx, &act->peer->type, NULL, &input, 1, &pid);
+    check_start(act->peer, error, pid);
+    return error;
 }
 
 struct act spawns(struct actor *actor)
@@ -589,6 +708,30 @@ static int cancel_yields(struct turn *turn, const struct act *act)
 struct act cancels(uint64_t tag)
 {
     return (struct act){.perform = cancel_yields, .tag = tag};
+}
+
+static int say_idle(struct turn *turn, const struct act *act)
+{
+    (void)act;
+    skua_step_idle(turn->out);
+    return 0;
+}
+
+struct act says_idle(void)
+{
+    return (struct act){.perform = say_idle};
+}
+
+static int say_wait(struct turn *turn, const struct act *act)
+{
+    (void)act;
+    skua_step_wait(turn->out);
+    return 0;
+}
+
+struct act says_wait(void)
+{
+    return (struct act){.perform = say_wait};
 }
 
 static int hold(struct turn *turn, const struct act *act)

@@ -15,6 +15,8 @@
  * how a step talks to the runtime. What goes otherwise than the script says is a surprise: it is
  * told when the test ends, with the first one's text.
  *
+ * An actor that has ended may be started again, and performs its script anew.
+ *
  * Actors live until the end of the test. Their fields are for the test's thread, where it has seen
  * that the actor rests or waits (by the tallies, world_settle, actor_run or world_close). */
 #ifndef SKUA_TESTS_ACTOR_H
@@ -57,6 +59,9 @@ void assert_saw_from(const struct actor *actor, size_t from, const struct seen *
                      size_t count);
 void assert_saw_nothing(const struct actor *actor);
 
+/* The most messages that came in one step. */
+size_t actor_largest_batch(const struct actor *actor);
+
 /* That it saw `total` completions with this error, one for each tag below `total`, in any order,
  * and nothing else. */
 void assert_completed_each_once(const struct actor *actor, size_t total, int error);
@@ -72,9 +77,11 @@ struct actor {
     /* May be changed between actor_new and the actor's start. */
     skua_process_type type; /* name, mailbox limit, state size: at least that of a pointer */
     bool ignores_cancel;
+    struct script in_init; /* acts for its init, which cannot wait or yield */
     int init_returns;
 
     skua_pid pid;
+    char method[16]; /* that its init was called with */
     struct seen *seen;
     size_t seen_count;
     uint32_t worker;   /* that ran its last step */
@@ -95,7 +102,8 @@ struct actor {
     size_t position;
     uint64_t counter; /* of the act that waits */
     uint64_t repeated;
-    size_t read; /* events that the script has dealt with */
+    uint64_t sent; /* by sends_numbers */
+    size_t read;   /* events that the script has dealt with */
     size_t seen_capacity;
     unsigned surprises;
     char surprise[160]; /* the first */
@@ -123,6 +131,9 @@ struct actor *actor_start(struct script script);
 /* Starts one and waits for its end. */
 skua_exit actor_run(struct actor *actor);
 
+/* The same; returns what skua_process_run did. `exit` may be null. Any thread. */
+int actor_try_run(struct actor *actor, skua_exit *exit);
+
 /* Has a resting actor perform these acts; returns at once. */
 void actor_tell(struct actor *actor, struct script script);
 
@@ -140,7 +151,12 @@ void actor_release(struct actor *actor);
 void actor_let_go(struct actor *actor);
 
 void actor_await_seen(struct actor *actor, uint64_t events);
+void actor_await_held(struct actor *actor, uint64_t times);
+void actor_await_state(const struct actor *actor, enum skua_process_state state);
 void actor_await_end(struct actor *actor);
+
+/* The actor with this type, or null if the type is none of an actor. */
+const struct actor *actor_of_type(const skua_process_type *type);
 
 /* The exit of a process that is done, with this number, or that failed. Drops the result. */
 void assert_result(skua_exit exit, uint64_t number);
@@ -152,9 +168,11 @@ void assert_failed(skua_exit exit, int error);
 struct turn {
     struct actor *actor;
     skua_context *ctx;
-    skua_step *out;
-    const skua_event *events; /* of this step */
+    skua_step *out;     /* null in init */
+    skua_event *events; /* of this step */
     size_t count;
+    skua_payload *input; /* in init: the actor itself and what the test has added */
+    size_t input_count;
     int error; /* what the step will return */
     bool finished;
 };
@@ -174,6 +192,7 @@ struct act {
     uint32_t type; /* of a payload */
     struct actor *peer;
     struct tracked *item;
+    const skua_payload *payload;
     void *arg;
     struct seen expected;
 };
@@ -186,7 +205,12 @@ void actor_surprise(struct actor *actor, const char *format, ...)
 struct act refused(struct act act, int error);
 
 /* An act of the test's own. */
-struct act does(act_fn *perform, void *arg);
+struct act does(act_fn *function, void *arg);
+/* For such an act: performs another one, and returns what that does. */
+int perform(struct turn *turn, struct act act);
+
+/* A send, yield or finish with this payload. */
+struct act with_payload(struct act act, skua_payload payload);
 
 /* Waits for the next event, which has to be this one. */
 struct act expects(struct seen event);
@@ -201,6 +225,10 @@ struct act repeats(uint64_t times);
 struct act sends(struct actor *to, uint32_t type, uint64_t number);
 struct act sends_item(struct actor *to, uint32_t type, struct tracked *item);
 struct act replies(uint32_t type, uint64_t number);
+/* So many messages, with the numbers that follow those sent so before; the first is 0. */
+struct act sends_numbers(struct actor *to, uint32_t type, uint64_t count);
+/* Sends the payload of every message that comes on to another actor; never ends. */
+struct act passes_on(struct actor *to);
 /* Starts an actor of actor_new. */
 struct act spawns(struct actor *actor);
 
@@ -215,6 +243,10 @@ struct act waits_for(uint64_t tag, uint64_t source);
 /* For the yield before it. */
 struct act deadline(uint64_t deadline_ns);
 struct act cancels(uint64_t tag);
+
+/* What the process says it waits for, if nothing is said after it in this step. */
+struct act says_idle(void);
+struct act says_wait(void);
 
 /* Stays in the step until actor_release; the second between skua_blocking_begin and end. */
 struct act holds(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "test.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "runtime_support.h"
@@ -28,6 +29,10 @@ static struct {
     void (*at_end[AT_END_MAX])(void);
     size_t at_end_count;
     struct block *blocks;
+    uint64_t round; /* 0: none */
+    /* What was there before the first round, and stays. */
+    size_t at_end_before;
+    struct block *blocks_before;
 } now;
 
 uint64_t test_number;
@@ -60,13 +65,31 @@ void *test_alloc(size_t size)
     return block->bytes;
 }
 
-static void release_blocks(void)
+/* Ends what was begun since there were so many functions to call, and this block was the newest. */
+static void end_since(size_t at_end_count, const struct block *newest)
 {
-    while (now.blocks != NULL) {
+    while (now.at_end_count > at_end_count) {
+        now.at_end[--now.at_end_count]();
+    }
+    while (now.blocks != newest) {
         struct block *block = now.blocks;
         now.blocks = block->next;
         free(block);
     }
+}
+
+bool test_round(uint64_t done, uint64_t count)
+{
+    if (done == 0) {
+        now.at_end_before = now.at_end_count;
+        now.blocks_before = now.blocks;
+    } else {
+        end_since(now.at_end_before, now.blocks_before);
+    }
+    test_number++;
+    watchdog_restart();
+    now.round = done < count ? done + 1 : 0;
+    return done < count;
 }
 
 static void run_once(const struct test *test, uint32_t workers)
@@ -75,13 +98,11 @@ static void run_once(const struct test *test, uint32_t workers)
     now.asked_for_workers = false;
     now.complete = false;
     now.at_end_count = 0;
+    now.round = 0;
     test_number++;
     watchdog_restart();
     test->body();
-    while (now.at_end_count > 0) {
-        now.at_end[--now.at_end_count]();
-    }
-    release_blocks();
+    end_since(0, NULL);
     now.complete = true;
 }
 
@@ -104,6 +125,9 @@ static int tell_failure(void **state)
         now.blocks = NULL;
         if (now.asked_for_workers) {
             print_error("          with %u workers\n", now.workers);
+        }
+        if (now.round > 0) {
+            print_error("          in round %" PRIu64 "\n", now.round);
         }
     }
     return 0;

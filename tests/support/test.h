@@ -62,4 +62,20 @@ void test_at_end(void (*function)(void));
 /* Memory that is released after the test, zeroed. */
 void *test_alloc(size_t size);
 
+/* A loop whose body is a test of its own, for each number from 1 or for each row of a table: what
+ * a round opens is closed, checked and released before the next begins, and a failure names the
+ * round. Not nested.
+ *
+ *   FOR_ROUNDS(seed, 50) {
+ *       world_open_sim(seed, no_faults);
+ *       ...
+ *   } */
+#define FOR_ROUNDS(number, count) for (uint64_t number = 1; test_round(number - 1, count); number++)
+#define FOR_ROWS(row, rows)                                                                        \
+    for (const __typeof__((rows)[0]) *row = (rows);                                                \
+         test_round((uint64_t)(row - (rows)), COUNT_OF(rows)); row++)
+
+/* For these: `done` rounds are over; whether there is one more. */
+bool test_round(uint64_t done, uint64_t count);
+
 #endif

@@ -10,6 +10,8 @@
  *       assert_saw(actor, completion(1, 0));
  *   }
  *
+ * A test that has closed its runtime (world_close) may open another.
+ *
  * Time is real (world_open), moved by the test (world_open_virtual, see virtual_time.h), or
  * simulated (world_open_sim). Tests of several runtimes use api_support.h itself. */
 #ifndef SKUA_TESTS_WORLD_H
@@ -66,6 +68,9 @@ void world_close(void);
 void world_expect_survivors(void);
 
 skua_runtime *world_runtime(void);
+
+/* Until so many processes are alive and the places of all others are free again. */
+void world_await_live(uint64_t count);
 
 /* ---- virtual time ---- */
 

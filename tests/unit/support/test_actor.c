@@ -2,6 +2,8 @@
 /* The kit of scripted processes: what actors do, and that a surprise does not go unnoticed. */
 #include "actor.h"
 #include "desk.h"
+#include "exits.h"
+#include "standstill.h"
 
 enum { ASK = 1, ANSWER = 2, NUMBER = 3 };
 
@@ -76,6 +78,68 @@ TEST(simulated_actors_are_the_same)
     struct actor *actor = actor_start(ACTS(sleeps(1, SKUA_SECOND), expects(completion(1, 0))));
     world_settle();
     assert_saw(actor, completion(1, 0));
+}
+
+TEST(init_performs_acts_of_its_own)
+{
+    world_open();
+    struct actor *child = actor_new(ACTS(finishes(0)));
+    struct actor *parent = actor_new(ACTS(finishes(0)));
+    parent->in_init = ACTS(spawns(child), refused(sends(parent, ASK, 1), SKUA_E_NO_PROCESS));
+    assert_result(actor_run(parent), 0);
+    actor_await_end(child);
+    assert_string_equal(parent->method, "main");
+}
+
+TEST(actor_that_has_ended_may_be_run_again)
+{
+    world_open();
+    struct actor *actor = actor_new(ACTS(continues(1), repeats(1), finishes(7)));
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_result(actor_run(actor), 7);
+        assert_int_equal(actor->steps, 3 * i);
+        assert_int_equal(actor->closes, i);
+    }
+}
+
+TEST(numbers_are_sent_on_in_their_order)
+{
+    world_open();
+    struct actor *last = actor_start(NO_ACTS);
+    struct actor *relay = actor_start(ACTS(passes_on(last)));
+    struct actor *first =
+        actor_new(ACTS(sends_numbers(relay, NUMBER, 2), continues(1), repeats(1), finishes(0)));
+    assert_result(actor_run(first), 0);
+    actor_await_seen(last, 4);
+    assert_saw(last, message(NUMBER, 0), message(NUMBER, 1), message(NUMBER, 2),
+               message(NUMBER, 3));
+    assert_true(skua_pid_equal(last->seen[0].from, relay->pid));
+}
+
+TEST(standstill_lets_nothing_run)
+{
+    world_open();
+    standstill_begin();
+    struct actor *actor = actor_start(NO_ACTS);
+    for (uint64_t i = 0; i < 10; i++) {
+        assert_int_equal(world_send(actor->pid, skua_payload_u64(NUMBER, i)), 0);
+    }
+    assert_int_equal(world_info(actor->pid).steps, 0);
+    standstill_end();
+    actor_await_seen(actor, 10);
+    assert_int_equal(actor_largest_batch(actor), 10);
+}
+
+TEST(exits_are_noted)
+{
+    struct exits *exits = exits_new();
+    world_open_with((skua_runtime_config){NOTES_EXITS(exits)});
+    struct actor *done = actor_start(ACTS(finishes(0)));
+    struct actor *failed = actor_start(ACTS(fails(-1)));
+    exits_await(exits, 2);
+    assert_exited(exits, done, 0);
+    assert_exited(exits, failed, -1);
+    assert_int_equal(exits->failures, 1);
 }
 
 /* Takes surprises back: they were wanted. */
