@@ -90,8 +90,7 @@ TEST(batch_is_cut_and_the_rest_comes_in_order)
 {
     const uint64_t total = 10 * SKUA_EVENTS_PER_STEP + 50;
     world_open();
-    struct actor *receiver = actor_start(ACTS(holds()));
-    actor_await_held(receiver, 1);
+    struct actor *receiver = actor_start_held();
     send_row(receiver, 0, total);
     actor_let_go(receiver);
     actor_await_seen(receiver, total);

@@ -11,14 +11,6 @@ static void send_items(const struct actor *to, struct tracked *items, size_t cou
     }
 }
 
-/* An actor that is held in its first step, so that what is sent to it waits. */
-static struct actor *start_held(void)
-{
-    struct actor *actor = actor_start(ACTS(holds()));
-    actor_await_held(actor, 1);
-    return actor;
-}
-
 /* ---- payloads that arrive ---- */
 
 enum { KINDS = 7 };
@@ -212,7 +204,7 @@ TEST(message_waiting_at_the_end_is_dropped_once)
 {
     struct tracked items[250] = {0};
     world_open();
-    struct actor *actor = start_held();
+    struct actor *actor = actor_start_held();
     send_items(actor, items, COUNT_OF(items));
     assert_int_equal(world_terminate(actor->pid), 0);
     assert_drops(items, COUNT_OF(items), 0);
@@ -239,7 +231,7 @@ TEST(messages_dropped_unread_give_their_memory_back)
     uint64_t bytes = 0;
     world_open_with((skua_runtime_config){.worker_count = 1});
     for (unsigned round = 0; round < 100; round++) {
-        struct actor *actor = start_held();
+        struct actor *actor = actor_start_held();
         for (unsigned i = 0; i < 1000; i++) {
             assert_int_equal(world_send(actor->pid, skua_payload_u64(0, i)), 0);
         }
@@ -320,7 +312,7 @@ TEST(send_refused_for_any_reason_drops_the_payload_once)
     assert_int_equal(skua_context_send_from(NULL, (skua_pid){1}, NULL), SKUA_E_INVALID);
 
     world_open_with((skua_runtime_config){.worker_count = 2, .mailbox_limit = 1});
-    struct actor *full = start_held();
+    struct actor *full = actor_start_held();
     assert_int_equal(world_send(full->pid, skua_payload_u64(1, 2)), 0);
     check_send_refused((skua_pid){0}, SKUA_E_NO_PROCESS);
     check_send_refused((skua_pid){full->pid.bits + 5000}, SKUA_E_NO_PROCESS); /* nobody's yet */

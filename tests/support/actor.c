@@ -363,6 +363,13 @@ struct actor *actor_start(struct script script)
     return actor;
 }
 
+struct actor *actor_start_held(void)
+{
+    struct actor *actor = actor_start(ACTS(holds()));
+    actor_await_held(actor, 1);
+    return actor;
+}
+
 skua_exit actor_run(struct actor *actor)
 {
     return api_run_process(world->api, &actor->type, actor);

@@ -128,6 +128,9 @@ int actor_try_submit(struct actor *actor);
 /* actor_new and actor_submit. */
 struct actor *actor_start(struct script script);
 
+/* Starts one that is held in its first step, so that what is sent to it waits. */
+struct actor *actor_start_held(void);
+
 /* Starts one and waits for its end. */
 skua_exit actor_run(struct actor *actor);
 
