@@ -177,8 +177,7 @@ TEST(spawn_in_init_starts_a_child_of_its_own)
         bool is_spawned;
         int init_error;
     } rows[] = {{false, 0}, {false, ERROR_INIT}, {true, 0}, {true, ERROR_INIT}};
-    FOR_ROWS(row, rows)
-    {
+    FOR_ROWS (row, rows) {
         world_open();
         struct actor *child = child_new();
         struct actor *parent = actor_new(ACTS(finishes(0)));

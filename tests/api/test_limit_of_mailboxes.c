@@ -27,8 +27,7 @@ TEST(mailbox_limit_is_the_runtimes_or_the_types)
         uint32_t of_type;
         uint64_t expected;
     } rows[] = {{1, 0, 1}, {5, 0, 5}, {5, 3, 3}, {5, 10, 10}, {0, 3, 3}};
-    FOR_ROWS(row, rows)
-    {
+    FOR_ROWS (row, rows) {
         world_open_with((skua_runtime_config){.mailbox_limit = row->of_runtime});
         struct actor *actor = actor_new(ACTS(holds(), awaits(row->expected), holds()));
         actor->type.mailbox_limit = row->of_type;

@@ -55,8 +55,7 @@ static void check_and_end(struct population *population, unsigned least, unsigne
 TEST(process_limit_when_small_is_exact)
 {
     static const uint32_t limits[] = {1, 2, 7, 100};
-    FOR_ROWS(limit, limits)
-    {
+    FOR_ROWS (limit, limits) {
         struct population *population =
             population_open((skua_runtime_config){.process_limit = *limit});
         for (unsigned round = 0; round < 3; round++) {
@@ -69,8 +68,7 @@ TEST(process_limit_when_small_is_exact)
 TEST(process_limit_when_large_is_never_exceeded_and_nearly_reached)
 {
     static const uint32_t worker_counts[] = {1, 2};
-    FOR_ROWS(workers, worker_counts)
-    {
+    FOR_ROWS (workers, worker_counts) {
         struct population *population = population_open(
             (skua_runtime_config){.worker_count = *workers, .process_limit = PROCESSES_MOST});
         for (unsigned round = 0; round < 3; round++) {

@@ -108,8 +108,7 @@ static int take_second_input(struct turn *turn, const struct act *act)
 TEST(input_taken_by_init_is_kept_and_the_rest_dropped_once)
 {
     static const int init_errors[] = {0, ERROR_INIT};
-    FOR_ROWS(init_error, init_errors)
-    {
+    FOR_ROWS (init_error, init_errors) {
         struct tracked items[3] = {0};
         skua_payload taken;
         world_open();
@@ -143,8 +142,7 @@ TEST(method_is_the_one_named_or_the_first)
         const char *expected;
     } rows[] = {{greek, NULL, "alpha"}, {greek, "alpha", "alpha"}, {greek, "beta", "beta"},
                 {greek, copy, "gamma"}, {NULL, NULL, "main"},      {NULL, "main", "main"}};
-    FOR_ROWS(row, rows)
-    {
+    FOR_ROWS (row, rows) {
         world_open();
         struct actor *actor = actor_new(ACTS(finishes(3)));
         skua_payload input = api_world_payload(actor);
@@ -201,8 +199,7 @@ TEST(method_unknown_is_refused_without_a_trace)
         const char *method;
     } rows[] = {{greek, "delta"}, {greek, ""},       {greek, "alph"},    {greek, "alphabet"},
                 {NULL, "alpha"},  {no_method, NULL}, {no_method, "main"}};
-    FOR_ROWS(row, rows)
-    {
+    FOR_ROWS (row, rows) {
         world_open_with((skua_runtime_config){.process_limit = 2});
         struct actor *unborn = actor_new(NO_ACTS);
         unborn->type.methods = row->methods;

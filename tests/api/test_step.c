@@ -78,8 +78,7 @@ static int say_nothing(struct turn *turn, const struct act *act)
 TEST(step_idle_wait_or_nothing_waits_for_an_event)
 {
     const struct act sayings[] = {says_idle(), says_wait(), does(say_nothing, NULL)};
-    FOR_ROWS(saying, sayings)
-    {
+    FOR_ROWS (saying, sayings) {
         struct tracked item = {0};
         world_open();
         struct actor *actor =
@@ -182,8 +181,7 @@ TEST(state_of_any_size_is_zeroed_at_first)
 
 TEST(state_of_any_size_stays_as_it_was_left)
 {
-    FOR_ROWS(size, state_sizes)
-    {
+    FOR_ROWS (size, state_sizes) {
         skua_pid pids[8];
         struct exits *exits = exits_new();
         const skua_process_type *type = type_of_size(*size, marking_init, checking_step);
