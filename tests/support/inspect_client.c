@@ -89,6 +89,28 @@ void inspect_send(struct inspect_client *client, const char *bytes, size_t count
     assert_int_equal(send(client->fd, bytes, count, MSG_NOSIGNAL), count);
 }
 
+uint32_t inspect_send_until_full(int fd, const char *request)
+{
+    uint32_t times = 0;
+    const size_t length = strlen(request);
+    while (send(fd, request, length, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)length) {
+        times++;
+    }
+    assert_int_equal(errno, EAGAIN);
+    return times;
+}
+
+bool inspect_count_more(struct inspect_count *count)
+{
+    char bytes[65536];
+    const ssize_t read = recv(count->fd, bytes, sizeof bytes, 0);
+    for (ssize_t i = 0; i < read; i++) { /* only the last line of an answer begins with an e */
+        count->answers += !count->in_line && bytes[i] == 'e';
+        count->in_line = bytes[i] != '\n';
+    }
+    return read > 0;
+}
+
 /* The beginning of the last line of what has been read, if that line is whole. */
 static const char *last_line(const struct inspect_client *client)
 {

@@ -39,7 +39,20 @@ void inspect_close(struct inspect_client *client);
 /* Sends bytes as they are. */
 void inspect_send(struct inspect_client *client, const char *bytes, size_t count);
 
-/* Reads one answer. False if the connection ended before its last line. */
+/* Sends a request again and again, without waiting, until no more fit. Returns how often. */
+uint32_t inspect_send_until_full(int fd, const char *request);
+
+/* For connections with several requests on the way: reads what is there, having waited for
+ * something, and counts the answers that end in it. False if the connection has ended. Begins
+ * zeroed but for `fd`. Any thread. */
+struct inspect_count {
+    int fd;
+    uint32_t answers;
+    bool in_line;
+};
+bool inspect_count_more(struct inspect_count *count);
+
+/* Reads one answer, the only one on the way. False if the connection ended before its last line. */
 bool inspect_read(struct inspect_client *client);
 
 /* Asks; the answer is no error. */
