@@ -45,3 +45,28 @@ int budget_wait_ms(struct budget *budget, bool traces)
 {
     return budget_count(budget, monotonic_ns(), budget_thread_ns(), traces);
 }
+
+/* A client that does not ask saves nothing up. */
+static uint64_t used_by(const struct shares *shares, uint32_t client)
+{
+    const uint64_t used_ns = shares->used_ns[client];
+    return used_ns > shares->level_ns ? used_ns : shares->level_ns;
+}
+
+uint32_t shares_next(const struct shares *shares, uint32_t asking)
+{
+    uint32_t next = CLIENTS_MAX;
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        if ((asking >> i & 1) != 0 &&
+            (next == CLIENTS_MAX || used_by(shares, i) < used_by(shares, next))) {
+            next = i;
+        }
+    }
+    return next;
+}
+
+void shares_charge(struct shares *shares, uint32_t client, uint64_t used_ns)
+{
+    shares->level_ns = used_by(shares, client);
+    shares->used_ns[client] = shares->level_ns + used_ns;
+}

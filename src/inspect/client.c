@@ -22,6 +22,28 @@ bool client_receive(struct client *client)
     return client_has_request(client) || client->request_length <= REQUEST_MAX;
 }
 
+uint64_t client_time_left(const struct client *client, bool traces, uint64_t now)
+{
+    const bool is_awaited = client_has_answer(client) || (traces && !client_has_request(client));
+    if (!is_awaited) {
+        return UINT64_MAX;
+    }
+    const uint64_t waited = now - client->active;
+    return waited < STALL_NS ? STALL_NS - waited : 0;
+}
+
+static bool has_sent_more(const struct client *client)
+{
+    char byte;
+    return recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool client_is_quiet(const struct client *client, uint64_t now)
+{
+    return now - client->active >= QUIET_NS && !client_has_request(client) &&
+           !has_sent_more(client);
+}
+
 void client_answer(struct client *client, uint32_t number, struct answers *answers)
 {
     char *end = memchr(client->request, '\n', client->request_length);

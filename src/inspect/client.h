@@ -8,6 +8,11 @@
 #define REQUEST_MAX 200
 /* The longest answer: metrics of 320 workers. Memory that is not written to costs nothing. */
 #define ANSWER_SIZE ((size_t)1 << 20)
+/* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
+ * the program something. */
+#define STALL_NS (UINT64_C(5) * 1000000000)
+/* A client that has asked nothing for this long makes room for another. */
+#define QUIET_NS (UINT64_C(10) * 1000000000)
 
 struct client {
     int fd;                        /* -1: none */
@@ -16,7 +21,7 @@ struct client {
     char *answer; /* ANSWER_SIZE bytes */
     size_t answer_length;
     size_t answer_sent;
-    uint64_t active; /* when it last asked, or took a part of its answer */
+    uint64_t active; /* when it was last answered, or took a part of its answer */
 };
 
 /* Whether a part of an answer is still to be sent. */
@@ -30,6 +35,21 @@ bool client_has_request(const struct client *client);
 
 /* Reads what has arrived. False if the client has gone, or has sent too long a line. */
 NODISCARD bool client_receive(struct client *client);
+
+/* Whether it is to be answered: what was asked before has been, and was taken. */
+static inline bool client_is_asking(const struct client *client)
+{
+    return !client_has_answer(client) && client_has_request(client);
+}
+
+/* How long the client may still keep the server waiting; 0: it has stalled; UINT64_MAX: the server
+ * does not wait for it. A client whose request has arrived is the one that waits, however long the
+ * server, which has to keep to its budget, takes over it. */
+uint64_t client_time_left(const struct client *client, bool traces, uint64_t now);
+
+/* Whether the client has asked nothing for so long that it makes room for another. Looks at the
+ * connection, too: a request that has not been read yet waits for the server. */
+bool client_is_quiet(const struct client *client, uint64_t now);
 
 /* Makes the answer to the request that has arrived first; `number` is the client's. */
 void client_answer(struct client *client, uint32_t number, struct answers *answers);

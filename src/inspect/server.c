@@ -2,6 +2,7 @@
 #include "inspect/server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdalign.h>
 #include <string.h>
@@ -16,13 +17,6 @@
 #include "inspect/debug.h"
 #include "inspect/inspect_socket.h"
 
-#define CLIENTS_MAX 8
-/* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
- * the program something. */
-#define STALL_NS (UINT64_C(5) * 1000000000)
-/* A client that has asked nothing for this long makes room for another. */
-#define QUIET_NS (UINT64_C(10) * 1000000000)
-
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
 
@@ -33,6 +27,7 @@ struct inspector {
     struct sockaddr_un address;
     pthread_t thread;
     struct budget budget;
+    struct shares shares;
     struct {
         uint64_t period; /* 0: nothing is printed */
         uint64_t due;
@@ -57,24 +52,24 @@ static void close_client(struct inspector *inspector, struct client *client)
     client->fd = -1;
 }
 
-/* A free place; if there is none, that of the client that has been quiet for longest, if that is
- * long. Null if all are busy. */
+/* A free place; if there is none, that of the client that has been quiet for longest. Null if none
+ * is quiet. */
 static struct client *find_place(struct inspector *inspector, uint64_t now)
 {
-    struct client *quietest = &inspector->clients[0];
+    struct client *quietest = NULL;
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         struct client *client = &inspector->clients[i];
         if (client->fd < 0) {
             return client;
         }
-        if (client->active < quietest->active) {
+        if (client_is_quiet(client, now) &&
+            (quietest == NULL || client->active < quietest->active)) {
             quietest = client;
         }
     }
-    if (now - quietest->active < QUIET_NS) {
-        return NULL;
+    if (quietest != NULL) {
+        close_client(inspector, quietest);
     }
-    close_client(inspector, quietest);
     return quietest;
 }
 
@@ -96,8 +91,9 @@ static void turn_away(int fd, int error)
     (void)close(fd);
 }
 
-static void accept_client(struct inspector *inspector, uint64_t now)
+static void accept_client(struct inspector *inspector)
 {
+    const uint64_t now = monotonic_ns();
     const int fd = accept4(inspector->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         return;
@@ -119,50 +115,39 @@ static void accept_client(struct inspector *inspector, uint64_t now)
     *client = (struct client){.fd = fd, .answer = answer, .active = now};
 }
 
-/* Whether the server waits for the client, which then has STALL_NS. */
-static bool is_awaited(const struct inspector *inspector, const struct client *client)
+static uint64_t time_left(const struct inspector *inspector, const struct client *client,
+                          uint64_t now)
 {
-    return client_has_answer(client) || inspector->answers.tracer == number_of(inspector, client);
+    const bool traces = inspector->answers.tracer == number_of(inspector, client);
+    return client_time_left(client, traces, now);
 }
 
-static bool has_stalled(const struct inspector *inspector, const struct client *client,
-                        uint64_t now)
+/* Sends or receives what poll has found possible; it was asked at `now` or later. False if the
+ * client is to be closed. */
+static bool exchange(struct inspector *inspector, struct client *client, short ready, uint64_t now)
 {
-    return is_awaited(inspector, client) && now - client->active >= STALL_NS;
-}
-
-/* One request at most, so that every client gets its turn. False if the client is to be closed. */
-static bool serve_client(struct inspector *inspector, struct client *client, short ready,
-                         uint64_t now)
-{
-    if (ready == 0 && has_stalled(inspector, client, now)) {
-        return false;
+    if (ready == 0) {
+        return time_left(inspector, client, now) > 0;
     }
     if (client_has_answer(client)) {
-        return ready == 0 || client_send(client, now);
+        return client_send(client, monotonic_ns());
     }
-    if (!client_has_request(client) && ready != 0 && !client_receive(client)) {
-        return false;
+    return client_has_request(client) || client_receive(client);
+}
+
+/* The client has time to take its answer from when it is there, however long that took. */
+static void answer_client(struct inspector *inspector, struct client *client)
+{
+    const uint32_t number = number_of(inspector, client);
+    client_answer(client, number, &inspector->answers);
+    client->active = monotonic_ns();
+    if (!client_send(client, client->active)) {
+        close_client(inspector, client);
     }
-    if (!client_has_request(client)) {
-        return true;
-    }
-    client->active = now;
-    client_answer(client, number_of(inspector, client), &inspector->answers);
-    return client_send(client, now);
+    shares_charge(&inspector->shares, number, budget_thread_ns() - inspector->budget.used);
 }
 
 /* ---- the loop ---- */
-
-/* How long poll may wait for the time to print a line, in milliseconds; -1: for ever. */
-static int time_to_schedtrace(const struct inspector *inspector, uint64_t now)
-{
-    if (inspector->schedtrace.period == 0) {
-        return -1;
-    }
-    const uint64_t due = inspector->schedtrace.due;
-    return due > now ? (int)((due - now) / 1000000) + 1 : 0;
-}
 
 static void print_if_due(struct inspector *inspector)
 {
@@ -177,28 +162,47 @@ static void print_if_due(struct inspector *inspector)
     }
 }
 
-/* How long poll may wait, in milliseconds; -1: for ever. */
-static int patience(struct inspector *inspector, uint64_t now)
+static uint64_t sooner(uint64_t a, uint64_t b)
 {
-    int longest = time_to_schedtrace(inspector, now);
+    return a < b ? a : b;
+}
+
+static uint64_t time_until(uint64_t instant, uint64_t now)
+{
+    return instant > now ? instant - now : 0;
+}
+
+/* How long poll may wait if nothing comes; UINT64_MAX: for ever. */
+static uint64_t patience(const struct inspector *inspector, uint64_t now)
+{
+    uint64_t longest = UINT64_MAX;
+    if (inspector->schedtrace.period != 0) {
+        longest = sooner(longest, time_until(inspector->schedtrace.due, now));
+    }
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
-        struct client *client = &inspector->clients[i];
+        const struct client *client = &inspector->clients[i];
         if (client->fd < 0) {
             continue;
         }
-        if (!client_has_answer(client) && client_has_request(client)) {
+        if (client_is_asking(client)) {
             return 0;
         }
-        if (is_awaited(inspector, client)) {
-            const uint64_t stalled = now - client->active;
-            const int left = stalled < STALL_NS ? (int)((STALL_NS - stalled) / 1000000) + 1 : 0;
-            longest = longest < 0 || left < longest ? left : longest;
-        }
+        longest = sooner(longest, time_left(inspector, client, now));
     }
     return longest;
 }
 
-static void wait_for_clients(struct inspector *inspector, struct pollfd *fds)
+static int poll_timeout(uint64_t longest)
+{
+    if (longest == UINT64_MAX) {
+        return -1;
+    }
+    const uint64_t ms = longest / 1000000 + (longest > 0);
+    return ms < INT_MAX ? (int)ms : INT_MAX;
+}
+
+/* False if nothing can be said about the clients: a signal has come between. */
+static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, uint64_t now)
 {
     fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop, .events = POLLIN};
     fds[POLL_LISTENER] = (struct pollfd){.fd = inspector->listener, .events = POLLIN};
@@ -207,7 +211,7 @@ static void wait_for_clients(struct inspector *inspector, struct pollfd *fds)
         fds[POLL_CLIENTS + i] = (struct pollfd){
             .fd = client->fd, .events = client_has_answer(client) ? POLLOUT : POLLIN};
     }
-    (void)poll(fds, POLL_COUNT, patience(inspector, monotonic_ns()));
+    return poll(fds, POLL_COUNT, poll_timeout(patience(inspector, now))) >= 0;
 }
 
 /* Waits until the budget allows more; false if the end has come. */
@@ -225,18 +229,27 @@ static bool wait_for_budget(struct inspector *inspector)
     return true;
 }
 
-static void serve(struct inspector *inspector, const struct pollfd *fds)
+/* Answers one request. The next has to wait until the budget allows it, and somebody whose turn is
+ * before it may ask meanwhile. */
+static void serve(struct inspector *inspector, const struct pollfd *fds, uint64_t now)
 {
-    const uint64_t now = monotonic_ns();
+    uint32_t asking = 0;
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         struct client *client = &inspector->clients[i];
-        if (client->fd >= 0 &&
-            !serve_client(inspector, client, fds[POLL_CLIENTS + i].revents, now)) {
+        if (client->fd < 0) {
+            continue;
+        }
+        if (!exchange(inspector, client, fds[POLL_CLIENTS + i].revents, now)) {
             close_client(inspector, client);
+        } else if (client_is_asking(client)) {
+            asking |= UINT32_C(1) << i;
         }
     }
+    if (asking != 0) {
+        answer_client(inspector, &inspector->clients[shares_next(&inspector->shares, asking)]);
+    }
     if (fds[POLL_LISTENER].revents != 0) {
-        accept_client(inspector, now);
+        accept_client(inspector);
     }
 }
 
@@ -246,8 +259,10 @@ static void *inspector_main(void *arg)
     struct pollfd fds[POLL_COUNT];
     budget_init(&inspector->budget);
     while (wait_for_budget(inspector)) {
-        wait_for_clients(inspector, fds);
-        serve(inspector, fds);
+        const uint64_t now = monotonic_ns();
+        if (wait_for_clients(inspector, fds, now)) {
+            serve(inspector, fds, now);
+        }
         print_if_due(inspector);
     }
     return NULL;
@@ -291,6 +306,7 @@ static void close_descriptors(struct inspector *inspector)
 static void init(struct inspector *inspector, struct scheduler *sched, uint64_t schedtrace_ns)
 {
     inspector->sched = sched;
+    inspector->shares = (struct shares){0};
     inspector->schedtrace.period = schedtrace_ns;
     inspector->schedtrace.due = monotonic_deadline(schedtrace_ns);
     inspector->schedtrace.last = (struct schedtrace){0};

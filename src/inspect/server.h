@@ -5,8 +5,9 @@
  * Clients are not trusted with more than their user could do anyway, and not expected to be well
  * written. The thread waits for none of them: it reads what is there, writes what fits, and closes
  * the connection of a client that does not take its answer. A client that asks too much is answered
- * later: after a burst, all answers together have SHARE of one CPU. So whatever clients do, the
- * workers lose no more than that. */
+ * later: after a burst, all answers together have SHARE of one CPU, which clients share evenly
+ * (budget.h). So whatever clients do, the workers lose no more than that, and a client that waits
+ * for its answer gets it. */
 #ifndef SKUA_INSPECT_SERVER_H
 #define SKUA_INSPECT_SERVER_H
 

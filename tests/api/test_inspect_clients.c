@@ -287,43 +287,8 @@ static void ninth_client_is_turned_away(void **state)
     }
 }
 
-/* Nobody can keep the others out by being there: who says nothing makes room, one at a time. */
-static void silent_clients_make_room(void **state)
-{
-    (void)state;
-    int fds[CLIENTS_MAX];
-    size_t closed = 0;
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        fds[i] = open_connection();
-    }
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        assert_true(send_all(fds[i], "hel", i % 4)); /* nothing, or a piece of a request */
-    }
-    assert_unharmed();
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        struct pollfd look = {.fd = fds[i], .events = POLLIN};
-        closed += poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
-        close_connection(fds[i]);
-    }
-    assert_int_equal(closed, 1);
-}
-
 /* ---- what they do not read ---- */
 
-static void client_that_never_reads_is_closed(void **state)
-{
-    (void)state;
-    const int fd = open_connection();
-    struct pollfd look = {.fd = fd};
-    (void)inspect_send_until_full(fd, "metrics\n");
-    assert_unharmed();
-    assert_int_equal(poll(&look, 1, HANG_MS), 1);
-    assert_true((look.revents & POLLHUP) != 0);
-    close_connection(fd);
-    assert_unharmed();
-}
-
-/* It may take its time between two reads. */
 static bool is_traced(void)
 {
     return load_acquire(&scene.api.runtime->sched.tracer.active) != NULL;
@@ -343,17 +308,7 @@ static void trace_ends_with_its_client(void **state)
     }
 }
 
-static void trace_that_nobody_reads_is_ended(void **state)
-{
-    (void)state;
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    inspect_ask(&client, "trace start");
-    assert_true(inspect_is_closed(&client));
-    assert_false(is_traced());
-    inspect_close(&client);
-}
-
+/* It may take its time between two reads. */
 static void client_that_reads_slowly_gets_all(void **state)
 {
     (void)state;
@@ -488,10 +443,7 @@ int main(void)
         SCRATCH_TEST(half_a_request_holds_up_nobody),
         SCRATCH_TEST(connections_that_come_and_go_harm_nobody),
         SCRATCH_TEST(ninth_client_is_turned_away),
-        SCRATCH_TEST(silent_clients_make_room),
-        SCRATCH_TEST(client_that_never_reads_is_closed),
         SCRATCH_TEST(trace_ends_with_its_client),
-        SCRATCH_TEST(trace_that_nobody_reads_is_ended),
         SCRATCH_TEST(client_that_reads_slowly_gets_all),
         SCRATCH_TEST(client_that_leaves_in_the_middle_harms_nobody),
         SCRATCH_TEST(floods_are_answered_and_harm_nobody),

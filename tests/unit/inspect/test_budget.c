@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inspector's share of a CPU, with times that the tests make up. */
+/* The inspector's share of a CPU, and the clients' shares of that, with times that the tests make
+ * up. */
 #include "inspect/budget.h"
 #include "test.h"
 
@@ -123,4 +124,80 @@ TEST(budget_that_is_far_overdrawn_is_paid_back)
     assert_int_equal(wait_ms, WAIT_MAX_MS);
     const uint64_t waited = wait_it_out(&world, wait_ms, false);
     assert_in_range(waited, SHARE * SECOND, SHARE * SECOND + 2 * MS);
+}
+
+/* ---- who may use it ---- */
+
+#define ALL ((UINT32_C(1) << CLIENTS_MAX) - 1)
+
+static uint32_t set_of(uint32_t client)
+{
+    return UINT32_C(1) << client;
+}
+
+/* Gives the next answer to one of those who ask; returns to whom. What it costs depends on that. */
+static uint32_t give_one(struct shares *shares, uint32_t asking, const uint64_t costs[CLIENTS_MAX])
+{
+    const uint32_t client = shares_next(shares, asking);
+    assert_true(client < CLIENTS_MAX && (asking & set_of(client)) != 0);
+    shares_charge(shares, client, costs[client]);
+    return client;
+}
+
+TEST(shares_are_equal_whatever_an_answer_costs)
+{
+    static const uint64_t costs[CLIENTS_MAX] = {1 * MS, 2 * MS, 3 * MS, 5 * MS,
+                                                MS / 7, MS / 9, MS / 2, 10 * MS};
+    struct shares shares = {0};
+    uint64_t used[CLIENTS_MAX] = {0};
+    for (uint64_t total = 0; total < CLIENTS_MAX * SECOND;) {
+        const uint32_t client = give_one(&shares, ALL, costs);
+        used[client] += costs[client];
+        total += costs[client];
+    }
+    for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
+        assert_in_range(used[i], SECOND - 10 * MS, SECOND + 10 * MS);
+    }
+}
+
+TEST(share_that_is_not_used_goes_to_the_others)
+{
+    static const uint64_t costs[CLIENTS_MAX] = {MS, MS, MS, MS, MS, MS, MS, MS};
+    struct shares shares = {0};
+    for (uint32_t i = 0; i < 1000; i++) {
+        assert_int_equal(give_one(&shares, set_of(3), costs), 3);
+    }
+}
+
+/* One that asks now and then, however dear its answers are, is next as soon as it asks. */
+TEST(share_of_a_modest_client_waits_for_it)
+{
+    static const uint64_t costs[CLIENTS_MAX] = {MS, 2 * MS, 3 * MS, MS, MS, MS, MS, 10 * MS};
+    const uint32_t modest = 7;
+    struct shares shares = {0};
+    for (uint32_t round = 0; round < 100; round++) {
+        for (uint32_t i = 0; i < 100; i++) {
+            assert_int_not_equal(give_one(&shares, ALL & ~set_of(modest), costs), modest);
+        }
+        uint32_t others = 0; /* those, at most, that have come to the same level */
+        while (others < CLIENTS_MAX && give_one(&shares, ALL, costs) != modest) {
+            others++;
+        }
+        assert_in_range(others, 0, CLIENTS_MAX - 1);
+    }
+}
+
+/* Whoever has not asked for an hour gets no hour before all others. */
+TEST(share_that_is_not_used_is_not_saved_up)
+{
+    static const uint64_t costs[CLIENTS_MAX] = {SECOND, SECOND};
+    struct shares shares = {0};
+    uint32_t answers = 0;
+    for (uint32_t i = 0; i < 3600; i++) {
+        (void)give_one(&shares, set_of(0), costs);
+    }
+    for (uint32_t i = 0; i < 10; i++) {
+        answers += give_one(&shares, set_of(0) | set_of(1), costs) == 1;
+    }
+    assert_int_equal(answers, 5);
 }
