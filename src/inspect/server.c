@@ -17,13 +17,18 @@
 #include "inspect/debug.h"
 #include "inspect/inspect_socket.h"
 
+/* How long nobody is accepted after the system has refused that: without descriptors, a client that
+ * knocks would keep the thread busy for nothing. */
+#define REFUSED_NS (UINT64_C(100) * 1000000)
+
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
 
 struct inspector {
     struct scheduler *sched;
-    int listener; /* -1: none */
-    int stop;     /* an eventfd */
+    int listener;         /* -1: none */
+    int stop;             /* an eventfd */
+    uint64_t accept_from; /* when to accept again, after a refusal */
     struct sockaddr_un address;
     pthread_t thread;
     struct budget budget;
@@ -50,6 +55,7 @@ static void close_client(struct inspector *inspector, struct client *client)
     allocator_free(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
     (void)close(client->fd);
     client->fd = -1;
+    inspector->accept_from = 0; /* there is a descriptor again */
 }
 
 /* A free place; if there is none, that of the client that has been quiet for longest. Null if none
@@ -96,6 +102,7 @@ static void accept_client(struct inspector *inspector)
     const uint64_t now = monotonic_ns();
     const int fd = accept4(inspector->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
+        inspector->accept_from = errno == EAGAIN ? 0 : now + REFUSED_NS;
         return;
     }
     if (!is_own_user(fd)) {
@@ -179,6 +186,9 @@ static uint64_t patience(const struct inspector *inspector, uint64_t now)
     if (inspector->schedtrace.period != 0) {
         longest = sooner(longest, time_until(inspector->schedtrace.due, now));
     }
+    if (now < inspector->accept_from) {
+        longest = sooner(longest, time_until(inspector->accept_from, now));
+    }
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *client = &inspector->clients[i];
         if (client->fd < 0) {
@@ -204,8 +214,10 @@ static int poll_timeout(uint64_t longest)
 /* False if nothing can be said about the clients: a signal has come between. */
 static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, uint64_t now)
 {
+    const bool accepts = now >= inspector->accept_from;
     fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop, .events = POLLIN};
-    fds[POLL_LISTENER] = (struct pollfd){.fd = inspector->listener, .events = POLLIN};
+    fds[POLL_LISTENER] =
+        (struct pollfd){.fd = accepts ? inspector->listener : -1, .events = POLLIN};
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *client = &inspector->clients[i];
         fds[POLL_CLIENTS + i] = (struct pollfd){
@@ -306,6 +318,7 @@ static void close_descriptors(struct inspector *inspector)
 static void init(struct inspector *inspector, struct scheduler *sched, uint64_t schedtrace_ns)
 {
     inspector->sched = sched;
+    inspector->accept_from = 0;
     inspector->shares = (struct shares){0};
     inspector->schedtrace.period = schedtrace_ns;
     inspector->schedtrace.due = monotonic_deadline(schedtrace_ns);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How long the inspector waits for its clients, and how long they wait for it. Its thread lives by
- * clocks that the tests turn: the linker puts the function below between the library and the C
+ * clocks that the tests turn: the linker puts the functions below between the library and the C
  * library (--wrap, see CMakeLists.txt). Nothing here depends on how fast the machine is. */
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,6 +60,24 @@ static void advance(uint64_t ns)
     (void)atomic_fetch_add(&clock_ns, ns);
 }
 
+/* ---- connections that are refused ---- */
+
+static atomic_uint accepts; /* calls */
+static atomic_bool refuses;
+
+int __real_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags);
+
+int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
+{
+    (void)atomic_fetch_add(&accepts, 1);
+    if (!atomic_load(&refuses)) {
+        return __real_accept4(fd, address, size, flags);
+    }
+    errno = EMFILE;
+    return -1;
+}
+
 /* ---- answers that take long ---- */
 
 /* Those to `metrics`: the only ones that need memory of their own, some more than once. */
@@ -98,6 +117,7 @@ static int setup(void **state)
     }
     atomic_store(&clock_ns, monotonic_ns());
     atomic_store(&cpu_ns, 0);
+    atomic_store(&refuses, false);
     atomic_store(&scene.answer_takes_ns, 0);
     atomic_store(&scene.answer_costs_ns, 0);
     scene.files = os_file_count();
@@ -208,7 +228,7 @@ static void client_that_never_reads_is_closed(void **state)
 
 static bool is_traced(void)
 {
-    return load_acquire(&scene.api.runtime->sched.trace) != NULL;
+    return load_acquire(&scene.api.runtime->sched.tracer.active) != NULL;
 }
 
 static void trace_that_nobody_reads_is_ended(void **state)
@@ -358,19 +378,70 @@ static void floods_hold_up_nobody(void **state)
     close_clients(clients, CLIENTS_MAX);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* ---- who has to come again ---- */
+
+/* Longer than the inspector pauses after a refusal. */
+#define PAUSE_NS SECOND
+
+static bool has_refused(void *arg)
+{
+    return atomic_load(&accepts) > *(const unsigned *)arg;
+}
+
+/* A client that is there already, and one that the inspector could not accept for want of
+ * descriptors: it is not tried again while no time passes, whatever else there is to do. */
+static void begin_refusal(struct inspect_client *early, struct inspect_client *late)
+{
+    open_clients(early, 1);
+    unsigned before = atomic_load(&accepts);
+    atomic_store(&refuses, true);
+    inspect_open(late, scene.api.runtime);
+    wait_until(has_refused, &before, "a refusal");
+    for (uint32_t i = 0; i < 100; i++) {
+        inspect_ask(early, "hello");
+    }
+    assert_int_equal(atomic_load(&accepts), before + 1);
+    atomic_store(&refuses, false);
+}
+
+static void connection_that_was_refused_is_accepted_later(void **state)
+{
+    (void)state;
+    struct inspect_client early;
+    struct inspect_client late;
+    begin_refusal(&early, &late);
+    advance(PAUSE_NS);
+    inspect_ask(&late, "hello");
+    inspect_close(&early);
+    inspect_close(&late);
+}
+
+static void connection_that_was_refused_is_accepted_when_another_ends(void **state)
+{
+    (void)state;
+    struct inspect_client early;
+    struct inspect_client late;
+    begin_refusal(&early, &late);
+    inspect_close(&early);
+    inspect_ask(&late, "hello");
+    inspect_close(&late);
+}
+
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     watchdog_start();
     const struct CMUnitTest tests[] = {
-        TEST(client_that_never_reads_is_closed),
-        TEST(trace_that_nobody_reads_is_ended),
-        TEST(silent_clients_make_room),
-        TEST(client_whose_answer_took_long_has_time_to_read_it),
-        TEST(client_that_has_asked_keeps_its_place),
-        TEST(client_that_waits_for_the_budget_is_answered),
-        TEST(floods_hold_up_nobody),
+        SCRATCH_TEST(client_that_never_reads_is_closed),
+        SCRATCH_TEST(trace_that_nobody_reads_is_ended),
+        SCRATCH_TEST(silent_clients_make_room),
+        SCRATCH_TEST(client_whose_answer_took_long_has_time_to_read_it),
+        SCRATCH_TEST(client_that_has_asked_keeps_its_place),
+        SCRATCH_TEST(client_that_waits_for_the_budget_is_answered),
+        SCRATCH_TEST(floods_hold_up_nobody),
+        SCRATCH_TEST(connection_that_was_refused_is_accepted_later),
+        SCRATCH_TEST(connection_that_was_refused_is_accepted_when_another_ends),
     };
     return cmocka_run_group_tests_name("inspect_time", tests, NULL, NULL);
 }

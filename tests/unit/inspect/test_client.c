@@ -163,20 +163,20 @@ static void client_that_has_gone_is_quiet(void **state)
     assert_true(client_is_quiet(&pair.client, BEGIN + QUIET_NS));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(client_that_rests_may_do_so_for_ever),
-        TEST(client_has_so_long_to_read),
-        TEST(client_that_takes_a_part_has_time_for_the_next),
-        TEST(client_that_traces_has_so_long_to_ask),
-        TEST(client_that_traces_may_wait_for_its_answer),
-        TEST(client_that_asks_must_read_all_the_same),
-        TEST(client_that_asks_nothing_for_long_is_quiet),
-        TEST(client_that_waits_for_its_answer_is_not_quiet),
-        TEST(client_that_has_gone_is_quiet),
+        SCRATCH_TEST(client_that_rests_may_do_so_for_ever),
+        SCRATCH_TEST(client_has_so_long_to_read),
+        SCRATCH_TEST(client_that_takes_a_part_has_time_for_the_next),
+        SCRATCH_TEST(client_that_traces_has_so_long_to_ask),
+        SCRATCH_TEST(client_that_traces_may_wait_for_its_answer),
+        SCRATCH_TEST(client_that_asks_must_read_all_the_same),
+        SCRATCH_TEST(client_that_asks_nothing_for_long_is_quiet),
+        SCRATCH_TEST(client_that_waits_for_its_answer_is_not_quiet),
+        SCRATCH_TEST(client_that_has_gone_is_quiet),
     };
     return cmocka_run_group_tests_name("client", tests, NULL, NULL);
 }
