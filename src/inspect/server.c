@@ -202,7 +202,7 @@ static uint64_t patience(const struct inspector *inspector, uint64_t now)
     return longest;
 }
 
-static int poll_timeout(uint64_t longest)
+static int wait_limit(uint64_t longest)
 {
     if (longest == UINT64_MAX) {
         return -1;
@@ -223,7 +223,7 @@ static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, ui
         fds[POLL_CLIENTS + i] = (struct pollfd){
             .fd = client->fd, .events = client_has_answer(client) ? POLLOUT : POLLIN};
     }
-    return poll(fds, POLL_COUNT, poll_timeout(patience(inspector, now))) >= 0;
+    return poll(fds, POLL_COUNT, wait_limit(patience(inspector, now))) >= 0;
 }
 
 /* Waits until the budget allows more; false if the end has come. */

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "inspect_client.h"
 #include "inspect/budget.h"
 #include "inspect/client.h"
+#include "inspect_client.h"
 #include "runtime/runtime.h"
 #include "runtime_support.h"
 #include "scratch.h"
