@@ -4,11 +4,11 @@
 #include "sched/poll.h"
 #include "sched/worker.h"
 
-/* Memory is given back when this much of it is free and nothing has been done for a while: a burst
- * may be followed by the next. */
+/* Trim when this much memory is free and the runtime has been idle for a while: one burst is often
+ * followed by another. */
 #define TRIM_BYTES    ((uint64_t)4 << 20)
 #define TRIM_DELAY_NS (UINT64_C(250) * 1000000)
-/* If that is not possible, it is tried again after twice the time, up to this. */
+/* A trim that has to give up is retried after twice the delay, up to this. */
 #define TRIM_DELAY_MAX_NS (UINT64_C(64) * 1000000000)
 /* How long the monitor leaves a check to the workers. */
 #define CHECK_PATIENCE_NS UINT64_C(1000000000)
@@ -24,8 +24,8 @@ void chores_init(struct scheduler *sched)
 void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
 {
     uint64_t never = UINT64_MAX;
-    /* MO-poll: who has seen the caller's wish coming would be right to drop the last one, so an old
-     * due time must not be taken for the present one. */
+    /* MO-poll: the worker that is doing the chore may be about to clear it, so a stale due time
+     * must not pass for the current one. */
     if (load_seq_cst(&sched->chores.due[chore]) == never &&
         cas_seq_cst(&sched->chores.due[chore], &never, when)) {
         poll_publish(sched, worker, when);
@@ -35,7 +35,7 @@ void chores_want(struct scheduler *sched, struct worker *worker, enum chore chor
 uint64_t chores_next(struct scheduler *sched)
 {
     uint64_t next = UINT64_MAX;
-    if (load_seq_cst(&sched->chores.busy) != 0) { /* MO-poll: who is at it looks again */
+    if (load_seq_cst(&sched->chores.busy) != 0) { /* MO-poll: that worker checks again */
         return next;
     }
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
@@ -64,8 +64,8 @@ void chores_consider_trim(struct worker *worker)
     }
 }
 
-/* No other worker runs processes, and no other thread is in a call: nobody is between finding a
- * process and being done with it. Who comes later finds what was free as free, whether or not its
+/* No other worker runs processes and no outside thread is in a call, so nobody is still using a
+ * record it has looked up. Whoever looks one up later finds a free record free, whether or not its
  * memory is still there. */
 static bool is_quiescent(struct worker *worker)
 {
@@ -86,8 +86,8 @@ struct trimming {
     bool given_up;
 };
 
-/* Asked now and then by the pool, for the first time when it has taken its free objects out of
- * circulation: that is when nobody may still be about to use one of them (object_pool.h). */
+/* The pool asks this every so often; first when it has taken its free objects out of circulation,
+ * which is the moment when nobody may be about to use one of them (object_pool.h). */
 static bool trimming_goes_on(void *arg)
 {
     struct trimming *trimming = arg;
@@ -97,7 +97,7 @@ static bool trimming_goes_on(void *arg)
     return !trimming->given_up;
 }
 
-/* False if there was something better to do. */
+/* False if real work came up. */
 static bool trim_pool(struct worker *worker, struct object_pool *pool)
 {
     struct trimming trimming = {.worker = worker};
@@ -125,7 +125,7 @@ static uint64_t check(struct worker *worker, uint64_t now)
     return poller->check(poller, worker, now);
 }
 
-/* Does not touch a chore that somebody wants from now on: it is wanted once more. */
+/* Schedules a chore again. If somebody has done so meanwhile, theirs stands. */
 static void finish(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t again)
 {
     if (again != UINT64_MAX) {
@@ -133,7 +133,7 @@ static void finish(struct scheduler *sched, struct worker *worker, enum chore ch
     }
 }
 
-/* Others may sleep without looking at the chores as long as somebody is at them. */
+/* Lets go of the chores. While one worker has them, others sleep without looking at them. */
 static void end(struct scheduler *sched, struct worker *worker)
 {
     (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll */
@@ -158,7 +158,7 @@ void chores_do(struct worker *worker)
     const uint64_t now = time_now(sched->time);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         if (load_seq_cst(&sched->chores.due[i]) <= now) { /* MO-poll */
-            /* First of all: who wants it from now on, wants it once more. */
+            /* First of all, so that whoever schedules it from now on gets another run. */
             (void)exchange_seq_cst(&sched->chores.due[i], UINT64_MAX); /* MO-poll */
             finish(sched, worker, i, functions[i](worker, now));
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Idle-priority work: done by a worker only when it would otherwise sleep, and given up as soon as
- * there is something better to do. A chore has a time before which it is not wanted; an idle worker
- * sleeps until then at most, so a chore that is never due wakes nobody. */
+/* Idle-priority work. A worker does a chore only when it would otherwise sleep, and drops it as
+ * soon as real work shows up. Each chore has a due time; an idle worker sleeps no longer than that,
+ * so a chore that is never due wakes nobody. */
 #ifndef SKUA_SCHED_CHORES_H
 #define SKUA_SCHED_CHORES_H
 
@@ -9,23 +9,25 @@
 
 void chores_init(struct scheduler *sched);
 
-/* Wants a chore at `when`, unless it is wanted already. `worker` is the caller's or null. */
+/* Schedules a chore for `when`, unless it is scheduled already. `worker` is the caller's or
+ * null. */
 void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when);
 
-/* When the next one is due, or UINT64_MAX; also while a worker is at them: it looks again when it
- * is done, and others need not wait for it. */
+/* When the next chore is due, or UINT64_MAX. Also UINT64_MAX while some worker is doing chores:
+ * that worker checks again when it is done, so nobody else has to wake up for them. */
 uint64_t chores_next(struct scheduler *sched);
 
-/* For the monitor: looks for waits that can never end, if no worker has had the time. */
+/* For the monitor: checks for waits that can never end, if no worker has found the time. */
 void chores_check_if_overdue(struct scheduler *sched, uint64_t now);
 
-/* Called by a worker that has found no work: wants the trimming of memory if much of it is free. */
+/* Called by a worker that found no work: schedules a trim if much memory is free. */
 void chores_consider_trim(struct worker *worker);
 
-/* Whether the caller must do what is due now; false if nothing is or another worker is at it. */
+/* Claims the chores that are due; the caller must then call chores_do. False if none is due or
+ * another worker has them. */
 NODISCARD bool chores_are_due(struct scheduler *sched);
 
-/* Does it. The caller must not count as searching, so that new work wakes others meanwhile. */
+/* Does them. The caller must not count as searching, so that new work wakes others meanwhile. */
 void chores_do(struct worker *worker);
 
 #endif

@@ -8,7 +8,7 @@
 #include "sched/note.h"
 #include "sched/worker.h"
 
-/* So many messages wait for a process that it is behind: more than it can take in one pick. */
+/* A process with more waiting messages than it can take in one pick is behind. */
 #define CROWDED (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP)
 
 bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index)
@@ -46,8 +46,8 @@ static bool push_event(struct scheduler *sched, struct worker *worker,
     return false;
 }
 
-/* Makes the event of a message, without a place in the mailbox. Inline: sending is the one path
- * that must not pay for being in pieces. */
+/* Builds the event of a message; reserves no place in the mailbox. Inline: sending is the one path
+ * that must not pay for being split into functions. */
 ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *worker, skua_pid from,
                                       skua_pid to, const skua_payload *payload,
                                       struct prepared_event *event)
@@ -194,7 +194,7 @@ int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to,
     return SKUA_E_NO_PROCESS;
 }
 
-/* The node is given back if the process has gone. */
+/* Releases the node if the process is gone. */
 static enum state_duty push_call(struct scheduler *sched, struct worker *worker, skua_pid owner,
                                  uint32_t call, struct process **process)
 {
@@ -236,7 +236,7 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     if (!call_claim_any(node, call_guard(completion))) {
         return SKUA_E_LATE;
     }
-    /* The call knows whose it is, whatever a made-up completion says. */
+    /* The call knows its owner, whatever a forged completion says. */
     const skua_pid owner = node->as.call.owner;
     call_disarm_owner(&sched->deadlines, node, index);
     note_trace(sched, worker, TRACE_COMPLETE, owner, 0, index);

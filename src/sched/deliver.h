@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Something arrives for a process: a message, a cancel event, a completion, a request to end. */
+/* Delivering to a process: messages, cancel events, completions, requests to end. */
 #ifndef SKUA_SCHED_DELIVER_H
 #define SKUA_SCHED_DELIVER_H
 
@@ -16,10 +16,10 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
 
 int deliver_cancel(struct scheduler *sched, struct worker *worker, skua_pid to, int reason);
 
-/* The two halves of both. A prepared event has its node and, if it is a message, its place in the
- * mailbox; on error there is none and the payload stays the caller's. Delivering it fails if the
- * process is gone: then place and node are given back, and the payload, of which the caller has
- * kept a copy, is the caller's again. */
+/* Both in two halves. A prepared event has its node and, if it is a message, its place in the
+ * mailbox; on error it has neither and the payload stays the caller's. Delivering it fails if the
+ * process is gone: place and node are released, and the payload, of which the caller kept a copy,
+ * is the caller's again. */
 struct prepared_event {
     struct process *process;
     uint32_t generation;
@@ -39,18 +39,18 @@ NODISCARD bool deliver_prepared(struct scheduler *sched, struct worker *worker,
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,
                        int error, skua_payload *result);
 
-/* Hands an event that was made of a claimed call, or of a ticker, to its process. Returns the
- * process if it has become Ready, which the caller must then submit; otherwise null. */
+/* Pushes the event that a claimed call or a ticker has become to its process. Returns the process
+ * if it has become Ready, which the caller must then submit; otherwise null. */
 NODISCARD struct process *deliver_call(struct scheduler *sched, struct worker *worker,
                                        skua_pid owner, uint32_t call);
 
-/* Whether a call is still open, at this moment. */
+/* Whether a call is still open: a snapshot. */
 bool deliver_is_open(struct scheduler *sched, skua_completion completion);
 
 /* Sets STATE_KILL or STATE_CANCEL, or (0) only wakes the process. */
 int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request);
 
-/* Event nodes, from the worker's cache or that of the outside. */
+/* Event nodes, from the worker's cache or the one that outside threads share. */
 NODISCARD bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index);
 NODISCARD static inline bool deliver_acquire_node(struct scheduler *sched, struct worker *worker,
                                                   uint32_t *index)

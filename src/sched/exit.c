@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a process, and the threads that wait for it. */
+/* The end of a process: take back, close, report, free. */
 #include "dispatch/call.h"
 #include "process/mailbox.h"
 #include "sched/exit_wait.h"
@@ -8,7 +8,7 @@
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
-/* Drops a list of events that nobody will see; most end without any. */
+/* Drops events that nobody will see. Most processes exit with none. */
 static void drop_events(struct worker *worker, struct process *process, uint32_t first)
 {
     if (LIKELY(first == OBJECT_NONE)) {
@@ -27,7 +27,7 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     mailbox_consume_owner(process, messages);
 }
 
-/* Tells all who want to know. */
+/* Tells everyone who asked. */
 static NOINLINE void report(struct scheduler *sched, skua_exit *exit, bool watched)
 {
     if (sched->observer != NULL) {
@@ -46,7 +46,8 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
 {
     struct scheduler *sched = worker->sched;
     const skua_process_type *type = process_type(process);
-    /* Before Complete: until then a completer that has won a call can push it (call.h). */
+    /* Before Complete: until then a completer that has claimed a call can still push it
+     * (call.h). */
     call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
     const uint64_t before = state_finish_owner(process);
     drop_events(worker, process, process->backlog);
@@ -55,7 +56,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
                          (event_list_tag(before) & STATE_WATCHED) != 0;
     note_trace(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
-    /* Whoever hears of the end finds the place free. */
+    /* Before anyone hears of the exit: they find the slot free. */
     slot_release(sched, worker, process);
     if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {
         skua_exit exit = {
@@ -68,6 +69,6 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     } else if (result != NULL) {
         skua_payload_drop(result);
     }
-    /* Last of all: the shutdown takes it as the end of the process. MO-finished. */
+    /* Last: the shutdown counts the process as gone from here on. MO-finished. */
     store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of a worker's sources: its next slot, its deque (newest first), the global queue.
  *
- * That order alone is unfair: two processes that ready each other would keep the next slot for
- * ever, and a deque that is never empty would keep the global queue waiting. So
- *  - after NEXT_STREAK_MAX picks from the next slot in a row, what has waited longest in the deque,
- *    or else in the global queue, gets its turn;
- *  - where processes that cannot keep up with their events come back to the next slot again and
- *    again, so that the deque may never be empty, the two are asked by turns;
- *  - every FAIRNESS_PERIOD picks the global queue comes first, and in the middle of the period the
- *    oldest of the deque.
+ * That order alone is unfair: two processes that wake each other would hold the next slot for ever,
+ * and a deque that is never empty would starve the global queue. So
+ *  - after NEXT_STREAK_MAX picks from the next slot in a row, the oldest process of the deque, or
+ *    else of the global queue, is picked;
+ *  - processes that cannot keep up with their events return to the next slot over and over, so the
+ *    deque may never be empty; while that happens, deque and global queue alternate;
+ *  - every FAIRNESS_PERIOD picks the global queue comes first, and halfway through the period the
+ *    oldest process of the deque.
  *
  * The bound (INV-16): a Ready process with n others ahead of it in its queue leaves that queue
  * after at most (n + 1) * FAIRNESS_PERIOD picks of any one worker that looks at the queue: the
@@ -36,8 +36,8 @@ static struct process *empty_next(struct worker *worker)
     return exchange_acq_rel(&worker->next, NULL); /* MO-next: a thief may be taking it */
 }
 
-/* Another process runs first. What waited for the end of a step must not wait for a second one
- * where nobody can see it: it goes to the deque, and a worker that sleeps is woken for it. */
+/* Another process runs first. The one in the next slot has waited for one step already and must not
+ * wait for a second where nobody can see it: it goes to the deque, and a parked worker is woken. */
 void find_release_next(struct worker *worker)
 {
     struct process *process = empty_next(worker);
@@ -60,7 +60,7 @@ static struct process *take_oldest(struct worker *worker)
     void *process;
     if (deque_length_owner(&worker->deque) == 0 ||
         deque_steal_any(&worker->deque, &process, 1) != 1) {
-        return NULL; /* empty, or a thief was faster, which is as good */
+        return NULL; /* empty, or a thief was faster, which is just as good */
     }
     counter_add_owner(&worker->stats.local_pops, 1);
     return process;
@@ -80,8 +80,7 @@ static struct process *take_global(struct worker *worker, uint32_t extra)
         return NULL;
     }
     counter_add_owner(&worker->stats.global_pops, count);
-    /* The oldest runs now; the others are pushed newest first, so that the oldest is popped first.
-     * */
+    /* The oldest runs now; the rest are pushed newest first, so that the oldest pops first. */
     for (uint32_t i = count - 1; i > 0; i--) {
         submit_to_deque(worker, process_of_link(links[i]));
     }
@@ -93,10 +92,10 @@ struct process *find_global(struct worker *worker)
     return take_global(worker, GLOBAL_BATCH);
 }
 
-/* Every FAIRNESS_PERIOD picks a worker that is never idle looks at its own timers; at those of
- * another, each in turn, in case that one is stuck or rests; and at the descriptors if no idle
- * worker waits for them, which costs a system call, so not more often than makes sense. */
-static NOINLINE void look_at_sources(struct worker *worker)
+/* Every FAIRNESS_PERIOD picks a worker that is never idle checks its own timers; those of one other
+ * worker, in turn, in case that one is stuck or resting; and, if no idle worker has the poller's
+ * role, the descriptors, but not too often because that is a system call. */
+static NOINLINE void check_sources(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t other = worker->rounds++ % scheduler_threads(sched);
@@ -117,8 +116,9 @@ static NOINLINE void look_at_sources(struct worker *worker)
     }
 }
 
-/* The oldest of the deque, or else of the global queue. Where a process with a backlog has stayed,
- * every second time the other way round: such processes keep the deque from ever being empty. */
+/* The oldest of the deque, or else of the global queue. After a process with a backlog has stayed
+ * with this worker, every second time the other way round: such processes keep the deque from ever
+ * being empty. */
 static struct process *take_longest_waiting(struct worker *worker)
 {
     const bool global_first = worker->is_behind && !worker->global_was_first;
@@ -131,14 +131,14 @@ static struct process *take_longest_waiting(struct worker *worker)
     return global_first ? take_oldest(worker) : take_global(worker, 0);
 }
 
-/* The pick that fairness asks for, if it is due. It takes only what it runs: a process that was
- * moved into a deque that is never empty would have gained nothing. */
+/* The pick that fairness calls for, if one is due. It takes only what it runs: moving more
+ * processes into a deque that is never empty would gain them nothing. */
 static struct process *take_fair(struct worker *worker)
 {
     const uint32_t phase = worker->phase;
     worker->phase = phase + 1 < FAIRNESS_PERIOD ? phase + 1 : 0;
     if (UNLIKELY(phase == 0)) {
-        look_at_sources(worker);
+        check_sources(worker);
         return take_global(worker, 0);
     }
     if (UNLIKELY(phase == FAIRNESS_PERIOD / 2)) {

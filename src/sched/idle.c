@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker without work: it searches a little, does what chores are due, then sleeps: in the
- * poller if timers or descriptors have nobody yet, otherwise on its token. The protocol that keeps
- * it from sleeping through work is in concurrent/parking.h; the steps are named here as there. */
+/* A worker without work searches for a while, does the chores that are due, then sleeps: in the
+ * poller if nobody has its role yet and there are timers or descriptors, otherwise on its token.
+ * concurrent/parking.h has the protocol that keeps it from sleeping through work; the steps have
+ * the same names here. */
 #include <sched.h>
 
 #include "base/assert.h"
@@ -13,15 +14,15 @@
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
-/* The ladder of a search: full looks at all sources, at first without a pause, then giving way to
- * other threads. Twelve yields take about as long as two futex calls, which is what sleeping and
- * being woken would cost. */
+/* A search goes through all sources again and again, first with short pauses, then with
+ * sched_yield. Twelve yields take about as long as two futex calls, the price of sleeping and being
+ * woken. */
 #define ROUNDS_TIGHT 3
 #define ROUNDS_MAX   15
 
-/* Stealing has a price: the record of a process, its events and its memory move to another core,
- * and the victim has to get them back. So who came by crumbs only, processes that were done in no
- * time, looks around a while before it steals again, and longer each time up to about 50 us. */
+/* Stealing has a price: a process's record, events and memory move to another core, and back to the
+ * victim later. So a thief with a small haul, processes that were done in an instant, backs off: it
+ * searches for a while before it steals again, longer each time, up to about 50 us. */
 #define PATIENCE_STEP 8
 #define PATIENCE_MAX  200
 
@@ -32,8 +33,8 @@ static void give_token(struct scheduler *sched, uint32_t worker)
     }
 }
 
-/* The worker that waits in the poller, or PARKING_NOBODY: it is woken only if nobody else can be,
- * because another would then have to take its place. */
+/* The worker that waits in the poller, or PARKING_NOBODY. It is woken only if nobody else can be,
+ * because another worker would then have to take over its role. */
 static int poller_holder(struct scheduler *sched)
 {
     const uint32_t holder = load_relaxed(&sched->poll.holder); /* hint */
@@ -63,7 +64,7 @@ void idle_wake_all(struct scheduler *sched)
     }
 }
 
-/* S3, for the queues. The next slots do not count: their workers are awake. */
+/* S3 for the queues. Next slots do not count, since their workers are awake. */
 bool idle_work_is_visible(struct scheduler *sched)
 {
     if (global_queue_has_items_recheck(&sched->global)) {
@@ -91,9 +92,9 @@ static void pause_between(uint32_t round)
     }
 }
 
-/* With every other worker asleep there is nobody to steal from, and what comes from outside wakes
- * whoever sleeps. Giving way would then only cost: the kernel lets a thread that has given way wait
- * longer when it wakes, which made the wake-up of an idle runtime three times as slow. */
+/* With every other worker asleep there is nobody to steal from, and work from outside wakes a
+ * sleeper. Yielding would only cost: the kernel delays a thread that has yielded when it next
+ * wakes, which made waking an idle runtime three times as slow. */
 static bool is_alone(struct scheduler *sched)
 {
     const uint32_t resting = load_seq_cst(&sched->spare.resting); /* MO-spare */
@@ -103,7 +104,7 @@ static bool is_alone(struct scheduler *sched)
 static struct process *climb_ladder(struct worker *worker)
 {
     if (scheduler_threads(worker->sched) == 1) {
-        return find_global(worker); /* nobody to steal from, nobody to give way to */
+        return find_global(worker); /* nobody to steal from or to yield to */
     }
     steal_begin(worker);
     const uint32_t patience = worker->last_steal.patience;
@@ -124,16 +125,17 @@ static struct process *climb_ladder(struct worker *worker)
     return NULL;
 }
 
-/* Whether what was stolen was worth it. One that starts others keeps its thief busy for long. */
+/* Adjusts the back-off by whether the last steal was worth it. A stolen process that spawns others
+ * keeps its thief busy for long. */
 static void judge_last_steal(struct last_steal *last_steal, uint64_t now)
 {
     if (last_steal->count == 0) {
         return;
     }
-    const bool crumbs =
+    const bool small =
         now - last_steal->since < (uint64_t)last_steal->count * last_steal->min_ns_each;
     const uint32_t longer = 2 * last_steal->patience + PATIENCE_STEP;
-    last_steal->patience = !crumbs ? 0 : longer < PATIENCE_MAX ? longer : PATIENCE_MAX;
+    last_steal->patience = !small ? 0 : longer < PATIENCE_MAX ? longer : PATIENCE_MAX;
     last_steal->count = 0;
 }
 
@@ -147,8 +149,8 @@ static struct process *search(struct worker *worker)
     return process;
 }
 
-/* The last searcher to leave makes sure that somebody looks after the rest: publishers that saw it
- * searching have woken nobody. If there is no rest, nobody needs to wake. */
+/* Publishers that saw a searcher have woken nobody, so the last searcher to leave wakes another
+ * worker if it sees more work. */
 static void leave_search(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
@@ -192,7 +194,7 @@ static void park(struct worker *worker, bool searching)
     note_trace(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
 }
 
-/* Chores take time, in which the worker is as busy as in a step. Returns whether it searches. */
+/* During chores the worker is as busy as during a step. Returns whether it searches afterwards. */
 static bool do_chores(struct worker *worker, bool searching)
 {
     if (searching) {
@@ -202,7 +204,7 @@ static bool do_chores(struct worker *worker, bool searching)
     return parking_start_search_owner(&worker->sched->parking);
 }
 
-/* Does what there is to do without work, and waits for it. Returns whether the worker searches. */
+/* Passes the time until there may be work. Returns whether the worker searches afterwards. */
 static bool do_chores_or_park(struct worker *worker, bool searching)
 {
     if (UNLIKELY(chores_are_due(worker->sched))) {
@@ -227,7 +229,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
             return process;
         }
         searching = do_chores_or_park(worker, searching);
-        process = find_work(worker); /* the poller and the chores bring work to this worker */
+        process = find_work(worker); /* polling and chores queue work here */
     }
 }
 

@@ -79,11 +79,11 @@ static uint64_t announce_deadline(struct scheduler *sched)
 
 static void record_poll(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
-    store_relaxed(&sched->poll.last, now); /* hint: who looks too often or too late does no harm */
+    store_relaxed(&sched->poll.last, now); /* hint: polling too often or too late does no harm */
     NOTE_COUNT(sched, worker, polls);
 }
 
-/* S4. Waits until there is a reason to be awake; returns how much is ready. */
+/* S4. Waits until there is a reason to wake up; returns how many descriptors are ready. */
 static uint32_t wait_in_poller(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
@@ -99,7 +99,7 @@ static uint32_t wait_in_poller(struct worker *worker)
     }
 }
 
-/* Back among the searchers: by itself, or by the token that somebody has given or is about to. */
+/* Becomes a searcher again: on its own, or by the token that somebody gave or is about to give. */
 static void wake_up(struct worker *worker)
 {
     const bool claimed = !park_token_end_polling_owner(&worker->token) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The poller's role: one idle worker at a time waits for descriptors and for the next deadline; the
- * others sleep on their tokens. docs/idle.md tells the whole story.
+ * others sleep on their tokens. docs/idle.md explains it in full.
  *
  * Timers and descriptors are sources of work like the queues, so the same recipe covers them
  * (concurrent/parking.h). A source without a holder of the role is *unattended*, and that counts as
@@ -16,9 +16,9 @@
  *                                                S4 wait in the poller until `until`
  *
  * INV-13: if a worker is parked and there are sources, somebody holds the role, or searches and
- * will take it, or a token is on its way. Who gives the role up looks whether its sources are
- * unattended then (poll_release, or leave_search in idle.c), after the seq_cst exchange that frees
- * the role: a parker that failed to take it had set its bit before.
+ * will take it, or a token is on its way. A worker that gives up the role then checks whether its
+ * sources are unattended (release_role, or leave_search in idle.c), after the seq_cst exchange that
+ * frees the role: a parker that failed to take the role had set its bit before.
  *
  * INV-15: if P1's exchange comes before W2 in the order of all seq_cst operations, W2 sees the
  * deadline; otherwise W1 comes before P1a, which sees `until` and interrupts.

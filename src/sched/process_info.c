@@ -3,16 +3,16 @@
 
 #include "process/mailbox.h"
 
-/* Whether a process that is Ready also runs is no part of its word. */
+/* The word does not say whether a Ready process is running; `progress` does. */
 static enum skua_process_state public_state(uint32_t tag, uint64_t progress)
 {
     const bool runs = state_of(tag) == STATE_READY && (progress & PROCESS_RUNS) != 0;
     return runs ? SKUA_PROCESS_RUNNING : (enum skua_process_state)state_of(tag);
 }
 
-/* Reads the record of a process of this generation. Any state of this generation, even one that is
- * over by now, is a truth of this moment; the second look at the word makes sure that the fields
- * between belong to it. All acquire (MO-inspect), so that the loads stay in this order. */
+/* Reads the record of a process of this generation. Any state it had during the call is a valid
+ * snapshot; reading the word a second time makes sure that the fields in between belong to this
+ * generation. All acquire (MO-inspect), so that the loads stay in this order. */
 static bool read_record(struct scheduler *sched, struct process *process, uint32_t generation,
                         skua_process_info *info)
 {
@@ -22,7 +22,7 @@ static bool read_record(struct scheduler *sched, struct process *process, uint32
     }
     const skua_process_type *type = load_acquire(&process->type); /* MO-inspect */
     if (type == NULL) {
-        return false; /* gone, and so is the memory */
+        return false; /* gone, and its memory trimmed */
     }
     const uint64_t progress = load_acquire(&process->progress); /* MO-inspect */
     *info = (skua_process_info){

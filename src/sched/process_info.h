@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a process from outside, while it runs. */
+/* What can be read of a process while it runs. */
 #ifndef SKUA_SCHED_PROCESS_INFO_H
 #define SKUA_SCHED_PROCESS_INFO_H
 
@@ -12,7 +12,7 @@ NODISCARD int process_info_read(struct scheduler *sched, skua_pid pid, skua_proc
 NODISCARD uint32_t process_info_list(struct scheduler *sched, skua_pid after,
                                      skua_process_info *infos, uint32_t capacity);
 
-/* The name of a process's type, also while it is being closed; "?" once it is gone. */
+/* The name of a process's type, even while it is closing; "?" once it is gone. */
 const char *process_info_type_name(struct scheduler *sched, skua_pid pid);
 
 #endif

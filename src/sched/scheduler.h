@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the workers share, and what each has to itself. */
+/* What the workers share, and what each worker has to itself. */
 #ifndef SKUA_SCHED_SCHEDULER_H
 #define SKUA_SCHED_SCHEDULER_H
 
@@ -26,7 +26,7 @@
 
 _Static_assert(SKUA_WORKERS_MAX + SKUA_SPARES_MAX == PARKING_WORKERS_MAX, "all have a bit");
 
-/* Free objects at hand: the hot paths touch no shared allocator. */
+/* Free objects for one thread, so that the hot paths touch no shared allocator. */
 struct caches {
     struct pool_cache events;
     struct pool_cache processes;
@@ -37,38 +37,38 @@ struct worker;
 
 struct skua_context {
     struct scheduler *sched;
-    struct worker *worker; /* null: init runs on a thread that is no worker */
+    struct worker *worker; /* null: init runs on an outside thread */
     struct process *process;
     skua_pid self;
-    uint64_t now; /* 0: not asked for in this step */
+    uint64_t now; /* 0: not read yet in this step */
     uint64_t random_calls;
 };
 
-/* `running` of a worker that is idle, and of one that is just not idle any more. No PIDs. */
+/* `running` of a worker that is idle, and of one that has just stopped being idle. Not PIDs. */
 #define RUNNING_NOTHING UINT64_C(0)
 #define RUNNING_UNKNOWN UINT64_MAX
 
-/* What a worker has stolen, and what came of it (idle.c). */
+/* A worker's last steal, and how long it backs off from the next (idle.c). */
 struct last_steal {
-    uint32_t count;       /* processes of the last steal; 0: its last work came from elsewhere */
-    uint32_t min_ns_each; /* less time for each is not worth the way; 0: anything is */
-    uint32_t patience;    /* looks to be made before the next steal */
-    uint64_t since;
+    uint32_t count;       /* processes stolen; 0: its last work came from elsewhere */
+    uint32_t min_ns_each; /* a steal that kept it busy for less was not worth it; 0: any is */
+    uint32_t patience;    /* rounds of the next search in which it does not steal */
+    uint64_t since;       /* when it began to run what it found */
 };
 
 struct worker {
     struct deque deque;
-    /* The process that this worker's current step readied last; it runs next. Only the owner puts
-     * something in; the owner takes it out, or a thief late in its search (steal.c). */
+    /* The process that this worker's step woke last; it runs next. Only the owner fills the slot;
+     * the owner empties it, or a thief late in its search (steal.c). */
     CACHE_ALIGNED atomic_ptr next;
 
-    /* The owner's own. */
+    /* For the owner only. */
     CACHE_ALIGNED struct scheduler *sched;
     uint32_t index;
     uint32_t phase;        /* picks in this round of fairness (find_work.c) */
     uint32_t rounds;       /* of it so far */
     uint32_t next_streak;  /* picks from the next slot in a row */
-    bool is_behind;        /* a process with a backlog has stayed in the next slot */
+    bool is_behind;        /* a process with a backlog stayed with this worker */
     bool global_was_first; /* when such a streak was last over */
     uint64_t random;
     struct caches caches;
@@ -77,9 +77,9 @@ struct worker {
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
     struct last_steal last_steal;
-    bool retires;        /* a spare worker, which rests when the others are enough (spare.h) */
-    bool blocks;         /* its step has said so: nothing must wait for the end of it */
-    uint32_t events_max; /* that one step gets; smaller in simulations only */
+    bool retires;        /* a spare worker: rests when it is not needed (spare.h) */
+    bool blocks;         /* its step is in a blocking section: nothing may wait for its end */
+    uint32_t events_max; /* per step; smaller in simulations only */
     uint32_t turns_max;  /* see step.c */
     uint32_t turns_left; /* of this pick, with the current one */
     skua_event batch[SKUA_EVENTS_PER_STEP];
@@ -96,15 +96,15 @@ struct worker {
 enum sched_phase {
     PHASE_CREATED,
     PHASE_RUNNING,
-    PHASE_STOPPING, /* every process has been or is being asked to cancel */
+    PHASE_STOPPING, /* every process has been or is being sent a cancel event */
     PHASE_ENDING,   /* every process has been or is being ended */
     PHASE_STOPPED,
 };
 
-/* Work for a worker that would otherwise sleep; see chores.h. */
+/* Work of idle priority; see chores.h. */
 enum chore {
     CHORE_TRIM,  /* give memory back */
-    CHORE_CHECK, /* look for waits that can never end */
+    CHORE_CHECK, /* find waits that can never end */
     CHORE_COUNT,
 };
 

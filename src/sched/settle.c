@@ -4,14 +4,13 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-/* Completions that came at once, linked like an event list: newest first. */
+/* Calls that completed at once, linked like an event list: newest first. */
 struct finished_calls {
     uint32_t newest;
     struct event_node *oldest;
 };
 
-/* Lets the handler of a command carry it out. Returns what it returned; the result is in *result.
- * */
+/* Runs the handler of a command. Returns what it returned; the result is in *result. */
 static int run_handler(struct worker *worker, struct yield *yield, skua_completion completion,
                        skua_payload *result)
 {
@@ -45,7 +44,7 @@ static void finish_call(struct worker *worker, struct event_node *node, uint32_t
     }
 }
 
-/* Ends the open calls with a tag, unless they have ended. */
+/* Cancels the open calls with this tag. */
 static void cancel_tag(struct worker *worker, struct process *process, uint64_t tag,
                        struct finished_calls *finished)
 {
@@ -66,8 +65,8 @@ static void cancel_tag(struct worker *worker, struct process *process, uint64_t 
     }
 }
 
-/* Has the handler carry out a command, unless its deadline has passed. The deadline is armed before
- * the handler runs: from then on anybody may complete the call. */
+/* Starts a command, unless its deadline has passed. The deadline is armed before the handler runs:
+ * from then on anybody may complete the call. */
 static int start_command(struct worker *worker, struct yield *yield, skua_completion completion,
                          skua_payload *result)
 {
@@ -95,14 +94,14 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
         finish_call(worker, node, yield->node, outcome, &result, finished);
         return;
     }
-    /* Pending; or the handler had completed it by a call before it returned a result, and that
-     * completion is on its way. */
+    /* Pending; or the handler completed it by a call before returning a result, and that completion
+     * is on its way. */
     skua_payload_drop(&result);
     call_link_owner(events, process, yield->node);
 }
 
-/* Completions take their place behind all that has arrived, or a process that always yields would
- * never see a message. If nothing has, they need no atomic operation. */
+/* Completions queue behind everything that has arrived, or a process that always yields would never
+ * see a message. If nothing has arrived, that takes no atomic operation. */
 static void queue_completions(struct worker *worker, struct process *process,
                               struct finished_calls *finished)
 {
@@ -115,7 +114,7 @@ static void queue_completions(struct worker *worker, struct process *process,
     SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
 }
 
-/* Yields may not be added while they are dispatched: the step that could do so has returned. */
+/* No yields are added meanwhile: the step has returned. */
 static NOINLINE void dispatch_yields(struct worker *worker, struct process *process)
 {
     skua_step *out = &worker->out;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* Stopping, in order:
- *  1. the phase becomes STOPPING: nothing new is admitted. A thread that is no worker publishes a
- *     process only inside the gate, which stays shut from now on; stop waits until it is empty. A
- *     worker that publishes one at this moment sees the phase afterwards and makes the request of
- *     step 2 or 4 itself; its own process is still alive, and it runs what it has started;
- *  2. every process gets the request to cancel;
- *  3. wait until none is alive: a worker that runs out of work says so, and then the count is read;
- *  4. at the timeout the survivors are named and get the request to end; those that are not in a
- *     step are ended by the workers at once;
- *  5. with no process left, `exiting` is set and the workers, which have nothing to do, are joined.
- * A step that does not return cannot be ended, nor a close. When one runs and nothing has ended for
- * STUCK_GRACE in step 4, stop returns SKUA_E_STUCK, with the workers as they are; a later stop goes
- * on waiting. */
+ *  1. The phase becomes STOPPING: nothing new is admitted. An outside thread publishes a process
+ *     only inside the gate, which stays shut from now on; stop waits until the gate is empty. A
+ *     worker that is publishing a process at this moment sees the phase right after and makes the
+ *     request of step 2 or 4 itself; its own process is still alive, so it will run the new one.
+ *  2. Every process is requested to cancel.
+ *  3. Wait until none is alive: a worker that runs out of work says so, and the count is read then.
+ *  4. At the timeout the survivors are reported and requested to end; the workers end those that
+ *     are not in a step at once.
+ *  5. With no process left, `exiting` is set, and the workers, which have nothing to do, are joined.
+ * A step or close that does not return cannot be ended. If one is running and nothing has ended for
+ * STUCK_GRACE in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later stop
+ * continues to wait. */
 #include "sched/shutdown.h"
 
 #include <sched.h>
@@ -61,7 +61,7 @@ void shutdown_worker_is_quiet(struct scheduler *sched)
     mutex_unlock(&sched->quiet.lock);
 }
 
-/* With no process left the workers run no user code, so they exit however slow the machine is. */
+/* With no process left the workers run no user code, so they do exit, however slow the machine. */
 static void join_workers(struct scheduler *sched)
 {
     store_seq_cst(&sched->exiting, 1); /* MO-stop: pairs with the check before sleeping */
@@ -73,7 +73,7 @@ static void join_workers(struct scheduler *sched)
     }
 }
 
-/* The monitor first: it starts workers. */
+/* The monitor first, since it starts workers. */
 static void end_threads(struct scheduler *sched)
 {
     sched->monitor->stop(sched->monitor);
@@ -162,8 +162,7 @@ static int start_locked(struct scheduler *sched)
 
 int shutdown_start(struct scheduler *sched)
 {
-    const int refused =
-        shutdown_refuse_start(sched); /* without waiting for a stop that is under way */
+    const int refused = shutdown_refuse_start(sched); /* without waiting for a stop in progress */
     if (refused != 0) {
         return refused;
     }
@@ -236,7 +235,7 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Whether some worker is in a step, or in its close and what follows it. */
+/* Whether some worker is in a step, a close or an exit callback. */
 static bool user_code_is_running(struct scheduler *sched)
 {
     const uint32_t threads = scheduler_threads(sched);
@@ -248,9 +247,9 @@ static bool user_code_is_running(struct scheduler *sched)
     return false;
 }
 
-/* Waits for the end of processes that have been told to end; true if all did. Gives up when none
- * has ended for a while and user code is running: without that, only the machine is slow, and it
- * gets PATIENCE times as long. */
+/* Waits for processes that were told to end; true if all did. Gives up when none has ended for a
+ * while and user code is running. If no user code is running, the machine is just slow and gets
+ * PATIENCE times as long. */
 static bool wait_while_ending(struct scheduler *sched)
 {
     for (uint32_t quiet = 1; quiet <= PATIENCE; quiet++) {
@@ -271,7 +270,7 @@ static int stop_running(struct scheduler *sched, uint64_t timeout_ns)
 {
     const uint64_t deadline = monotonic_deadline(timeout_ns);
     shutdown_ask(sched);
-    idle_wake_all(sched); /* so that every worker, finding nothing, says so */
+    idle_wake_all(sched); /* so that every worker finds nothing and says so */
     if (wait_until_empty(sched, deadline)) {
         return 0;
     }

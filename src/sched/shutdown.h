@@ -9,23 +9,23 @@
 NODISCARD int shutdown_start(struct scheduler *sched);
 NODISCARD int shutdown_stop(struct scheduler *sched, uint64_t timeout_ns);
 
-/* The parts of starting and stopping that have nothing to do with threads, for the simulator, too.
- * Under sched->control. */
+/* The parts of start and stop that involve no threads; the simulator uses them too. The caller
+ * holds sched->control. */
 
-/* 0, or why the runtime cannot be started (any more). */
+/* 0, or the reason why the runtime cannot be started. */
 NODISCARD int shutdown_refuse_start(struct scheduler *sched);
 
-/* From now on processes are admitted. */
+/* Admits processes from now on. */
 void shutdown_open(struct scheduler *sched);
 
-/* Admits nothing more and asks every process to cancel. */
+/* Stops admitting processes and asks every one to cancel. */
 void shutdown_ask(struct scheduler *sched);
 
-/* Names those that are left and tells them to end. */
+/* Reports the processes that are left and ends them. */
 void shutdown_end_survivors(struct scheduler *sched);
 
-/* A thread that is no worker holds the gate while it makes a process visible. False, and nothing
- * is held, if the runtime is not running. */
+/* An outside thread holds the gate while it publishes a process. False, with nothing held, if the
+ * runtime is not running. */
 NODISCARD bool shutdown_gate_enter(struct scheduler *sched);
 void shutdown_gate_leave(struct scheduler *sched);
 
@@ -37,7 +37,7 @@ static inline enum sched_phase shutdown_phase(struct scheduler *sched)
 /* Whether nothing runs: never started, or all threads joined. */
 bool shutdown_is_complete(struct scheduler *sched);
 
-/* Called by a worker that has found nothing to do and is about to sleep. */
+/* Called by a worker that found nothing to do and is about to sleep. */
 void shutdown_worker_is_quiet(struct scheduler *sched);
 
 #endif

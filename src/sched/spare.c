@@ -23,7 +23,7 @@ static void add_surplus(struct scheduler *sched)
     (void)fetch_add_acq_rel(&sched->spare.surplus, 1); /* MO-spare */
 }
 
-/* A worker that rested goes on, or one more is started; false if there are no more. */
+/* Wakes a resting spare or starts another; false if there are no more. */
 static bool activate_locked(struct scheduler *sched)
 {
     const uint32_t resting = load_relaxed(&sched->spare.resting); /* written under the lock only */
@@ -66,7 +66,7 @@ void spare_begin_block(struct worker *worker)
     struct scheduler *sched = worker->sched;
     worker->blocks = true;
     const uint32_t before = fetch_or_seq_cst(&worker->absence, ABSENCE_BLOCKS); /* MO-spare */
-    find_release_next(worker); /* it would wait for the end of the step */
+    find_release_next(worker); /* it would have to wait for the step to end */
     if ((before & ABSENCE_COVERED) == 0 && activate_spare(sched)) {
         const uint32_t meanwhile =
             fetch_or_seq_cst(&worker->absence, ABSENCE_COVERED); /* MO-spare */
@@ -93,7 +93,7 @@ void spare_cover(struct scheduler *sched, struct worker *absent, uint32_t seen)
     }
     uint32_t expected = seen;
     if (!cas_seq_cst(&absent->absence, &expected, seen | ABSENCE_COVERED)) { /* MO-spare */
-        add_surplus(sched); /* it is back, or has found a spare itself */
+        add_surplus(sched); /* it has returned, or found a spare itself */
     }
 }
 

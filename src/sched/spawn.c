@@ -14,7 +14,7 @@
 
 #define METHOD_MAIN "main"
 
-/* The name as the type has it, or null if it has no such method. */
+/* The type's own copy of the name, or null if it has no such method. */
 static const char *find_method(const skua_process_type *type, const char *method)
 {
     static const char *const only_main[] = {METHOD_MAIN, NULL};
@@ -123,7 +123,7 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
     return error < 0 ? error : 0;
 }
 
-/* Makes the process visible and ready. */
+/* Publishes the process and makes it Ready. */
 static void publish(struct scheduler *sched, struct worker *worker, struct process *process,
                     uint32_t generation, skua_pid pid, const struct spawn_request *request)
 {
@@ -149,7 +149,7 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
     submit_spawned(sched, worker, process);
 }
 
-/* Init may have taken long: the runtime may not be running any more. */
+/* Init may have taken a while: the runtime may have stopped meanwhile. */
 static int publish_unless_stopped(struct scheduler *sched, struct worker *worker,
                                   struct process *process, uint32_t generation, skua_pid pid,
                                   const struct spawn_request *request)
@@ -165,7 +165,7 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
     return 0;
 }
 
-/* Takes back a process that was prepared and that nobody has seen. */
+/* Discards a process that was never published. */
 static void give_up(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     spawn_release_state(sched, process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The beginning of a process. */
+/* The start of a process. */
 #ifndef SKUA_SCHED_SPAWN_H
 #define SKUA_SCHED_SPAWN_H
 
@@ -14,7 +14,7 @@ struct spawn_request {
     struct exit_waiter *waiter; /* may be null; added before the process can run */
 };
 
-/* Starts a process on behalf of `worker`, or of the outside if that is null. Takes the input,
+/* Starts a process for `worker`, or for an outside thread if that is null. Takes the input,
  * always. Returns 0 or an error that skua_process_submit documents. */
 NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
                             const struct spawn_request *request);

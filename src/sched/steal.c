@@ -21,7 +21,7 @@ static void record_steal(struct worker *worker, const struct worker *victim, uin
     note_trace(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
 }
 
-/* Takes up to half of one deque: runs the first, keeps the rest in the own deque. */
+/* Takes up to half of one deque: returns the first, pushes the rest to the thief's own deque. */
 static struct process *steal_from_deque(struct worker *worker, struct worker *victim)
 {
     void *items[STEAL_BATCH_MAX];
@@ -43,9 +43,9 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     return items[0];
 }
 
-/* The next slot of a worker normally runs within a step's time, and taking it would tear a
- * conversation of two processes apart; Tokio measured that at a third of its message rate. Only a
- * worker that has been in the same step for the whole search is holding it up. */
+/* A worker normally picks its next slot within one step, and stealing it would tear two conversing
+ * processes apart; Tokio measured that at a third of its message rate. So a thief takes it only
+ * from a worker that has been in the same step for the whole search. */
 static struct process *steal_next(struct worker *worker, struct worker *victim)
 {
     if (load_relaxed(&victim->next) == NULL || /* re-checked by the exchange */

@@ -8,13 +8,13 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-/* The events of one step. Either copies in the worker's batch, or, for a single one, the event in
- * its node, which is then given back after the step. */
+/* The events of one step: copies in the worker's batch or, for a single event, the event inside its
+ * node, which is released after the step. */
 struct delivery {
     skua_event *events;
     uint32_t count;
     uint32_t node;
-    struct trace *trace; /* of this step, if somebody traces */
+    struct trace *trace; /* null: nobody traces */
 };
 
 /* Takes the oldest event off the backlog. */
@@ -31,7 +31,7 @@ static struct event_node *shift_backlog(struct worker *worker, struct process *p
     return node;
 }
 
-/* The one event that is in the backlog, where it is. */
+/* Delivers the only event of the backlog in place. */
 static void gather_one(struct worker *worker, struct process *process, struct event_node *node,
                        struct delivery *delivery)
 {
@@ -47,15 +47,15 @@ static void gather_one(struct worker *worker, struct process *process, struct ev
     }
 }
 
-/* A tick is copied, and its node becomes the open call of the next tick; or the ticker has been
- * cancelled meanwhile, and this is its end. */
+/* A tick is copied, and its node becomes the open call of the next tick; unless the ticker was
+ * cancelled meanwhile, in which case this is its completion. */
 static void gather_tick(struct worker *worker, struct process *process, struct event_node *node,
                         uint32_t index, skua_event *event)
 {
     const uint64_t *words = node->as.event.payload.as.words;
     const bool ends = (node->as.call.previous & CALL_ENDS) != 0;
     *event = node->as.event;
-    event->from = (skua_pid){0}; /* the links of the call lie there */
+    event->from = (skua_pid){0}; /* the call's links overlay it */
     if (UNLIKELY(ends)) {
         const skua_payload nothing = skua_payload_empty(0);
         event->type = SKUA_EVENT_COMPLETION;
@@ -65,7 +65,7 @@ static void gather_tick(struct worker *worker, struct process *process, struct e
         event_release_owner(&worker->sched->events, &worker->caches.events, index);
         return;
     }
-    event->payload.as.words[TICK_PERIOD] = 0; /* none of the process's business */
+    event->payload.as.words[TICK_PERIOD] = 0; /* internal */
     timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
@@ -89,11 +89,11 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
     mailbox_consume_owner(process, messages);
 }
 
-/* The cancel event of the shutdown comes behind all that had arrived before it. */
+/* The shutdown's cancel event comes after everything that arrived before it. */
 static void gather_cancel(struct worker *worker, struct process *process, struct delivery *delivery)
 {
     const uint32_t most = worker->events_max;
-    gather_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* or it would never come */
+    gather_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* room for it */
     if (process->backlog != OBJECT_NONE) {
         return;
     }
@@ -124,7 +124,7 @@ static void gather(struct worker *worker, struct process *process, struct delive
     }
 }
 
-/* Drops what the step left in its events. */
+/* Drops the payloads that the step left in its events. */
 static void clean_up(struct worker *worker, const struct delivery *delivery)
 {
     for (uint32_t i = 0; i < delivery->count; i++) {
@@ -159,11 +159,11 @@ static int run_step(struct worker *worker, struct process *process, const struct
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);
     }
-    spare_return(worker); /* blocking ends with the step, not with the pick */
+    spare_return(worker); /* a blocking section ends with its step */
     return error;
 }
 
-/* Each process gets the cancel event of the shutdown once, however often it is asked for. */
+/* A process gets the shutdown's cancel event once, however often it is requested. */
 static void accept_requests(struct process *process, uint32_t requests)
 {
     uint64_t progress = process_progress(process);
@@ -176,7 +176,7 @@ static void accept_requests(struct process *process, uint32_t requests)
     process_set_progress_owner(process, progress);
 }
 
-/* Adds to the backlog what was taken. There is at most one older event: that which woke it. */
+/* Appends the events just taken. The backlog holds at most one, the event that woke the process. */
 static void add_to_backlog(struct worker *worker, struct process *process, uint32_t taken)
 {
     const struct object_pool *events = &worker->sched->events;
@@ -208,7 +208,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     struct delivery delivery;
     gather(worker, process, &delivery);
     if (UNLIKELY(delivery.count == 0 && (process_progress(process) & PROCESS_CONTINUES) == 0)) {
-        return settle_rest(process); /* a request that was none of the process's business */
+        return settle_rest(process); /* only a request that is not for the step */
     }
     const int error = run_step(worker, process, &delivery);
     clean_up(worker, &delivery);

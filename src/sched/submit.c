@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a process goes that has become Ready. */
+/* Where a process goes when it becomes Ready. */
 #include "sched/worker.h"
 
 static void push_global(struct scheduler *sched, struct process *process)
@@ -13,7 +13,7 @@ static void spill(struct worker *worker)
     void *items[DEQUE_CAPACITY / 2];
     const int count = deque_steal_any(&worker->deque, items, DEQUE_CAPACITY / 2);
     if (count <= 0) {
-        return; /* thieves have made room */
+        return; /* thieves made room */
     }
     for (int i = 1; i < count; i++) {
         struct process *process = items[i];
@@ -43,7 +43,7 @@ void submit_to_deque(struct worker *worker, struct process *process)
     idle_wake_one(worker->sched, worker);
 }
 
-/* Nobody is woken: this worker takes it as soon as its step ends. */
+/* Wakes nobody: this worker picks it as soon as its step ends. */
 static bool put_in_empty_next(struct worker *worker, struct process *process)
 {
     if (load_relaxed(&worker->next) != NULL) { /* only this thread fills it */
@@ -87,7 +87,7 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
     }
 }
 
-/* A process that has had its turns and goes on without being asked to: behind all that waits. */
+/* A process that used up its pick and continues of its own accord goes behind all that waits. */
 static void submit_behind(struct worker *worker, struct process *process)
 {
     struct scheduler *sched = worker->sched;

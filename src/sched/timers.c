@@ -9,8 +9,8 @@
 
 /* Calls that are ended together. */
 #define FIRE_BATCH 64
-/* Portions of a wheel that are moved without finding a call that is due, before others get a turn:
- * a million timers come down from a higher level together. */
+/* Batches that may be moved down a level without finding a due call before other work gets a turn:
+ * a million timers can come down from a higher level together. */
 #define PORTIONS_MAX 16
 
 uint64_t timers_next(struct scheduler *sched)
@@ -23,7 +23,7 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
     struct scheduler *sched = worker->sched;
     struct event_node *node = event_at(&sched->events, call);
     if (timing->when == UINT64_MAX) {
-        return; /* beyond all time */
+        return; /* never due */
     }
     node->as.call.error = timing->error;
     node->as.call.period = timing->period;
@@ -76,8 +76,8 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
     return deliver_call(sched, worker, owner, due->index);
 }
 
-/* Fires what is due in the order of time, so that one process hears of it in that order. The last
- * process is submitted first: a worker runs what was submitted to it last. */
+/* Fires in order of time, so that a process sees its timers in that order. The last process is
+ * submitted first, because a worker runs what was submitted last. */
 static void fire_batch(struct scheduler *sched, struct worker *worker, const struct wheel_due *due,
                        uint32_t count, uint64_t now)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Open calls whose time comes (dispatch/deadlines.h), and the processes that wait for them. */
+/* Timers: arming open calls, and ending those that are due (dispatch/deadlines.h). */
 #ifndef SKUA_SCHED_TIMERS_H
 #define SKUA_SCHED_TIMERS_H
 
@@ -13,18 +13,17 @@ struct timing {
     int error;
 };
 
-/* Arms an open call in the worker's wheel, unless its time never comes. */
+/* Arms an open call in the worker's wheel, unless it is never due. */
 void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing);
 
 /* The same for a call that was armed on this worker and that only its timer can end. */
 void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error);
 
-/* Opens a ticker again whose tick has been taken from the mailbox, for the next tick. */
+/* Re-arms a ticker whose tick is being delivered. */
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period);
 
-/* Ends calls of one wheel, or of all wheels, that are due, and wakes their processes. A portion at
- * a time: while timers_next is not after `now`, there may be more. `worker` is the caller's or
- * null. */
+/* Ends the due calls of one wheel, or of all wheels, and wakes their processes. Works in batches:
+ * while timers_next is not after `now`, there may be more. `worker` is the caller's or null. */
 void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel, uint64_t now);
 void timers_fire_all(struct scheduler *sched, struct worker *worker, uint64_t now);
 

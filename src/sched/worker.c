@@ -57,7 +57,7 @@ void *worker_main(void *arg)
             break;
         }
         step_run(worker, process);
-        spare_return(worker); /* it may have been missed in a handler, a close or on_exit, too */
+        spare_return(worker); /* also if a handler, a close or on_exit took too long */
     }
     return NULL;
 }
