@@ -8,7 +8,7 @@
  *  3. Wait until none is alive: a worker that runs out of work says so, and the count is read then.
  *  4. At the timeout the survivors are reported and requested to end; the workers end those that
  *     are not in a step at once.
- *  5. With no process left, `exiting` is set, and the workers, which have nothing to do, are joined.
+ *  5. With no process left, `exiting` is set and the idle workers are joined.
  * A step or close that does not return cannot be ended. If one is running and nothing has ended for
  * STUCK_GRACE in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later stop
  * continues to wait. */
