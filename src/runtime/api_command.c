@@ -14,7 +14,7 @@ int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler
         return SKUA_E_INVALID;
     }
     if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {
-        return SKUA_E_FROZEN; /* without waiting for a stop that is under way */
+        return SKUA_E_FROZEN; /* without waiting for a stop in progress */
     }
     mutex_lock(&runtime->sched.control); /* start freezes the registry */
     const int error = runtime->sim != NULL ? sim_register(runtime->sim, id, handler)

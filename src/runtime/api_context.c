@@ -24,7 +24,7 @@ uint64_t skua_context_now(skua_context *ctx)
         return 0;
     }
     if (ctx->now == 0) {
-        ctx->now = time_now(ctx->sched->time); /* most steps never ask, and it takes 20 ns */
+        ctx->now = time_now(ctx->sched->time); /* most steps never ask, and asking takes 20 ns */
     }
     return ctx->now;
 }
@@ -34,7 +34,7 @@ uint64_t skua_context_random(skua_context *ctx)
     if (ctx == NULL) {
         return 0;
     }
-    /* The runtime's number within this program is no part of the key. */
+    /* The key leaves out the runtime's number, which depends on what else the program created. */
     const uint64_t process = ctx->self.bits << PID_RUNTIME_BITS;
     const uint64_t steps = process_progress(ctx->process) >> PROCESS_STEP_SHIFT;
     const uint64_t key = random_mix(ctx->sched->config.seed ^ random_mix(process));
@@ -51,7 +51,7 @@ int skua_context_send_from(skua_context *ctx, skua_pid to, skua_payload *payload
     const int error = UNLIKELY(sim != NULL)
                           ? sim_send(sim, ctx->worker, ctx->self, to, payload)
                           : deliver_message(ctx->sched, ctx->worker, ctx->self, to, payload);
-    payload->storage = SKUA_PAYLOAD_EMPTY; /* it is gone, either way */
+    payload->storage = SKUA_PAYLOAD_EMPTY; /* sent or dropped, it is gone */
     return error;
 }
 

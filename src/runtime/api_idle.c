@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of skua/net.h and skua/blocking.h that are not called on a step's output. */
+/* The functions of skua/net.h and skua/blocking.h, but for the yields. */
 #include <skua/net.h>
 
 #include "base/mutex.h"
@@ -25,7 +25,7 @@ int skua_blocking_register(skua_runtime *runtime, const skua_blocking_pool *pool
         return SKUA_E_INVALID;
     }
     if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {
-        return SKUA_E_FROZEN; /* without waiting for a stop that is under way */
+        return SKUA_E_FROZEN; /* without waiting for a stop in progress */
     }
     mutex_lock(&runtime->sched.control);
     const bool created = shutdown_phase(&runtime->sched) == PHASE_CREATED;

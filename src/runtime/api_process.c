@@ -53,7 +53,7 @@ int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason)
     return error;
 }
 
-/* Waits for a waiter's process; in a simulation, makes it come to its end. */
+/* Waits until a waiter's process has exited; in a simulation, runs it until then. */
 static int wait_paused(skua_runtime *runtime, struct exit_waiter *waiter, uint64_t timeout_ns)
 {
     if (runtime->sim != NULL) {

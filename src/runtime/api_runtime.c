@@ -16,8 +16,8 @@
 
 #define BLOCKING_GRACE_NS UINT64_C(25000000)
 
-/* Marks the PIDs of a runtime. The only state outside a runtime: it is what tells runtimes apart.
- * */
+/* The number in a runtime's PIDs. The only state outside a runtime, since it tells runtimes
+ * apart. */
 static uint32_t next_runtime_id(void)
 {
     static atomic_u32 count;
@@ -53,7 +53,7 @@ static void deinit(skua_runtime *runtime, const struct allocator *allocator)
     audit_now(&runtime->sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
     monitor_thread_deinit(&runtime->monitor);
     scheduler_deinit(&runtime->sched);
-    free_sim(runtime, allocator); /* last: the others' memory went through it */
+    free_sim(runtime, allocator); /* last: all other memory came through it */
 }
 
 static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, uint32_t id,
@@ -76,7 +76,7 @@ static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, 
     return 0;
 }
 
-/* Makes the simulation, and of the configuration one that goes through it. */
+/* Creates the simulation, and points the configuration's allocator at it. */
 static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
                       skua_runtime_config *config)
 {
@@ -119,7 +119,7 @@ static int init(skua_runtime *runtime, const skua_runtime_config *config, struct
         free_sim(runtime, &allocator);
         return error;
     }
-    runtime->sched.config.alloc = config->alloc; /* what the program knows of */
+    runtime->sched.config.alloc = config->alloc; /* what the program passed in */
     runtime->sched.config.alloc_arg = config->alloc_arg;
     error = register_commands(runtime);
     if (error != 0) {
@@ -160,7 +160,7 @@ int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *c
         return SKUA_E_INVALID;
     }
     *config = runtime->sched.config;
-    config->on_stall = runtime->inspection.on_stall.on_stall; /* what the program knows of */
+    config->on_stall = runtime->inspection.on_stall.on_stall; /* what the program passed in */
     config->on_stall_arg = runtime->inspection.on_stall.arg;
     return 0;
 }
@@ -174,13 +174,13 @@ int skua_runtime_start(skua_runtime *runtime)
                                 : inspection_start(&runtime->inspection, &runtime->sched);
 }
 
-/* With no process left nobody wants the results any more. A function that has not returned gets
- * what is left of the time, and at least a moment: threads that are idle need it to end. Returns
- * `result`, or that of the first of several stops, or SKUA_E_STUCK. */
+/* With no process left, nobody wants the results of blocking calls. A function that has not
+ * returned gets the rest of the timeout, and at least a moment, which idle threads need to exit.
+ * Returns `result`, or that of the first of several stops, or SKUA_E_STUCK. */
 static int stop_blocking(skua_runtime *runtime, uint64_t deadline, int result)
 {
     const uint64_t least = monotonic_ns() + BLOCKING_GRACE_NS;
-    mutex_lock(&runtime->sched.control); /* one at a time, as for the rest of stopping */
+    mutex_lock(&runtime->sched.control); /* one stop at a time, as in the scheduler */
     if (result != 0) {
         runtime->stopped_with = result;
     }
@@ -210,8 +210,8 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     if (!shutdown_is_complete(&runtime->sched) || result == SKUA_E_NOT_STARTED) {
         return result;
     }
-    /* A visit, because once the blocking pools have stopped another thread may destroy the runtime.
-     */
+    /* Counted as a caller: once the blocking pools have stopped, another thread may destroy the
+     * runtime. */
     struct worker *worker = caller_enter(runtime);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
@@ -223,10 +223,11 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
 
 void caller_wait_for_all(skua_runtime *runtime)
 {
-    /* Waiters twice: a visit may pause between the looks; it is counted there first. */
+    /* Waiters twice: a caller may pause between the two loads, and then counts as a waiter
+     * first. */
     while (load_seq_cst(&runtime->waiters) > 0 || load_seq_cst(&runtime->sched.callers) > 0 ||
            load_seq_cst(&runtime->waiters) > 0) { /* MO-caller */
-        (void)sched_yield();                      /* they are on their way out */
+        (void)sched_yield();                      /* they are about to return */
     }
 }
 

@@ -5,7 +5,7 @@
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
 
-/* 0, or why the simulation cannot be driven here. */
+/* 0, or the reason why this thread cannot drive the simulation. */
 static int refuse(skua_runtime *runtime)
 {
     if (runtime == NULL || runtime->sim == NULL) {

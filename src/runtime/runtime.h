@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The composition root: a runtime is a scheduler, its commands, its clock, the poller, the monitor
- * and the pools for blocking calls; or, in place of threads and clock, a simulation. An inspector
- * may look on. */
+ * and the blocking pools; or a simulation in place of threads and clock. */
 #ifndef SKUA_RUNTIME_RUNTIME_H
 #define SKUA_RUNTIME_RUNTIME_H
 
@@ -23,7 +22,7 @@ struct skua_runtime {
     struct sim *sim;             /* null: processes run on threads */
     atomic_u32 blocking_stopped; /* no thread of a blocking pool is left */
     int stopped_with;            /* under sched.control: what stopping the scheduler returned */
-    atomic_u32 waiters;          /* see visit.h */
+    atomic_u32 waiters;          /* see caller.h */
     struct inspection inspection;
 };
 

@@ -41,7 +41,7 @@ static bool is_before(const struct agenda_item *a, const struct agenda_item *b)
     return a->when != b->when ? a->when < b->when : a->serial < b->serial;
 }
 
-/* Puts an item at a free place of the heap, or as far above it as it belongs. */
+/* Puts an item into the free place `at` of the heap and moves it up to where it belongs. */
 static void rise(struct agenda *agenda, size_t at, const struct agenda_item *item)
 {
     while (at > 0 && is_before(item, &agenda->items[(at - 1) / 2])) {
@@ -51,7 +51,7 @@ static void rise(struct agenda *agenda, size_t at, const struct agenda_item *ite
     agenda->items[at] = *item;
 }
 
-/* The same, as far below it as it belongs. */
+/* The same, moving it down. */
 static void sink(struct agenda *agenda, size_t at, const struct agenda_item *item)
 {
     for (;;) {
@@ -94,7 +94,7 @@ uint64_t agenda_next(const struct agenda *agenda)
     return agenda->count > 0 ? agenda->items[0].when : UINT64_MAX;
 }
 
-/* Takes an item out; the last one takes its place. */
+/* Removes an item; the last one fills its place. */
 static void take_at(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
     *item = agenda->items[at];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What will happen in a simulation at a later instant, beside timers: messages that are delayed
- * and the cancel events behind them,
- * commands that complete later, functions on blocking pools. */
+/* What a simulation will do at a later instant, apart from timers: deliver delayed messages and the
+ * cancel events behind them, complete commands, run functions of blocking pools. */
 #ifndef SKUA_SIM_AGENDA_H
 #define SKUA_SIM_AGENDA_H
 
@@ -20,8 +19,8 @@ struct agenda_item {
     skua_payload payload; /* of the event or the completion */
     union {
         struct {
-            /* Who sent it, and whose turn that was: another one's in init. Its events stay in
-             * order by both. */
+            /* The sender, and the process whose turn it was: they differ in init. Events with
+             * either in common stay in order. */
             skua_pid sender;
             skua_pid turn;
             skua_pid to;
@@ -49,10 +48,10 @@ void agenda_init(struct agenda *agenda, const struct allocator *allocator);
 /* After it has been emptied. */
 void agenda_deinit(struct agenda *agenda);
 
-/* Makes sure that the next item fits; false if there is no memory. */
+/* Reserves room for one more item; false if there is no memory. */
 NODISCARD bool agenda_make_room(struct agenda *agenda);
 
-/* Adds an item, for which there is room. */
+/* Adds an item; agenda_make_room has made room for it. */
 void agenda_add(struct agenda *agenda, const struct agenda_item *item);
 
 /* The same for a completion. Takes result. */
@@ -62,13 +61,13 @@ void agenda_add_completion(struct agenda *agenda, uint64_t when, skua_completion
 /* When the next item is due; UINT64_MAX if there is none. */
 uint64_t agenda_next(const struct agenda *agenda);
 
-/* Takes the next item out; there must be one. */
+/* Removes the next item; there must be one. */
 void agenda_take(struct agenda *agenda, struct agenda_item *item);
 
-/* Takes out an event for this process; false if there is none. */
+/* Removes an event for this process; false if there is none. */
 NODISCARD bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item);
 
-/* When the last event that must come before this one will arrive; 0 if none is under way. */
+/* When the last event that must precede this one will arrive; 0 if there is none. */
 uint64_t agenda_last_event(const struct agenda *agenda, const struct agenda_item *event);
 
 #endif

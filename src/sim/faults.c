@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong in a simulation, and when. */
+/* The faults of a simulation: what goes wrong, and when. */
 #include <skua/clock.h>
 
 #include "base/assert.h"
@@ -35,7 +35,7 @@ uint64_t sim_some_time_later(struct sim *sim)
 
 /* ---- processes ---- */
 
-/* Whether this can happen to a process. */
+/* Whether this fault can hit the process. */
 static bool is_eligible(const skua_sim_faults *faults, enum skua_sim_fault fault,
                         const skua_process_info *info)
 {
@@ -45,7 +45,7 @@ static bool is_eligible(const skua_sim_faults *faults, enum skua_sim_fault fault
     return faults->may_kill == NULL || faults->may_kill(faults->may_kill_arg, info);
 }
 
-/* One of those that this can happen to, each as likely as the others; false if there is none. */
+/* Picks a process that this fault can hit, each with equal probability; false if there is none. */
 static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_info *victim)
 {
     struct process_table *table = &sim->sched->table;
@@ -90,8 +90,8 @@ void sim_trouble_processes(struct sim *sim)
 
 /* ---- memory ---- */
 
-/* Fails in steps, handlers and what else a turn does. Other threads allocate, too, and must not
- * touch what the simulation draws its faults from. */
+/* Fails during a turn: in steps, handlers and whatever else a turn does. Other threads allocate
+ * too, and must not consume the simulation's random numbers. */
 static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
 {
     struct sim *sim = arg;
@@ -111,9 +111,9 @@ struct allocator sim_allocator(struct sim *sim)
 
 /* ---- messages and completions ---- */
 
-/* Delivers an event now, or when its time has come. What a process sends to another arrives in the
- * order it was sent, cancel events included, as on threads. There is room on the agenda. Returns 0
- * or SKUA_E_NO_PROCESS, and then the payload stays the caller's. */
+/* Delivers an event now or at its instant. Events from one process to another arrive in the order
+ * they were sent, cancel events included, as on threads. The agenda has room. Returns 0, or
+ * SKUA_E_NO_PROCESS, in which case the payload stays the caller's. */
 static int arrive_at(struct sim *sim, uint64_t arrival, struct agenda_item *item)
 {
     struct worker *worker = sim_worker(sim);
@@ -127,7 +127,7 @@ static int arrive_at(struct sim *sim, uint64_t arrival, struct agenda_item *item
     return 0;
 }
 
-/* An event of this turn; `from` is the process that it names as its sender, or none. */
+/* An event that this turn sends; `from` is the sender it names, or none. */
 static struct agenda_item turn_event(struct sim *sim, skua_pid from, skua_pid to)
 {
     const skua_pid turn = sim_worker(sim)->context.self;
@@ -161,8 +161,8 @@ static int send_later_or_now(struct sim *sim, skua_pid from, skua_pid to,
     return arrive_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
 }
 
-/* From outside of the steps: nothing goes wrong, but the message has its place first, as those have
- * that are under way. */
+/* From outside the steps: no fault hits it, but it reserves its place in the mailbox first, as
+ * delayed messages do. */
 static int send_from_outside(struct sim *sim, skua_pid from, skua_pid to,
                              const skua_payload *payload)
 {

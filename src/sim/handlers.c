@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Handlers in a simulation: the program's own with the simulator around them, and the functions of
- * the blocking pools. */
+/* Handlers in a simulation: the program's own, wrapped by the simulator, and the functions of the
+ * blocking pools. */
 #include <stdalign.h>
 
 #include "sim/sim.h"
@@ -11,7 +11,8 @@ struct sim_handler {
     skua_handler original;
 };
 
-/* What came at once comes later. Returns SKUA_PENDING, or the outcome if there is no memory. */
+/* Postpones a completion that came at once. Returns SKUA_PENDING, or the outcome if there is no
+ * memory. */
 static int put_off(struct sim *sim, const skua_command *command, int outcome, skua_payload *result)
 {
     if (!agenda_make_room(&sim->agenda)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened in a simulation: the trace, and the hash that tells runs apart. */
+/* The trace of a simulation, and the hash that tells runs apart. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void add_bytes(struct sim *sim, const unsigned char *bytes, size_t size)
     add(sim, hash);
 }
 
-/* Objects behind a pointer are the program's own. */
+/* The bytes behind a pointer are the program's and do not count. */
 static void add_payload(struct sim *sim, const skua_payload *payload)
 {
     add(sim, payload->type);
@@ -144,7 +144,7 @@ void sim_observe(struct sim *sim)
 
 /* ---- as text ---- */
 
-/* What snprintf would need so far, of which some may not have fitted. */
+/* A text as snprintf builds it: `length` counts what did not fit, too. */
 struct text {
     char *start;
     size_t size;

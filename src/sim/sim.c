@@ -20,7 +20,7 @@
 #define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
 #define READY_MIN        64
 
-/* Of the steps that are cut short, the longest has this many events. */
+/* A step that is cut short gets at most this many events. */
 #define SHORT_BATCH_MAX 8
 
 static uint64_t read_clock(struct time_source *source)
@@ -28,7 +28,7 @@ static uint64_t read_clock(struct time_source *source)
     return sim_now(CONTAINER_OF(source, struct sim, time));
 }
 
-/* The last instant of all is kept for what never happens. */
+/* UINT64_MAX is reserved for what never happens. */
 static void set_clock(struct sim *sim, uint64_t now)
 {
     store_relaxed(&sim->now, now < UINT64_MAX ? now : UINT64_MAX - 1); /* see sim_now */
@@ -121,8 +121,9 @@ static bool is_queued(struct sim *sim)
            idle_work_is_visible(sim->sched);
 }
 
-/* Takes the Ready processes out of the worker's queues; as many as there is memory for. Looking in
- * vain would count as a pick, and so a run in many pieces would not be the run in one. */
+/* Moves the Ready processes from the worker's queues to the list, as many as there is memory for.
+ * Only if there are any: a futile pick counts as a pick, and then a run in many pieces would differ
+ * from the same run in one. */
 static void collect_ready(struct sim *sim)
 {
     while (is_queued(sim) && (sim->ready_count < sim->ready_capacity || make_room(sim))) {
@@ -141,7 +142,7 @@ static struct process *pick(struct sim *sim)
     return process;
 }
 
-/* How many events and steps a turn has: often as on threads, often few. */
+/* Chooses how many events and steps a turn has: often as many as on threads, often few. */
 static void cut_turn(struct sim *sim, struct worker *worker)
 {
     const bool is_short = random_below(&sim->random, 2) == 0;
@@ -183,8 +184,8 @@ static void arrive(struct sim *sim, struct agenda_item *item)
     }
 }
 
-/* Lets all happen whose time has come: first the agenda, then the timers, each in the order of
- * time. Timers fire as of now, so that a ticker tells a process that was late what it missed. */
+/* Does everything that is due: first the agenda, then the timers, each in order of time. Timers
+ * fire as of now, so that a ticker tells a late process how many ticks it missed. */
 static void catch_up(struct sim *sim)
 {
     const uint64_t now = sim_now(sim);
@@ -205,8 +206,8 @@ static uint64_t next_instant(struct sim *sim)
     return timer < other ? timer : other;
 }
 
-/* Only if there was a step since the last time. The turns that trouble itself brings call for none,
- * so a run comes to rest however often things go wrong. */
+/* Faults hit processes only if there was a step since the last time. Turns that a fault itself
+ * caused do not count, so a run comes to rest whatever the rates. */
 static void trouble_processes(struct sim *sim)
 {
     const uint64_t steps = load_relaxed(&sim_worker(sim)->stats.steps); /* this thread's */
@@ -217,7 +218,7 @@ static void trouble_processes(struct sim *sim)
     }
 }
 
-/* Does the next thing if it comes before `until`; false if not. */
+/* Does the next thing if it is due before `until`; false if nothing is. */
 static bool act(struct sim *sim, uint64_t until)
 {
     if (sim_now(sim) >= until) {
@@ -239,7 +240,7 @@ static bool act(struct sim *sim, uint64_t until)
     return true;
 }
 
-/* Nothing happens any more before `until`. */
+/* Nothing more happens before `until`: moves the clock there. */
 static void skip_to(struct sim *sim, uint64_t until)
 {
     if (until != SKUA_FOREVER && sim_now(sim) < until) {
@@ -263,16 +264,16 @@ static void show(struct audit *audit, void *arg)
     }
 }
 
-/* Between two turns, with `visits` calls of the public interface on this thread. */
+/* Between two turns, with `visits` public calls in progress on this thread. */
 static void check_between_turns(struct sim *sim, uint32_t visits)
 {
     audit_now_and_then(sim->sched,
                        &(struct audit_moment){.visits = visits, .show = show, .arg = sim});
 }
 
-/* Another thread may have submitted something since the simulation came to rest, so this asks for
- * no more than between turns. That is enough: the queues were empty, and what is Ready has a
- * token. */
+/* Another thread may have submitted something since the simulation came to rest, so this checks no
+ * more than is true between turns. That suffices: the queues were empty, and every Ready process
+ * has a token. */
 static void check_at_rest(struct sim *sim)
 {
     audit_now(sim->sched, &(struct audit_moment){.visits = 1, .show = show, .arg = sim});
@@ -286,7 +287,7 @@ static void check_at_end(struct sim *sim)
 
 /* ---- driving ---- */
 
-/* The simulation that this thread drives, innermost first: a step may drive another one. */
+/* The simulations that this thread drives, innermost first: a step may drive another one. */
 static _Thread_local struct sim *driving;
 
 static bool is_driven_here(const struct sim *sim)
@@ -319,7 +320,7 @@ int sim_refuse(struct sim *sim)
     return 0;
 }
 
-/* The phase after the claim: nobody else can stop the runtime then. */
+/* Checks the phase after claiming: nobody else can stop the runtime then. */
 static int begin_driving(struct sim *sim)
 {
     if (exchange_acq_rel(&sim->driven, 1) != 0) { /* MO-sim */
@@ -390,7 +391,7 @@ int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns)
         end_driving(sim);
     }
     exit_wait_remove(sim->sched, waiter);
-    return waiter->done ? 0 : error; /* another thread may have brought it to its end */
+    return waiter->done ? 0 : error; /* another thread may have run it to its exit */
 }
 
 /* ---- start and stop ---- */
@@ -398,14 +399,15 @@ int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns)
 int sim_start(struct sim *sim)
 {
     struct scheduler *sched = sim->sched;
-    int refused = shutdown_refuse_start(sched); /* a step may ask while this thread stops */
+    int refused = shutdown_refuse_start(
+        sched); /* a step may call this while its own thread stops the runtime */
     if (refused != 0) {
         return refused;
     }
     mutex_lock(&sched->control);
     refused = shutdown_refuse_start(sched);
     if (refused == 0) {
-        store_seq_cst(&sched->threads, 1); /* MO-spare: its wheel and its statistics count */
+        store_seq_cst(&sched->threads, 1); /* MO-spare: so that its wheel and counters are read */
         sim->faults_are_on = true;
         shutdown_open(sched);
     }
@@ -413,7 +415,7 @@ int sim_start(struct sim *sim)
     return refused;
 }
 
-/* False if some are alive when nothing happens any more before the deadline. */
+/* False if some are still alive when nothing more happens before the deadline. */
 static bool drive_until_empty(struct sim *sim, uint64_t deadline)
 {
     while (stats_live(sim->sched) > 0 && act(sim, deadline)) {
@@ -422,7 +424,7 @@ static bool drive_until_empty(struct sim *sim, uint64_t deadline)
     return stats_live(sim->sched) == 0;
 }
 
-/* What is still to come concerns processes that are gone. */
+/* Drops what is left: it concerns processes that are gone. */
 static void empty_agenda(struct sim *sim)
 {
     struct agenda_item item;
@@ -447,7 +449,7 @@ static int stop_driven(struct sim *sim, uint64_t timeout_ns)
         sim->faults_are_on = false;
         shutdown_end_survivors(sched);
         const bool empty = drive_until_empty(sim, SKUA_FOREVER);
-        SKUA_ASSERT(empty); /* all are Ready, to be ended */
+        SKUA_ASSERT(empty); /* all are Ready and marked to end */
         result = SKUA_E_TIMEOUT;
     }
     sim->faults_are_on = false;
@@ -460,7 +462,7 @@ int sim_stop(struct sim *sim, uint64_t timeout_ns)
 {
     struct scheduler *sched = sim->sched;
     if (is_driven_here(sim)) {
-        return SKUA_E_INSIDE_STEP; /* this thread may have `control` */
+        return SKUA_E_INSIDE_STEP; /* this thread may hold `control` */
     }
     mutex_lock(&sched->control);
     int result = begin_driving(sim);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The second driver of processes: one thread, virtual time, every choice from a seed.
  *
- * The scheduler is the real one, with a single worker that no thread belongs to. What becomes Ready
- * goes to the worker's queues as always; the driver empties these into a list of its own and picks
- * from that at random. A turn is step_run, as on threads. Timers lie in the worker's wheel, and the
- * scheduler's time source is the virtual clock. The rest comes in through the seams that are there:
- * the allocator fails (faults.c), handlers are wrapped when they are registered (handlers.c),
- * messages between processes pass through sim_send (faults.c), steps are watched by an observer
- * (record.c).
+ * The scheduler is the real one, with a single worker that has no thread. Processes that become
+ * Ready go to the worker's queues as always; the driver moves them to its own list and picks from
+ * that at random. A turn is step_run, as on threads. Timers are in the worker's wheel, and the
+ * scheduler's time source is the virtual clock. The rest uses seams that exist anyway: the
+ * allocator fails (faults.c), handlers are wrapped when they are registered (handlers.c), messages
+ * between processes pass through sim_send (faults.c), an observer watches the steps (record.c).
  *
- * Only the thread that drives touches all this, so nothing here is locked. Other threads may send,
- * submit and complete: that ends in the scheduler's own structures. */
+ * Only the driving thread touches any of this, so nothing here is locked. Other threads may send,
+ * submit and complete: that goes to the scheduler's own structures. */
 #ifndef SKUA_SIM_SIM_H
 #define SKUA_SIM_SIM_H
 
@@ -28,12 +27,12 @@ struct sim_handler;
 struct sim {
     struct scheduler *sched;
     skua_sim_config config;
-    struct allocator allocator; /* the program's own, which does not fail for fun */
+    struct allocator allocator; /* the program's; injects no faults */
     struct time_source time;
-    atomic_u64 now; /* written by the driving thread; others may ask what time it is */
+    atomic_u64 now; /* written by the driving thread, read by any */
     uint64_t random;
     uint64_t hash;
-    uint64_t steps_troubled; /* how many steps there had been when trouble last was a choice */
+    uint64_t steps_troubled; /* the number of steps when faults were last drawn */
     struct observer observer;
     struct agenda agenda;
     struct process **ready; /* Ready processes; their tokens are here (INV-3) */
@@ -41,7 +40,7 @@ struct sim {
     size_t ready_capacity;
     struct sim_handler *handlers; /* a list */
     bool faults_are_on;           /* from start to stop */
-    atomic_u32 driven;            /* a thread is at it */
+    atomic_u32 driven;            /* a thread drives it */
     struct sim *outer;            /* of that thread: the one whose step or function drives this */
 };
 
@@ -50,7 +49,7 @@ struct sim {
 NODISCARD int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed,
                        struct scheduler *sched, struct allocator allocator);
 
-/* Last of all: the memory of the other parts goes through it. */
+/* Last: the other parts allocate through it. */
 void sim_deinit(struct sim *sim);
 
 /* Tells the scheduler and the blocking pools, once they are initialised, who drives them. Registers
@@ -61,7 +60,7 @@ NODISCARD int sim_attach(struct sim *sim, struct blocking *blocking);
 NODISCARD int sim_start(struct sim *sim);
 NODISCARD int sim_stop(struct sim *sim, uint64_t timeout_ns);
 
-/* SKUA_E_NOT_STARTED or SKUA_E_STOPPED if nothing happens (any more); otherwise 0. */
+/* SKUA_E_NOT_STARTED or SKUA_E_STOPPED if it is not running; otherwise 0. */
 NODISCARD int sim_refuse(struct sim *sim);
 
 /* As skua_sim_run and skua_sim_step, not inside a step. */
@@ -74,7 +73,7 @@ NODISCARD int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t tim
 
 static inline uint64_t sim_now(struct sim *sim)
 {
-    return load_relaxed(&sim->now); /* one thread writes; others want no order */
+    return load_relaxed(&sim->now); /* one writer; orders nothing */
 }
 
 static inline struct worker *sim_worker(struct sim *sim)
@@ -82,17 +81,17 @@ static inline struct worker *sim_worker(struct sim *sim)
     return &sim->sched->workers[0];
 }
 
-/* faults.c: whether something that goes wrong so often does so now; if so, it is recorded, with the
- * process or the handler it concerns. */
+/* faults.c: draws whether a fault of this rate happens now; if so, records it with the process or
+ * handler it hits. */
 NODISCARD bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record);
 
-/* The record of a fault that concerns the process that runs. */
+/* The record of a fault that hits the running process. */
 skua_sim_record sim_fault_here(struct sim *sim, enum skua_sim_fault fault);
 
-/* An instant from now on. */
+/* A random instant from now on. */
 uint64_t sim_some_time_later(struct sim *sim);
 
-/* Wakes or ends a process now and then. */
+/* Wakes or ends a random process, as often as the rates say. */
 void sim_trouble_processes(struct sim *sim);
 
 /* The memory of the simulated runtime. */
@@ -104,14 +103,15 @@ int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload);
 int sim_cancel(struct sim *sim, skua_pid to, int reason);
 
-/* A process has ended: drops what is under way to it, so that its place has an empty mailbox. */
+/* A process has exited: drops delayed events to it, so that the next one in its slot starts with an
+ * empty mailbox. */
 void sim_drop_events(struct sim *sim, skua_pid to);
 
 /* As skua_sim_complete_after. Takes result, always. */
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
                        skua_payload *result);
 
-/* handlers.c: as registry_add_locked, but the simulator comes between. */
+/* handlers.c: as registry_add_locked, with the simulator around the handler. */
 NODISCARD int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler);
 void sim_free_handlers(struct sim *sim);
 
