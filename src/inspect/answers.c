@@ -15,17 +15,17 @@
 #include "sched/stats.h"
 
 #define WORDS_MAX 5
-/* Processes that are looked at for one page: a filter that lets few through must not make an answer
- * take long. */
+/* At most this many processes are examined for one page, so that a narrow filter does not make an
+ * answer slow. */
 #define LOOKS_MAX 100000
-/* Processes that are read at once. */
+/* Processes read at a time. */
 #define CHUNK 64
 
-/* A request, cut into words; those that are missing are null. */
+/* A request split into words; missing ones are null. */
 struct request {
     uint32_t client;
     char *words[WORDS_MAX];
-    char *rest; /* what is behind them, or null */
+    char *rest; /* the remainder, or null */
 };
 
 /* Which processes a page has. */
@@ -99,7 +99,7 @@ static bool is_state(const char *word)
     return false;
 }
 
-/* The words behind the limit: a state, or `any`, and a type, which may have spaces in it. */
+/* The words after the limit: a state or `any`, and a type, which may contain spaces. */
 static bool read_filter(const struct request *request, struct filter *filter)
 {
     const char *state = request->words[4];
@@ -280,8 +280,8 @@ static int answer_process(struct answers *answers, const struct request *request
     if (error != 0) {
         return error;
     }
-    /* Between two looks at the process: they belong to it. Before the first it may not have begun.
-     */
+    /* Between two reads of the process, so that these belong to it; before the first read it may
+     * not have been published. */
     struct process *process = process_at(&sched->table, pid_slot(pid));
     const skua_process_type *type = load_acquire(&process->type);         /* MO-inspect */
     const uint32_t mailbox_limit = load_acquire(&process->mailbox_limit); /* MO-inspect */
@@ -297,8 +297,8 @@ static int answer_process(struct answers *answers, const struct request *request
     return 0;
 }
 
-/* The metrics, in a block of `size` bytes; null if there is no memory. Counters get more digits
- * meanwhile, so what was measured may be too small for what is written then. */
+/* The metrics in a block of `size` bytes; null if there is no memory. Counters grow meanwhile, so
+ * the text may need more room than was measured. */
 static char *take_metrics(struct scheduler *sched, size_t *size)
 {
     size_t needed = (size_t)metrics_format(sched, NULL, 0) + 1;
@@ -321,7 +321,7 @@ static int answer_metrics(struct answers *answers, const struct request *request
     if (!has_words(request, 1)) {
         return SKUA_E_INVALID;
     }
-    /* Each line gets its kind before it: so it cannot be written where it has to go. */
+    /* Each line gets a prefix, so it cannot be formatted in place. */
     size_t size;
     char *copy = take_metrics(answers->sched, &size);
     if (copy == NULL) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The requests of docs/inspector.md and what is answered. Everything is read as it is, while the
- * workers go on. */
+/* Answers the requests of docs/inspector.md. Everything is read while the workers keep running. */
 #ifndef SKUA_INSPECT_ANSWERS_H
 #define SKUA_INSPECT_ANSWERS_H
 
@@ -19,13 +18,13 @@ struct answers {
 
 void answers_init(struct answers *answers, struct scheduler *sched);
 
-/* Answers a request, a line without its end, of a client. Changes the line. */
+/* Answers a client's request, a line without its newline. Modifies the line. */
 void answers_give(struct answers *answers, uint32_t client, char *line, struct text *out);
 
-/* Says so in place of an answer that is too long. */
+/* Reports an error in place of an answer. */
 void answers_refuse(struct text *out, int error);
 
-/* The client has gone, and with it its trace. */
+/* The client is gone; ends its trace. */
 void answers_forget(struct answers *answers, uint32_t client);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "base/monotonic.h"
 
-/* One part in so many of a CPU. */
+/* One part in this many of a CPU. */
 #define SHARE         50
 #define SHARE_TRACING 5
 #define BURST_NS      INT64_C(1000000000)
@@ -46,7 +46,7 @@ int budget_wait_ms(struct budget *budget, bool traces)
     return budget_count(budget, monotonic_ns(), budget_thread_ns(), traces);
 }
 
-/* A client that does not ask saves nothing up. */
+/* A client that asks nothing saves nothing up. */
 static uint64_t used_by(const struct shares *shares, uint32_t client)
 {
     const uint64_t used_ns = shares->used_ns[client];

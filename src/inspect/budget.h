@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of a CPU the inspector's thread may use: a share of the time that passes, which adds up
- * to a burst while nobody asks. It goes by the CPU time of the thread, so that everything counts:
- * connections that come and go as well as answers.
+/* How much CPU the inspector's thread may use: a share of the elapsed time, saved up to a burst
+ * while nobody asks. It counts the thread's CPU time, so accepting and closing connections count as
+ * well as answers.
  *
- * And who may use it: of the clients that ask, the one that has used least is answered next. So
- * clients that always ask get equal parts of the budget, whatever a request costs, and one that
- * asks for less than its part waits for no more than the answer that is being made. */
+ * And which client gets it: of those that ask, the one that has used least is answered next. So
+ * clients that ask all the time get equal shares whatever a request costs, and a client that asks
+ * for less than its share waits for no more than the answer in progress. */
 #ifndef SKUA_INSPECT_BUDGET_H
 #define SKUA_INSPECT_BUDGET_H
 
@@ -13,39 +13,38 @@
 #include <stdint.h>
 
 struct budget {
-    int64_t left_ns; /* below zero: it has used more than it may */
-    uint64_t now;    /* when it was last brought up to date */
+    int64_t left_ns; /* negative: overdrawn */
+    uint64_t now;    /* when it was last updated */
     uint64_t used;   /* the thread's CPU time then */
 };
 
 /* Clients at a time. */
 #define CLIENTS_MAX 8
 
-/* What each client has used. It stays with the client's place when another connection takes that,
- * so that nobody gets more by leaving and coming back. Zeroed at first. */
+/* What each client has used. It stays with the client's place in the table when another connection
+ * takes that, so that reconnecting gains nothing. Initially zero. */
 struct shares {
     uint64_t used_ns[CLIENTS_MAX];
-    uint64_t level_ns; /* what the one that was last answered had used: nobody has used less */
+    uint64_t level_ns; /* what the client answered last had used: nobody counts as less */
 };
 
-/* The CPU time that the calling thread has used. */
+/* The CPU time of the calling thread. */
 uint64_t budget_thread_ns(void);
 
-/* Called by the thread itself, as is the other. */
+/* For the inspector's thread itself, as is the next. */
 void budget_init(struct budget *budget);
 
-/* Counts what was used since the last call; returns for how many milliseconds nothing more may be
- * used, 0 if something may. A trace is asked for by somebody who accepts that it costs more. */
+/* Charges what was used since the last call; returns for how many milliseconds the thread must
+ * pause, or 0. A trace gets a larger share: whoever asks for one accepts its cost. */
 int budget_wait_ms(struct budget *budget, bool traces);
 
-/* The same with the times given: what the other does. */
+/* The same with the times given. */
 int budget_count(struct budget *budget, uint64_t now, uint64_t used, bool traces);
 
-/* Which of the clients in the set `asking`, bits by their numbers, is answered next. The set is not
- * empty. */
+/* Which of the clients in `asking`, a non-empty bit set by number, is answered next. */
 uint32_t shares_next(const struct shares *shares, uint32_t asking);
 
-/* The client, which shares_next has chosen, has used so much. */
+/* Charges the client that shares_next has chosen. */
 void shares_charge(struct shares *shares, uint32_t client, uint64_t used_ns);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection of the inspector: what was asked, and what of the answer is still to be sent. */
+/* One connection of the inspector: its request, and the part of the answer that is still unsent. */
 #ifndef SKUA_INSPECT_CLIENT_H
 #define SKUA_INSPECT_CLIENT_H
 
 #include "inspect/answers.h"
 
 #define REQUEST_MAX 200
-/* The longest answer: metrics of 320 workers. Memory that is not written to costs nothing. */
+/* The longest answer: metrics of 320 workers. Memory that is never written costs nothing. */
 #define ANSWER_SIZE ((size_t)1 << 20)
-/* How long a client may take to read its answer, or, if it traces, to ask for more: a trace costs
- * the program something. */
+/* How long a client may take to read its answer or, if it traces, to ask for more: a trace costs
+ * the program. */
 #define STALL_NS (UINT64_C(5) * 1000000000)
 /* A client that has asked nothing for this long makes room for another. */
 #define QUIET_NS (UINT64_C(10) * 1000000000)
@@ -24,7 +24,7 @@ struct client {
     uint64_t active; /* when it was last answered, or took a part of its answer */
 };
 
-/* Whether a part of an answer is still to be sent. */
+/* Whether part of an answer is unsent. */
 static inline bool client_has_answer(const struct client *client)
 {
     return client->answer_sent < client->answer_length;
@@ -33,28 +33,28 @@ static inline bool client_has_answer(const struct client *client)
 /* Whether a whole request has arrived. */
 bool client_has_request(const struct client *client);
 
-/* Reads what has arrived. False if the client has gone, or has sent too long a line. */
+/* Reads what has arrived. False if the client is gone or its line too long. */
 NODISCARD bool client_receive(struct client *client);
 
-/* Whether it is to be answered: what was asked before has been, and was taken. */
+/* Whether it has a request to answer: its earlier ones are answered and their answers sent. */
 static inline bool client_is_asking(const struct client *client)
 {
     return !client_has_answer(client) && client_has_request(client);
 }
 
-/* How long the client may still keep the server waiting; 0: it has stalled; UINT64_MAX: the server
- * does not wait for it. A client whose request has arrived is the one that waits, however long the
- * server, which has to keep to its budget, takes over it. */
+/* How long the client may keep the server waiting; 0: it has stalled; UINT64_MAX: the server does
+ * not wait for it. Once a request has arrived it is the client that waits, however long the server
+ * takes to stay within its budget. */
 uint64_t client_time_left(const struct client *client, bool traces, uint64_t now);
 
-/* Whether the client has asked nothing for so long that it makes room for another. Looks at the
- * connection, too: a request that has not been read yet waits for the server. */
+/* Whether the client has asked nothing for so long that it makes room for another. Checks the
+ * connection too: a request that has not been read yet counts. */
 bool client_is_quiet(const struct client *client, uint64_t now);
 
-/* Makes the answer to the request that has arrived first; `number` is the client's. */
+/* Answers the client's first request; `number` is the client's. */
 void client_answer(struct client *client, uint32_t number, struct answers *answers);
 
-/* Sends what can be sent now. False if the client has gone. */
+/* Sends what can be sent now. False if the client is gone. */
 NODISCARD bool client_send(struct client *client, uint64_t now);
 
 #endif

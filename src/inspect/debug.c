@@ -21,16 +21,16 @@
 /* Room for a line about all workers there may be. */
 #define LINE_SIZE ((SKUA_WORKERS_MAX + SKUA_SPARES_MAX) * 24 + 512)
 
-/* Whether standard error takes PIPE_BUF bytes now. The threads that print are those that look after
- * stuck workers and clients: they must not be stuck themselves because nobody reads a pipe. */
+/* Whether standard error takes PIPE_BUF bytes now. The threads that print watch stuck workers and
+ * serve clients: they must not get stuck themselves because nobody reads a pipe. */
 static bool can_print(void)
 {
     struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
     return poll(&fd, 1, 0) > 0 && (fd.revents & POLLOUT) != 0;
 }
 
-/* Prints a line at once, so that those of several threads do not mix. One that was cut still ends.
- * What cannot be printed without waiting is left out. */
+/* Prints a line with one write, so that lines of several threads do not mix. A truncated line still
+ * ends in a newline. A line that cannot be printed without waiting is dropped. */
 static void print_line(struct text *line)
 {
     if (line->length >= line->size) {
@@ -43,7 +43,7 @@ static void print_line(struct text *line)
         const ssize_t count =
             write(STDERR_FILENO, line->at + written, left < PIPE_BUF ? left : PIPE_BUF);
         if (count < 0 && errno != EINTR) {
-            return; /* nobody listens, and there is nobody else to tell */
+            return; /* there is nobody to report that to */
         }
         written += count > 0 ? (size_t)count : 0;
     }
@@ -79,7 +79,7 @@ static bool item_is(struct item item, const char *word)
     return item.length == strlen(word) && memcmp(item.at, word, item.length) == 0;
 }
 
-/* Takes what is before the first `separator`, or all, off the front. */
+/* Splits off everything before the first `separator`, or all of it. */
 static struct item take_until(struct item *rest, char separator)
 {
     const char *found = memchr(rest->at, separator, rest->length);
@@ -91,7 +91,7 @@ static struct item take_until(struct item *rest, char separator)
     return first;
 }
 
-/* Takes a decimal number off the front; false if there is none, or one above `most`. */
+/* Splits off a leading decimal number; false if there is none or it exceeds `most`. */
 static bool take_number(struct item *rest, uint64_t most, uint64_t *number)
 {
     const char *begin = rest->at;

@@ -17,7 +17,7 @@ static bool is_folder(const char *path)
     return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* The variable may be left over from a session that has ended, and its folder with it. */
+/* The variable may be left over from an ended session whose folder is gone. */
 int inspect_socket_directory(char *text, size_t size)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -27,8 +27,8 @@ int inspect_socket_directory(char *text, size_t size)
     return snprintf(text, size, "/tmp/skua-%u", (unsigned)geteuid());
 }
 
-/* Makes the folder, unless it is there. In /tmp anybody could have made it: it must be a folder, no
- * link to one, of this user, and closed to all others. */
+/* Makes the folder if it does not exist. In /tmp anybody could have made it, so it must be a
+ * folder, not a link to one, belong to this user and be closed to all others. */
 static int make_directory(const char *path)
 {
     struct stat status;
@@ -58,7 +58,7 @@ static int name_socket(uint32_t runtime_number, struct sockaddr_un *address)
         return -1;
     }
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    /* Two steps, so that the compiler can see that nothing is cut off unnoticed. */
+    /* In two steps, so that the compiler sees that truncation is handled. */
     char name[32];
     (void)snprintf(name, sizeof name, "/%ld.%u", (long)getpid(), runtime_number);
     const int whole =
@@ -70,10 +70,10 @@ static int name_socket(uint32_t runtime_number, struct sockaddr_un *address)
     return 0;
 }
 
-/* Between bind and chmod the folder keeps others out. */
+/* Between bind and chmod the folder's mode keeps others out. */
 static int bind_and_listen(int fd, const struct sockaddr_un *address)
 {
-    (void)unlink(address->sun_path); /* of a program that had the same number and crashed */
+    (void)unlink(address->sun_path); /* left by a program with the same number that crashed */
     if (bind(fd, (const struct sockaddr *)address, sizeof *address) != 0) {
         return -1;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The socket of an inspector, and where it is: in a folder that belongs to the user alone. */
+/* The inspector's socket, in a folder that belongs to the user alone. */
 #ifndef SKUA_INSPECT_INSPECT_SOCKET_H
 #define SKUA_INSPECT_INSPECT_SOCKET_H
 
@@ -12,8 +12,8 @@
 /* As skua_inspect_directory. */
 int inspect_socket_directory(char *text, size_t size);
 
-/* Opens the socket of a runtime, which then listens, and writes down its address. Returns its
- * descriptor, or -1 with the reason in errno. */
+/* Opens a listening socket for a runtime and stores its address. Returns the descriptor, or -1 with
+ * the reason in errno. */
 NODISCARD int inspect_socket_listen(uint32_t runtime_number, struct sockaddr_un *address);
 
 #endif

@@ -12,7 +12,7 @@
 #include "inspect/inspect_socket.h"
 #include "sched/shutdown.h"
 
-/* Simulations have no threads whose doings could be printed. */
+/* A simulation has no threads to report on. */
 void inspection_init(struct inspection *inspection, skua_runtime_config *config)
 {
     mutex_init(&inspection->lock);
@@ -34,7 +34,7 @@ void inspection_deinit(struct inspection *inspection)
     mutex_deinit(&inspection->lock);
 }
 
-/* SKUA_INSPECT goes before the configuration. */
+/* SKUA_INSPECT overrides the configuration. */
 static bool should_listen(const skua_runtime_config *config)
 {
     const char *setting = secure_getenv("SKUA_INSPECT");
@@ -57,7 +57,7 @@ static void complain(const char *variable, int error)
     }
 }
 
-/* A program that has not asked for it, only its environment, does not fail for want of it. */
+/* If only the environment asks for the inspector, the program starts without it on failure. */
 static int start_with(struct inspection *inspection, struct scheduler *sched,
                       struct inspector_options options)
 {

@@ -9,16 +9,16 @@
 
 struct inspection {
     pthread_mutex_t lock;        /* guards the next; taken before the scheduler's control */
-    struct inspector *inspector; /* null: nobody can look inside */
+    struct inspector *inspector; /* null: the runtime cannot be inspected */
     struct debug_settings debug; /* of SKUA_DEBUG */
     struct debug_stall on_stall; /* the program's own */
 };
 
-/* Reads SKUA_DEBUG. What it asks for goes before the program's configuration, which is changed. */
+/* Reads SKUA_DEBUG and overrides the program's configuration with it. */
 void inspection_init(struct inspection *inspection, skua_runtime_config *config);
 void inspection_deinit(struct inspection *inspection);
 
-/* As skua_runtime_start: the inspector, if it is asked for, then the scheduler. */
+/* As skua_runtime_start: starts the inspector, if asked for, then the scheduler. */
 NODISCARD int inspection_start(struct inspection *inspection, struct scheduler *sched);
 
 /* Ends the inspector, if there is one. */

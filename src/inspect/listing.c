@@ -8,9 +8,9 @@
 #include "inspect/budget.h"
 #include "sched/process_info.h"
 
-/* A listing is used again for this many times as long as it took to make. */
+/* A listing is reused for this many times as long as it took to make. */
 #define KEPT_FACTOR 100
-/* Processes that are read at once. */
+/* Processes read at a time. */
 #define CHUNK 64
 
 uint64_t listing_value(const skua_process_info *info, enum listing_order order)
@@ -30,7 +30,7 @@ uint64_t listing_value(const skua_process_info *info, enum listing_order order)
     return 0;
 }
 
-/* The entries are a heap whose first is the smallest: the one to go when a larger one comes. */
+/* The entries are a min-heap: the first is the smallest, which a larger one replaces. */
 static void sink(struct listing_entry *heap, uint32_t count, struct listing_entry entry)
 {
     uint32_t place = 0;
@@ -95,7 +95,7 @@ static int larger_first(const void *a, const void *b)
     if (left->value != right->value) {
         return left->value > right->value ? -1 : 1;
     }
-    /* Equal ones stay where they are from one look to the next. */
+    /* Ties are broken by PID, so that equal ones keep their places from one listing to the next. */
     return (left->pid.bits > right->pid.bits) - (left->pid.bits < right->pid.bits);
 }
 
@@ -122,7 +122,7 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
                       enum listing_order order, skua_process_info *infos, uint32_t most)
 {
-    /* Those that have ended since are left out, and the others may have overtaken each other. */
+    /* Skips those that have exited since; the others may have overtaken each other. */
     struct listing_entry now[LISTING_MAX];
     skua_process_info info;
     uint32_t count = 0;

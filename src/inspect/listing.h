@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that are largest in some respect, out of however many there are. Finding them means
- * looking at every process, which takes a tenth of a second for a million. So what was found is
- * used again for a hundred times as long as it took: looking costs one percent of one CPU at most.
- * The memory is fixed: for each order a heap of those that are ahead so far. */
+/* The largest processes by mailbox, steps, run time or age, out of however many there are. Finding
+ * them means reading every process, which takes a tenth of a second for a million. So a listing is
+ * reused for a hundred times as long as it took to make, which bounds the cost to one percent of
+ * one CPU. Memory is fixed: one heap per order. */
 #ifndef SKUA_INSPECT_LISTING_H
 #define SKUA_INSPECT_LISTING_H
 
@@ -22,16 +22,17 @@ struct listing {
     struct listing_entry entries[LISTING_ORDERS][LISTING_MAX];
     uint32_t counts[LISTING_ORDERS];
     uint64_t made; /* when; 0: never */
-    uint64_t cost; /* how much CPU time it took: the program may have been stopped meanwhile */
+    uint64_t cost; /* in CPU time: the program may have been suspended meanwhile */
 };
 
-/* Which of the numbers of a process an order is about. */
+/* The number that an order sorts by. */
 uint64_t listing_value(const skua_process_info *info, enum listing_order order);
 
-/* Looks at all processes, unless that was done a short while ago. */
+/* Makes the listing anew, unless it is recent. */
 void listing_renew(struct listing *listing, struct scheduler *sched);
 
-/* The first of an order, largest first, as they are now. Returns how many, at most `most`. */
+/* Reads the first processes of an order, largest first, as they are now. Returns how many, at most
+ * `most`. */
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
                       enum listing_order order, skua_process_info *infos, uint32_t most);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names follow the conventions of Prometheus: a prefix for the program, the unit, _total for what
- * only grows, and base units: seconds and bytes. */
+/* Names follow Prometheus: a prefix for the program, the unit, _total for counters, and base units:
+ * seconds and bytes. */
 #include "inspect/metrics.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ enum unit {
     NANOSECONDS, /* shown as seconds */
 };
 
-/* How each counter of SKUA_STATS_MAP is shown. One that has no line here does not compile. */
+/* How each counter of SKUA_STATS_MAP is shown. A counter without a line here does not compile. */
 #define METRIC_spawned         "skua_spawned_total", PLAIN, "Processes made visible."
 #define METRIC_finished        "skua_finished_total", PLAIN, "Processes ended and closed."
 #define METRIC_messages        "skua_messages_total", PLAIN, "Messages accepted."

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The statistics as Prometheus reads them. */
+/* The statistics in the text format of Prometheus. */
 #ifndef SKUA_INSPECT_METRICS_H
 #define SKUA_INSPECT_METRICS_H
 

@@ -17,8 +17,8 @@
 #include "inspect/debug.h"
 #include "inspect/inspect_socket.h"
 
-/* How long nobody is accepted after the system has refused that: without descriptors, a client that
- * knocks would keep the thread busy for nothing. */
+/* How long to accept nobody after the system refused an accept: without descriptors, a waiting
+ * client would keep the thread busy for nothing. */
 #define REFUSED_NS (UINT64_C(100) * 1000000)
 
 /* What poll waits for. */
@@ -55,10 +55,10 @@ static void close_client(struct inspector *inspector, struct client *client)
     allocator_free(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
     (void)close(client->fd);
     client->fd = -1;
-    inspector->accept_from = 0; /* there is a descriptor again */
+    inspector->accept_from = 0; /* a descriptor is free again */
 }
 
-/* A free place; if there is none, that of the client that has been quiet for longest. Null if none
+/* A free place or, if there is none, that of the client that has been quiet longest. Null if none
  * is quiet. */
 static struct client *find_place(struct inspector *inspector, uint64_t now)
 {
@@ -87,7 +87,7 @@ static bool is_own_user(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Tells why and closes. Whether the client reads it is its own affair. */
+/* Says why and closes, whether or not the client reads it. */
 static void turn_away(int fd, int error)
 {
     char line[128];
@@ -129,8 +129,8 @@ static uint64_t time_left(const struct inspector *inspector, const struct client
     return client_time_left(client, traces, now);
 }
 
-/* Sends or receives what poll has found possible; it was asked at `now` or later. False if the
- * client is to be closed. */
+/* Sends or receives, as poll found possible at `now` or later. False if the client is to be
+ * closed. */
 static bool exchange(struct inspector *inspector, struct client *client, short ready, uint64_t now)
 {
     if (ready == 0) {
@@ -142,7 +142,7 @@ static bool exchange(struct inspector *inspector, struct client *client, short r
     return client_has_request(client) || client_receive(client);
 }
 
-/* The client has time to take its answer from when it is there, however long that took. */
+/* The client's time to read starts when the answer is ready, however long that took. */
 static void answer_client(struct inspector *inspector, struct client *client)
 {
     const uint32_t number = number_of(inspector, client);
@@ -164,7 +164,7 @@ static void print_if_due(struct inspector *inspector)
     }
     debug_print_schedtrace(&inspector->schedtrace.last, inspector->sched);
     inspector->schedtrace.due += inspector->schedtrace.period;
-    if (inspector->schedtrace.due <= now) { /* it is late; what was missed stays so */
+    if (inspector->schedtrace.due <= now) { /* late: skip what was missed */
         inspector->schedtrace.due = now + inspector->schedtrace.period;
     }
 }
@@ -179,7 +179,7 @@ static uint64_t time_until(uint64_t instant, uint64_t now)
     return instant > now ? instant - now : 0;
 }
 
-/* How long poll may wait if nothing comes; UINT64_MAX: for ever. */
+/* How long poll may wait; UINT64_MAX: for ever. */
 static uint64_t patience(const struct inspector *inspector, uint64_t now)
 {
     uint64_t longest = UINT64_MAX;
@@ -211,7 +211,7 @@ static int wait_limit(uint64_t longest)
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
 
-/* False if nothing can be said about the clients: a signal has come between. */
+/* False if a signal interrupted it, so nothing is known about the clients. */
 static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, uint64_t now)
 {
     const bool accepts = now >= inspector->accept_from;
@@ -226,7 +226,7 @@ static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, ui
     return poll(fds, POLL_COUNT, wait_limit(patience(inspector, now))) >= 0;
 }
 
-/* Waits until the budget allows more; false if the end has come. */
+/* Waits until the budget allows more; false if the inspector is to stop. */
 static bool wait_for_budget(struct inspector *inspector)
 {
     const bool traces = inspector->answers.tracer != NO_CLIENT;
@@ -234,15 +234,15 @@ static bool wait_for_budget(struct inspector *inspector)
     int wait_ms;
     do {
         wait_ms = budget_wait_ms(&inspector->budget, traces);
-        if (poll(&stop, 1, wait_ms) > 0) { /* less than 0: a signal, which is no reason to end */
+        if (poll(&stop, 1, wait_ms) > 0) { /* negative: a signal, which is no reason to stop */
             return false;
         }
     } while (wait_ms > 0);
     return true;
 }
 
-/* Answers one request. The next has to wait until the budget allows it, and somebody whose turn is
- * before it may ask meanwhile. */
+/* Answers one request. The next waits until the budget allows it; by then a client with a better
+ * claim may have asked. */
 static void serve(struct inspector *inspector, const struct pollfd *fds, uint64_t now)
 {
     uint32_t asking = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Text in a buffer of fixed size, as snprintf writes it, in pieces: what does not fit is counted
- * and left out. */
+/* Text in a fixed buffer, appended in pieces as by snprintf: what does not fit is counted and left
+ * out. */
 #ifndef SKUA_INSPECT_TEXT_H
 #define SKUA_INSPECT_TEXT_H
 
@@ -13,19 +13,18 @@ struct text {
     size_t length; /* of the whole text, without the zero at its end; may be more than fits */
 };
 
-/* Appends. If size is not 0 there is a zero at the end of what fits. */
+/* Appends. If size is not 0, the text that fits is terminated by a zero. */
 __attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...);
 
-/* Appends a string in quotes; a backslash, a quote and the end of a line have a backslash before
- * them (the last as \n). */
+/* Appends a string in quotes; backslashes, quotes and newlines are escaped. */
 void text_add_quoted(struct text *text, const char *string);
 
-/* Appends the beginning of a name, which must not break a line: control characters become `?`. */
+/* Appends the beginning of a name; control characters, which could break the line, become `?`. */
 #define TEXT_NAME_MAX 64
 void text_add_name(struct text *text, const char *name);
 
-/* Whether a text is a name as it is shown. Clients also show a `?` for what is no UTF-8, so it
- * stands for any byte. */
+/* Whether `text` is what a client would show for `name`. Clients also show `?` for invalid UTF-8,
+ * so a `?` matches any byte. */
 bool text_is_name(const char *text, const char *name);
 
 #endif

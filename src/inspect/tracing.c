@@ -5,12 +5,12 @@
 
 #include "base/monotonic.h"
 
-/* Records that are taken out of one ring at once. */
+/* Records read from one ring at a time. */
 #define CHUNK 250
 
 bool tracing_start(struct tracing *tracing, struct scheduler *sched)
 {
-    tracing->since = monotonic_ns(); /* before anybody can note anything */
+    tracing->since = monotonic_ns(); /* before anybody can write a record */
     tracing->next = 0;
     return tracer_start(&sched->tracer);
 }
@@ -65,7 +65,7 @@ static void write_type(struct text *out, const struct ring_record *record, enum 
     }
 }
 
-/* The last two fields: what `data` and `number` of a record mean depends on its kind. */
+/* The last two fields: the meaning of `data` and `number` depends on the record's kind. */
 static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
     const uint32_t number = (uint32_t)record->words[3];
@@ -106,8 +106,8 @@ static uint32_t write_records(const struct tracing *tracing, struct scheduler *s
 {
     uint32_t written = 0;
     for (uint32_t i = 0; i < count; i++) {
-        /* Of the trace before: by a thread that came late, or a gap that was open at its end. The
-         * ring was empty when this one began, so the first record closes such a gap. */
+        /* From the previous trace: written late, or a gap still open at its end. The ring was empty
+         * when this trace began, so the first record closes such a gap. */
         if (records[i].words[0] < tracing->since) {
             continue;
         }
@@ -122,7 +122,7 @@ static uint32_t write_records(const struct tracing *tracing, struct scheduler *s
     return written;
 }
 
-/* Takes up to `most` records out of a ring; returns how many were written: none if it is empty. */
+/* Reads up to `most` records from a ring; returns how many were written: none if it is empty. */
 static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
                           uint32_t most, struct text *out)
 {
@@ -137,8 +137,8 @@ static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched
     return written;
 }
 
-/* Each ring gets its turn, and the next answer goes on where this one ends: a busy worker must not
- * keep the others' rings full. */
+/* Reads the rings in turn, and the next answer continues where this one ends, so that one busy
+ * worker does not keep the others' rings full. */
 void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most, struct text *out)
 {
     const uint32_t tracks = sched->capacity + 1;

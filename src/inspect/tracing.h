@@ -17,11 +17,11 @@ NODISCARD bool tracing_start(struct tracing *tracing, struct scheduler *sched);
 /* Records in one answer. */
 #define TRACING_MAX 1000
 
-/* Writes what has been recorded, `most` records of it, as lines of docs/inspector.md. */
+/* Writes up to `most` records as lines of docs/inspector.md. */
 void tracing_read(struct tracing *tracing, struct scheduler *sched, uint32_t most,
                   struct text *out);
 
-/* Writes what is missing at the end of a trace that has been stopped: rings that were full then. */
+/* Reports what is missing at the end of a stopped trace: rings that were full. */
 void tracing_read_end(const struct tracing *tracing, struct scheduler *sched, struct text *out);
 
 #endif

@@ -7,8 +7,8 @@ uint32_t worker_view_queue_length(struct worker *worker)
     return deque_length_any(&worker->deque) + has_next;
 }
 
-/* What a worker that runs nothing does. Who has been claimed and not woken yet counts as searching,
- * a spare one as resting. */
+/* What a worker that runs nothing is doing. A worker that was claimed and is not awake yet counts
+ * as searching, a spare one as resting. */
 static const char *describe_idle(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;

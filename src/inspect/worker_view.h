@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A worker as seen from outside: a snapshot that takes no lock and stops nobody. What was read
- * need not belong to one instant. */
+/* A snapshot of a worker, taken without a lock and without stopping anybody. Its parts need not
+ * belong to one instant. */
 #ifndef SKUA_INSPECT_WORKER_VIEW_H
 #define SKUA_INSPECT_WORKER_VIEW_H
 
