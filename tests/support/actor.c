@@ -480,6 +480,22 @@ struct act does(act_fn *function, void *arg)
     return (struct act){.perform = function, .arg = arg};
 }
 
+static int call_function(struct turn *turn, const struct act *act)
+{
+    (void)turn;
+    return act->call(act->arg);
+}
+
+struct act calls(int (*function)(void *arg), void *arg)
+{
+    return (struct act){.perform = call_function, .call = function, .arg = arg};
+}
+
+uint64_t turn_now(const struct turn *turn)
+{
+    return skua_context_now(turn->ctx);
+}
+
 int perform(struct turn *turn, struct act act)
 {
     return act.perform(turn, &act);
@@ -695,6 +711,20 @@ static int yield_ticker(struct turn *turn, const struct act *act)
 struct act ticker(uint64_t tag, uint64_t period_ns)
 {
     return (struct act){.perform = yield_ticker, .tag = tag, .number = period_ns};
+}
+
+static int yield_blocking(struct turn *turn, const struct act *act)
+{
+    return skua_step_blocking(turn->out, act->tag, act->pool, act->function, payload_of(act));
+}
+
+struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, uint64_t number)
+{
+    return (struct act){.perform = yield_blocking,
+                        .tag = tag,
+                        .pool = pool,
+                        .function = function,
+                        .number = number};
 }
 
 static int set_deadline(struct turn *turn, const struct act *act)

@@ -186,6 +186,9 @@ struct turn {
 
 typedef int act_fn(struct turn *turn, const struct act *act);
 
+/* What the process's clock shows. */
+uint64_t turn_now(const struct turn *turn);
+
 struct act {
     act_fn *perform;
     int returns; /* what it has to return: 0, or see refused() */
@@ -196,6 +199,9 @@ struct act {
     struct actor *peer;
     struct tracked *item;
     const skua_payload *payload;
+    const char *pool;
+    skua_blocking_fn *function;
+    int (*call)(void *arg);
     void *arg;
     struct seen expected;
 };
@@ -209,7 +215,9 @@ struct act refused(struct act act, int error);
 
 /* An act of the test's own. */
 struct act does(act_fn *function, void *arg);
-/* For such an act: performs another one, and returns what that does. */
+/* Calls function(arg) in the step. */
+struct act calls(int (*function)(void *arg), void *arg);
+/* For acts of the test's own: performs another one, and returns what that does. */
 int perform(struct turn *turn, struct act act);
 
 /* A send, yield or finish with this payload. */
@@ -241,6 +249,7 @@ struct act yields_item(uint64_t tag, uint32_t command, uint32_t type, struct tra
 struct act sleeps(uint64_t tag, uint64_t duration_ns);
 struct act timer(uint64_t tag, uint64_t deadline_ns);
 struct act ticker(uint64_t tag, uint64_t period_ns);
+struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, uint64_t number);
 /* A source of virtual time. */
 struct act waits_for(uint64_t tag, uint64_t source);
 /* For the yield before it. */

@@ -43,7 +43,7 @@ void api_run(struct api *api, uint32_t workers)
     api_start(api);
 }
 
-static void destroy(struct api *api)
+void api_destroy(struct api *api)
 {
     const skua_stats stats = api_stats(api);
     assert_int_equal(stats.live, 0);
@@ -55,7 +55,7 @@ static void destroy(struct api *api)
 void api_stop(struct api *api)
 {
     assert_int_equal(skua_runtime_stop(api->runtime, HANG_NS), 0);
-    destroy(api);
+    api_destroy(api);
 }
 
 void api_stop_by_force(struct api *api)
@@ -65,7 +65,7 @@ void api_stop_by_force(struct api *api)
         error = skua_runtime_stop(api->runtime, HANG_NS);
     }
     assert_int_equal(error, SKUA_E_TIMEOUT);
-    destroy(api);
+    api_destroy(api);
 }
 
 skua_stats api_stats(const struct api *api)

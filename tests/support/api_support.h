@@ -45,6 +45,9 @@ void api_stop(struct api *api);
 /* The same, where some processes ignore the cancel event and have to be ended. */
 void api_stop_by_force(struct api *api);
 
+/* Destroys a runtime that was stopped or never started: no process and no memory is left. */
+void api_destroy(struct api *api);
+
 skua_stats api_stats(const struct api *api);
 
 /* ---- waiting; all of these abort the program if it takes minutes ---- */
