@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "actor.h"
 #include "effort.h"
-#include "sim_support.h"
 
 #define CROWD     300
 #define INFOS_MAX 2000
@@ -342,36 +342,22 @@ TEST(run_time_adds_up_for_what_runs_often)
 
 #define BORN_UNIT (UINT64_C(1) << 24)
 
-static int sleep_and_end(void *arg, const struct sim_turn *turn)
+static int look_at_own_age(struct turn *turn, const struct act *act)
 {
-    (void)arg;
-    if (turn->count == 0) {
-        return skua_step_sleep(turn->out, 1, 1000 * SKUA_SECOND);
-    }
-    return sim_done(turn);
-}
-
-static int look_at_own_age(void *arg, const struct sim_turn *turn)
-{
-    skua_process_info *info = arg;
-    if (turn->count == 0) {
-        return skua_step_sleep(turn->out, 1, 100 * SKUA_SECOND);
-    }
-    const int error =
-        skua_process_info_read(skua_context_runtime(turn->ctx), skua_context_self(turn->ctx), info);
-    return error != 0 ? error : sim_done(turn);
+    return skua_process_info_read(world_runtime(), turn->actor->pid, act->arg);
 }
 
 /* The time of the simulation, which has nothing to do with the time that it takes. */
 TEST(age_in_a_simulation_is_its_time)
 {
-    struct sim_scene scene;
     skua_process_info info = {.age_ns = 0};
-    sim_begin(&scene, 7, (skua_sim_faults){0});
-    (void)sim_run_actor(&scene, sleep_and_end, NULL); /* so it does not begin at zero */
-    const skua_exit exit = sim_run_actor(&scene, look_at_own_age, &info);
-    assert_int_equal(exit.error, 0);
+    world_open_sim(7, (skua_sim_faults){0});
+    /* First another one, so that time does not begin at zero. */
+    assert_result(actor_run(actor_new(ACTS(sleeps(1, 1000 * SKUA_SECOND), awaits(1), finishes(0)))),
+                  0);
+    assert_result(actor_run(actor_new(ACTS(sleeps(1, 100 * SKUA_SECOND), awaits(1),
+                                           does(look_at_own_age, &info), finishes(0)))),
+                  0);
     assert_in_range(info.age_ns, 100 * SKUA_SECOND, 100 * SKUA_SECOND + 2 * BORN_UNIT);
     assert_int_equal(info.run_ns, 0);
-    sim_end(&scene);
 }

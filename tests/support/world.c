@@ -31,8 +31,20 @@ static skua_runtime_config with_workers(skua_runtime_config config)
     return config;
 }
 
+static void create_sim(skua_runtime_config config)
+{
+    begin();
+    world->is_simulated = true;
+    sim_create_with(&world->sim, config);
+    world->api = &world->sim.api;
+}
+
 void world_create(skua_runtime_config config)
 {
+    if (config.sim != NULL) {
+        create_sim(config);
+        return;
+    }
     begin();
     world->api = &world->real;
     api_create(world->api, with_workers(config));
@@ -52,15 +64,13 @@ void world_create_virtual(skua_runtime_config config)
 
 void world_create_sim(uint64_t seed, skua_sim_config config)
 {
-    begin();
-    world->is_simulated = true;
-    sim_create(&world->sim, seed, config);
-    world->api = &world->sim.api;
+    create_sim((skua_runtime_config){.seed = seed, .sim = &config});
 }
 
 void world_start(void)
 {
     api_start(world->api);
+    world->is_started = true;
 }
 
 void world_open_with(skua_runtime_config config)
@@ -102,14 +112,15 @@ void world_close(void)
         return; /* the test has done so */
     }
     world->is_open = false;
-    if (world->is_simulated) {
-        sim_end(&world->sim);
+    if (!world->is_started) {
+        api_destroy(world->api);
     } else if (world->is_forced) {
         api_stop_by_force(world->api);
     } else {
         api_stop(world->api);
     }
-    if (world->is_virtual) {
+    sim_trace_free(&world->sim.trace);
+    if (world->is_virtual && world->is_started) {
         assert_virtual_is_sound(&world->time);
     }
 }
@@ -135,11 +146,15 @@ void world_settle(void)
 
 uint64_t world_now(void)
 {
-    return virtual_now(&world->time);
+    return world->is_simulated ? skua_sim_now(world_runtime()) : virtual_now(&world->time);
 }
 
 void world_advance_to(uint64_t instant)
 {
+    if (world->is_simulated) {
+        assert_true(skua_sim_run(world_runtime(), instant) >= 0);
+        return;
+    }
     virtual_advance_to(&world->time, instant);
     world_settle();
 }
@@ -178,6 +193,16 @@ skua_stats world_stats(void)
 
 void world_register(uint32_t command, skua_handler_fn *run, void *arg)
 {
-    const skua_handler handler = {.name = "handler", .run = run, .arg = arg};
+    world_register_handler(
+        command, (skua_handler){.name = "handler", .run = run, .arg = arg, .sim_safe = true});
+}
+
+void world_register_handler(uint32_t command, skua_handler handler)
+{
     assert_int_equal(skua_command_register(world_runtime(), command, &handler), 0);
+}
+
+void world_register_pool(skua_blocking_pool pool)
+{
+    assert_int_equal(skua_blocking_register(world_runtime(), &pool), 0);
 }

@@ -31,6 +31,7 @@ struct world {
     struct api real;
     uint64_t test_number;
     bool is_open;
+    bool is_started;
     bool is_virtual;
     bool is_simulated;
     bool is_forced; /* some processes ignore the cancel event and have to be ended */
@@ -44,7 +45,8 @@ extern struct world *world;
 /* With as many workers as the runner says, and the defaults. */
 void world_open(void);
 
-/* With this configuration; 0 workers: as many as the runner says. */
+/* With this configuration; 0 workers: as many as the runner says. If its `sim` is set, this is a
+ * simulation as by world_open_sim. */
 void world_open_with(skua_runtime_config config);
 
 /* The same with a clock and a poller that obey the test. */
@@ -72,14 +74,14 @@ skua_runtime *world_runtime(void);
 /* Until so many processes are alive and the places of all others are free again. */
 void world_await_live(uint64_t count);
 
-/* ---- virtual time ---- */
+/* ---- virtual time, and that of the simulator ---- */
 
 /* Until nothing moves any more. In the simulator: runs until nothing can happen. */
 void world_settle(void);
 
 uint64_t world_now(void);
 
-/* Moves the clock and lets happen what is due. */
+/* Moves the clock and lets happen what is due; in the simulator, what is due before. */
 void world_advance(uint64_t duration_ns);
 void world_advance_to(uint64_t instant);
 
@@ -92,7 +94,9 @@ int world_terminate(skua_pid pid);
 skua_process_info world_info(skua_pid pid); /* of a process that lives */
 skua_stats world_stats(void);
 
-/* Registers a handler; after world_create. */
+/* Registers a handler, which the simulator may call; after world_create. */
 void world_register(uint32_t command, skua_handler_fn *run, void *arg);
+void world_register_handler(uint32_t command, skua_handler handler);
+void world_register_pool(skua_blocking_pool pool);
 
 #endif
