@@ -799,7 +799,7 @@ TEST(bad_input_null_runtime_is_refused)
     scene_destroy(&scene);
 }
 
-/* ---- the simulator; test_sim.c has what only a simulated runtime refuses ---- */
+/* ---- the simulator; test_sim_*.c have what only a simulated runtime refuses ---- */
 
 TEST(bad_input_simulator_without_a_simulation_is_refused)
 {

@@ -86,6 +86,11 @@ int desk_complete(struct desk *desk, size_t n, int error, uint64_t value)
                                  skua_payload_u64(DESK_RESULT, value));
 }
 
+int desk_complete_with(struct desk *desk, size_t n, skua_payload result)
+{
+    return skua_command_complete(world_runtime(), desk->kept[n], 0, result);
+}
+
 void desk_await_stuck(struct desk *desk, uint64_t count)
 {
     tally_wait(&desk->stuck, count);

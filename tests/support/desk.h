@@ -46,6 +46,7 @@ void desk_await_kept(struct desk *desk, uint64_t count);
 
 /* Completes the n-th that was kept; returns what skua_command_complete did. Any thread. */
 int desk_complete(struct desk *desk, size_t n, int error, uint64_t value);
+int desk_complete_with(struct desk *desk, size_t n, skua_payload result);
 
 /* Until some DESK_STICK does not return; lets all go on that are held so. */
 void desk_await_stuck(struct desk *desk, uint64_t count);

@@ -93,6 +93,18 @@ int probe_submit(skua_runtime *runtime, struct probe *probe, skua_pid *pid)
     return skua_process_submit(runtime, &probe_type, NULL, &input, 1, pid);
 }
 
+int probe_run(skua_runtime *runtime, struct probe *probe)
+{
+    skua_payload input = api_world_payload(probe);
+    return skua_process_run(runtime, &probe_type, NULL, &input, 1, NULL);
+}
+
+int probe_spawn(skua_context *ctx, struct probe *probe)
+{
+    skua_payload input = api_world_payload(probe);
+    return skua_context_spawn(ctx, &probe_type, NULL, &input, 1, NULL);
+}
+
 void assert_probe_stopped_once(struct probe *probe)
 {
     assert_int_equal(atomic_load(&probe->stops), 1);

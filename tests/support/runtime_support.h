@@ -34,6 +34,10 @@ extern const skua_process_type probe_large_type;
 /* Submits a probe; returns what skua_process_submit did. Any thread. `pid` may be null. */
 int probe_submit(skua_runtime *runtime, struct probe *probe, skua_pid *pid);
 
+/* The same for skua_process_run, and for a spawn from a step. */
+int probe_run(skua_runtime *runtime, struct probe *probe);
+int probe_spawn(skua_context *ctx, struct probe *probe);
+
 /* What the cancel events of a probe were, and that it has come to its end. */
 void assert_probe_stopped_once(struct probe *probe);
 
