@@ -379,6 +379,7 @@ TEST(kill_ends_those_that_may_be)
         assert_string_equal(end->type_name, "victim");
         assert_int_equal(end->error, SKUA_E_TERMINATED);
     }
+    world_close(); /* which asks as well */
 }
 
 TEST(kill_without_a_say_ends_any)

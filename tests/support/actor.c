@@ -9,8 +9,14 @@
 /* The type of messages that bring a script. */
 #define SCRIPT_MESSAGE UINT32_C(0x5c819700)
 
-static struct actor *all_actors; /* of the test with this number */
-static uint64_t cast_number;
+/* The actors of a test or of a round (see FOR_ROUNDS), which may have begun within a test. */
+struct cast {
+    struct cast *outer;
+    struct actor *actors;
+    uint64_t test_number;
+};
+
+static struct cast *cast;
 
 /* ---- what an actor has seen ---- */
 
@@ -289,8 +295,8 @@ static void actor_close(void *self)
 static void check_actors(void)
 {
     world_close(); /* all processes are gone then */
-    struct actor *actor = all_actors;
-    all_actors = NULL;
+    struct actor *actor = cast->actors;
+    cast = cast->outer;
     for (; actor != NULL; actor = actor->next) {
         assert_no_surprise(actor);
         assert_int_equal(actor->closes, actor->inits);
@@ -307,13 +313,14 @@ struct script script_copy(const struct act *acts, size_t count)
 
 static void join_cast(struct actor *actor)
 {
-    if (cast_number != test_number) {
-        cast_number = test_number;
-        all_actors = NULL;
+    if (cast == NULL || cast->test_number != test_number) {
+        struct cast *inner = test_alloc(sizeof *inner);
+        *inner = (struct cast){.outer = cast, .test_number = test_number};
+        cast = inner;
         test_at_end(check_actors);
     }
-    actor->next = all_actors;
-    all_actors = actor;
+    actor->next = cast->actors;
+    cast->actors = actor;
 }
 
 struct actor *actor_new(struct script script)

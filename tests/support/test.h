@@ -64,7 +64,7 @@ void *test_alloc(size_t size);
 
 /* A loop whose body is a test of its own, for each number from 1 or for each row of a table: what
  * a round opens is closed, checked and released before the next begins, and a failure names the
- * round. Not nested.
+ * round; what was opened before the loop stays. Not nested.
  *
  *   FOR_ROUNDS(seed, 50) {
  *       world_open_sim(seed, no_faults);

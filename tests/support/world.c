@@ -7,15 +7,17 @@ struct world *world = &first_world;
 static void end_world(void)
 {
     world_close();
-    world = &first_world; /* the memory of the other goes with the test */
+    world = world->outer;
 }
 
 /* In memory of its own: what a failed test leaves behind does not disturb the next. */
 static void begin(void)
 {
     const bool is_first = world->test_number != test_number;
+    struct world *outer = is_first ? world : world->outer;
     assert_true(is_first || !world->is_open);
     world = test_alloc(sizeof *world);
+    world->outer = outer;
     world->is_open = true;
     world->test_number = test_number;
     if (is_first) {

@@ -30,6 +30,7 @@ struct world {
     struct api *api; /* that of `real` or of `sim` */
     struct api real;
     uint64_t test_number;
+    struct world *outer; /* that of the test, if this is one of a round */
     bool is_open;
     bool is_started;
     bool is_virtual;
@@ -62,7 +63,8 @@ void world_create_virtual(skua_runtime_config config);
 void world_create_sim(uint64_t seed, skua_sim_config config);
 void world_start(void);
 
-/* Stops the runtime now, for tests that check something afterwards. Every process has to finish by
+/* Stops the runtime now, for tests that check something afterwards, or whose local variables are
+ * used until then. Every process has to finish by
  * itself, unless world_expect_survivors was called, and every block of memory has to be back. */
 void world_close(void);
 

@@ -174,3 +174,20 @@ TEST(error_that_does_not_come_is_a_surprise)
     assert_result(actor_run(actor), 0);
     expect_surprise(actor, skua_error_name(SKUA_E_DURATION));
 }
+
+TEST(rounds_leave_what_was_opened_before_them)
+{
+    world_open();
+    struct actor *before = actor_start(NO_ACTS);
+    FOR_ROUNDS (number, 3) {
+        world_open();
+        assert_result(actor_run(actor_new(ACTS(finishes(number)))), number);
+        world_close();
+        world_open(); /* a second one in the same round */
+        assert_result(actor_run(actor_new(ACTS(finishes(number)))), number);
+    }
+    assert_int_equal(world_send(before->pid, skua_payload_u64(NUMBER, 5)), 0);
+    actor_await_seen(before, 1);
+    world_close();
+    assert_saw(before, message(NUMBER, 5), cancel(SKUA_E_STOPPED));
+}
