@@ -37,6 +37,11 @@ struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value)
         .type = SKUA_EVENT_COMPLETION, .tag = tag, .payload_type = payload_type, .value = value};
 }
 
+struct seen failure(uint64_t tag, int error)
+{
+    return (struct seen){.type = SKUA_EVENT_COMPLETION, .tag = tag, .error = error};
+}
+
 struct seen cancel(int error)
 {
     return (struct seen){.type = SKUA_EVENT_CANCEL, .error = error};
@@ -281,11 +286,20 @@ static int actor_init(void *self, skua_context *ctx, const char *method, skua_pa
     return actor->init_returns;
 }
 
+static void stay_held(struct actor *actor)
+{
+    tally_add(&actor->held, 1);
+    tally_wait(&actor->released, tally_count(&actor->held));
+}
+
 static void actor_close(void *self)
 {
     struct actor *actor = api_world(self);
     if (actor != NULL) { /* otherwise its init had no input */
         (void)atomic_fetch_add(&actor->closes, 1);
+        if (actor->holds_in_close) {
+            stay_held(actor);
+        }
         tally_add(&actor->closed, 1);
     }
 }
@@ -583,6 +597,27 @@ struct act repeats(uint64_t times)
     return (struct act){.perform = repeat, .number = times};
 }
 
+static int perform_for_each_tag(struct turn *turn, const struct act *act)
+{
+    struct act one = *(const struct act *)act->arg;
+    for (uint64_t tag = 0; tag < act->number; tag++) {
+        one.tag = tag;
+        one.number = tag;
+        const int error = one.perform(turn, &one);
+        if (error != 0) {
+            return error;
+        }
+    }
+    return 0;
+}
+
+struct act for_each_tag(uint64_t tags, struct act act)
+{
+    struct act *copy = test_alloc(sizeof *copy);
+    *copy = act;
+    return (struct act){.perform = perform_for_each_tag, .number = tags, .arg = copy};
+}
+
 static skua_payload payload_of(const struct act *act)
 {
     if (act->payload != NULL) {
@@ -781,8 +816,7 @@ struct act says_wait(void)
 static int hold(struct turn *turn, const struct act *act)
 {
     (void)act;
-    tally_add(&turn->actor->held, 1);
-    tally_wait(&turn->actor->released, tally_count(&turn->actor->held));
+    stay_held(turn->actor);
     return 0;
 }
 

@@ -46,6 +46,7 @@ struct seen {
 struct seen message(uint32_t payload_type, uint64_t value);
 struct seen completion(uint64_t tag, int error); /* whatever its payload */
 struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value);
+struct seen failure(uint64_t tag, int error); /* a completion without a payload */
 struct seen cancel(int error);
 struct seen tick(uint64_t tag, uint64_t count);
 
@@ -77,6 +78,7 @@ struct actor {
     /* May be changed between actor_new and the actor's start. */
     skua_process_type type; /* name, mailbox limit, state size: at least that of a pointer */
     bool ignores_cancel;
+    bool holds_in_close;   /* stays in its close until actor_let_go, as by holds() */
     struct script in_init; /* acts for its init, which cannot wait or yield */
     int init_returns;
 
@@ -231,6 +233,8 @@ struct act awaits(uint64_t events);
 struct act continues(uint64_t steps);
 /* The acts before this one again, all of them, so many times. */
 struct act repeats(uint64_t times);
+/* The act once for each tag below `tags`, all in one step; its number is the tag, too. */
+struct act for_each_tag(uint64_t tags, struct act act);
 
 /* Messages: to an actor that was started, or to whom the last event came from. */
 struct act sends(struct actor *to, uint32_t type, uint64_t number);

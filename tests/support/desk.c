@@ -75,6 +75,14 @@ struct desk *desk_open(void)
     return desk;
 }
 
+struct desk *desk_open_with(skua_runtime_config config)
+{
+    world_create(config);
+    struct desk *desk = desk_open();
+    world_start();
+    return desk;
+}
+
 void desk_await_kept(struct desk *desk, uint64_t count)
 {
     tally_wait(&desk->kept_count, count);

@@ -42,6 +42,9 @@ struct desk {
 
 struct desk *desk_open(void);
 
+/* world_create, desk_open and world_start. */
+struct desk *desk_open_with(skua_runtime_config config);
+
 void desk_await_kept(struct desk *desk, uint64_t count);
 
 /* Completes the n-th that was kept; returns what skua_command_complete did. Any thread. */
