@@ -328,8 +328,7 @@ TEST(function_that_does_not_return_makes_the_stop_stuck)
 
 TEST(function_is_waited_for_by_every_stop)
 {
-    FOR_ROUNDS(stops, 3)
-    {
+    FOR_ROUNDS (stops, 3) {
         const struct busy_pool busy = open_busy_pool();
         struct stopper *stoppers[3];
         for (size_t i = 0; i < stops; i++) {

@@ -56,8 +56,7 @@ TEST(blocked_step_holds_up_nothing_that_it_has_readied)
         uint32_t before;
         uint32_t after;
     } rows[] = {{1, 0}, {2, 0}, {1000, 0}, {0, 1}, {1, 1}, {0, 2}, {1000, 1000}};
-    FOR_ROWS(row, rows)
-    {
+    FOR_ROWS (row, rows) {
         struct tally ran;
         tally_init(&ran);
         const struct script script = ACTS(counts(&ran), finishes(0));

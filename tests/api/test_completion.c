@@ -91,8 +91,7 @@ TEST(end_of_a_process_leaves_the_calls_of_others_open)
     enum { FEW = 5 };
     static const size_t orders[][FEW] = {
         {0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 0, 4, 1, 3}, {1, 3, 0, 2, 4}};
-    FOR_ROUNDS(round, COUNT_OF(orders) * (FEW + 1))
-    {
+    FOR_ROUNDS (round, COUNT_OF(orders) * (FEW + 1)) {
         const size_t *order = orders[(round - 1) / (FEW + 1)];
         const size_t completed = (round - 1) % (FEW + 1);
         const struct act few = for_each_tag(FEW, yields(0, DESK_KEEP, QUESTION, 0));

@@ -21,8 +21,7 @@ TEST(stop_comes_behind_the_messages_before_it)
         expected[i] = message(0, i);
     }
     expected[MESSAGES] = cancel(SKUA_E_STOPPED);
-    FOR_ROUNDS(round, EFFORT(200))
-    {
+    FOR_ROUNDS (round, EFFORT(200)) {
         world_open_with((skua_runtime_config){.worker_count = 2});
         struct actor *actor = actor_start(NO_ACTS);
         for (uint64_t i = 0; i < MESSAGES; i++) {
@@ -60,8 +59,7 @@ static int hand_over(void *arg, skua_command *command, skua_payload *result)
  * then still uses a runtime that is gone. */
 TEST(runtime_outlives_the_calls_whose_effect_was_seen)
 {
-    FOR_ROUNDS(round, EFFORT(300))
-    {
+    FOR_ROUNDS (round, EFFORT(300)) {
         struct handed_over *handed = test_alloc(sizeof *handed);
         world_create((skua_runtime_config){.worker_count = 2});
         world_register(1, hand_over, handed);
