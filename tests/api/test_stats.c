@@ -265,7 +265,8 @@ TEST(worker_without_work_takes_one_and_moves_sixteen)
     world_await_live(0);
     const skua_stats after = world_stats();
     assert_int_equal(after.global_pops - before.global_pops, 17 * BATCHES);
-    /* All but one of each batch come through the deque; every 61st pick fairness takes one alone. */
+    /* All but one of each batch come through the deque; every 61st pick fairness takes one
+     * alone. */
     assert_in_range(after.local_pops - before.local_pops, 16 * BATCHES - 6, 16 * BATCHES);
 }
 

@@ -49,11 +49,12 @@ void job_await_begun(struct job *job);
 /* Lets it go on, in all calls. */
 void job_release(struct job *job);
 
-/* What a process sees of a call that has run it and whose function has returned `error`. Of one that
- * was not carried out, or that it has given up, it sees a failure(). */
+/* What a process sees of a call that has run it and whose function has returned `error`. Of one
+ * that was not carried out, or that it has given up, it sees a failure(). */
 struct seen job_end(uint64_t tag, const struct job *job, int error);
 
-/* Runs it in a process of its own, which sees this end of it, and sees it when the input is gone. */
+/* Runs it in a process of its own, which sees this end of it, and sees it when the input is
+ * gone. */
 void job_run(struct job *job, const char *pool, struct seen end);
 
 /* ---- acts ---- */

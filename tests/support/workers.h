@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads of the current world's runtime, its workers and spare workers: how many there are, how
- * many run at once, and who sleeps. */
+/* The threads of the current world's runtime, its workers and spare workers: how many there are,
+ * how many run at once, and who sleeps. */
 #ifndef SKUA_TESTS_WORKERS_H
 #define SKUA_TESTS_WORKERS_H
 
