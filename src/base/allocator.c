@@ -18,7 +18,7 @@ static void *allocate(size_t size, size_t alignment)
         return NULL;
     }
     if (size >= HUGE_PAGE) {
-        /* A wish only: without huge pages everything works, with more page faults. */
+        /* Only a hint: without huge pages everything still works, with more page faults. */
         (void)madvise(pointer, size, MADV_HUGEPAGE);
     }
     return pointer;

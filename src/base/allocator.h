@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory. All that the library allocates goes through one allocator per runtime, so that users
+/* Memory. Everything that the library allocates goes through the runtime's allocator, so that users
  * can count it and tests can make it fail. */
 #ifndef SKUA_BASE_ALLOCATOR_H
 #define SKUA_BASE_ALLOCATOR_H
@@ -18,14 +18,14 @@ struct allocator {
 void *allocator_default(void *arg, void *pointer, size_t old_size, size_t new_size,
                         size_t alignment);
 
-/* Memory that is not cleared; null if there is none. */
+/* Allocates memory without clearing it; null if there is none. */
 NODISCARD void *allocator_alloc(const struct allocator *allocator, size_t size, size_t alignment);
 
 /* The same, cleared. */
 NODISCARD void *allocator_alloc_zeroed(const struct allocator *allocator, size_t size,
                                        size_t alignment);
 
-/* A larger block with the old content, or null (and the old block is still there). */
+/* Returns a larger block with the old content, or null, and then the old block stays valid. */
 NODISCARD void *allocator_grow(const struct allocator *allocator, void *pointer, size_t old_size,
                                size_t new_size, size_t alignment);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the compiler must be told in its own words. */
+/* Compiler extensions. */
 #ifndef SKUA_BASE_COMPILER_H
 #define SKUA_BASE_COMPILER_H
 

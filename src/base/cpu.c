@@ -42,7 +42,7 @@ uint32_t cpu_quota_parse(const char *text)
     return cpus == 0 ? 1 : cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
 
-/* The first line of a file, without its line end; false if there is none. */
+/* Reads the first line that starts with `prefix`, without its newline; false if there is none. */
 static bool read_line(const char *path, const char *prefix, char *line, size_t size)
 {
     FILE *file = fopen(path, "re");

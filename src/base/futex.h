@@ -5,7 +5,7 @@
 
 #include "base/atomic.h"
 
-/* Sleeps while *word == expected, or returns at once; may return for no reason. */
+/* Sleeps if *word == expected, otherwise returns at once; may wake up spuriously. */
 void futex_wait(atomic_u32 *word, uint32_t expected);
 
 /* Wakes one thread that sleeps on word. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Time that never goes back. */
+/* Monotonic time. */
 #ifndef SKUA_BASE_MONOTONIC_H
 #define SKUA_BASE_MONOTONIC_H
 
@@ -13,19 +13,19 @@ static inline uint64_t monotonic_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The instant `span` after `now`; UINT64_MAX, which never comes, if that is beyond all time. */
+/* The instant `span` after `now`; UINT64_MAX, which never comes, on overflow. */
 static inline uint64_t time_after(uint64_t now, uint64_t span)
 {
     return span < UINT64_MAX - now ? now + span : UINT64_MAX;
 }
 
-/* The instant `timeout_ns` from now; UINT64_MAX if that is for ever. */
+/* The instant `timeout_ns` from now; UINT64_MAX, which never comes, on overflow. */
 static inline uint64_t monotonic_deadline(uint64_t timeout_ns)
 {
     return time_after(monotonic_ns(), timeout_ns);
 }
 
-/* The same number as the system wants it. */
+/* Converts nanoseconds to what system calls expect. */
 static inline struct timespec monotonic_timespec(uint64_t ns)
 {
     return (struct timespec){

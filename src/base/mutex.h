@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mutexes and condition variables, for the paths that are not hot. No user function but the
- * allocator (and on_survivor, see docs/architecture.md) is called with one of them held. */
+/* Mutexes and condition variables, for cold paths. No user function except the allocator (and
+ * on_survivor, see docs/architecture.md) runs with one of them held. */
 #ifndef SKUA_BASE_MUTEX_H
 #define SKUA_BASE_MUTEX_H
 
@@ -31,8 +31,8 @@ static inline void mutex_unlock(pthread_mutex_t *mutex)
 /* A condition variable whose deadlines are on the monotonic clock. */
 void condition_init(pthread_cond_t *condition);
 
-/* Waits until signalled, for no reason, or until deadline_ns (UINT64_MAX: none). Returns false if
- * the deadline has passed. */
+/* Waits until signalled or until deadline_ns (UINT64_MAX: no deadline); may wake up spuriously.
+ * Returns false if the deadline has passed. */
 bool condition_wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, uint64_t deadline_ns);
 
 #endif

@@ -5,30 +5,31 @@
 #include <skua/error.h>
 #include <stdio.h>
 
-static void block_signals(sigset_t *before)
+static void block_signals(sigset_t *old_mask)
 {
-    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
+    static const int unblocked[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
+                                    SIGTRAP, SIGSYS, SIGABRT, SIGPROF};
     sigset_t blocked;
     (void)sigfillset(&blocked);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        (void)sigdelset(&blocked, kept[i]);
+    for (size_t i = 0; i < sizeof unblocked / sizeof unblocked[0]; i++) {
+        (void)sigdelset(&blocked, unblocked[i]);
     }
-    (void)pthread_sigmask(SIG_SETMASK, &blocked, before);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, old_mask);
 }
 
 int thread_create(pthread_t *thread, const char *name, void *(*function)(void *arg), void *arg)
 {
     /* The new thread inherits the mask, so no signal can reach it before it has blocked them. */
-    sigset_t before;
-    block_signals(&before);
+    sigset_t old_mask;
+    block_signals(&old_mask);
     const int error = pthread_create(thread, NULL, function, arg);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
     if (error != 0) {
         return SKUA_E_THREAD;
     }
-    char kept_name[THREAD_NAME_SIZE]; /* the kernel refuses a longer one */
-    (void)snprintf(kept_name, sizeof kept_name, "%s", name);
-    (void)pthread_setname_np(*thread, kept_name);
+    char short_name[THREAD_NAME_SIZE]; /* the kernel refuses a longer one */
+    (void)snprintf(short_name, sizeof short_name, "%s", name);
+    (void)pthread_setname_np(*thread, short_name);
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the library's own. */
+/* The library's own threads. */
 #ifndef SKUA_BASE_THREAD_H
 #define SKUA_BASE_THREAD_H
 
@@ -7,18 +7,18 @@
 
 #include "base/compiler.h"
 
-/* What the kernel keeps of a thread's name, with the zero at its end. */
+/* The size of the longest thread name that the kernel keeps, with its terminating zero. */
 #define THREAD_NAME_SIZE 16
 
-/* Starts a thread that runs function(arg) and has to be joined. The name, of which the kernel keeps
- * 15 characters, is for people; nothing depends on it. The program's signal handlers never run on
- * the thread, except for signals that a thread brings upon itself, and those of profilers.
+/* Starts a thread that runs function(arg); it must be joined. The name, cut to 15 characters, is
+ * for people; nothing depends on it. The program's signal handlers never run on the thread, except
+ * for signals that its own code raises, such as SIGSEGV, and SIGPROF.
  * Borrows: name.      Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_THREAD, and *thread is not to be used. */
+ * Returns: 0; SKUA_E_THREAD, and *thread is then undefined. */
 NODISCARD int thread_create(pthread_t *thread, const char *name, void *(*function)(void *arg),
                             void *arg);
 
-/* Lets a signal reach the calling thread, one of thread_create's. */
+/* Unblocks a signal for the calling thread, which thread_create has started. */
 void thread_unblock_signal(int signal);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a runtime's time comes from: steps, timers and the poller's deadlines all ask it, so that
- * tests and simulations can put a clock of their own in its place. What concerns the threads
- * themselves (a step that is stuck, a stop that waits) is measured by base/monotonic.h. */
+/* The clock of a runtime: steps, timers and the poller's deadlines all read it, so that tests and
+ * simulations can put their own clock in its place. Time that concerns the threads themselves (a
+ * stuck step, a stop that waits) comes from base/monotonic.h. */
 #ifndef SKUA_BASE_TIME_SOURCE_H
 #define SKUA_BASE_TIME_SOURCE_H
 
