@@ -5,14 +5,14 @@
 static uint32_t age(const void *object)
 {
     const struct event_node *node = object;
-    return load_relaxed(&node->guard); /* nobody can claim what is not open */
+    return load_relaxed(&node->guard); /* nobody can claim a call that is not open */
 }
 
 static void construct(void *object, uint32_t index, uint32_t floor)
 {
     (void)index;
     struct event_node *node = object;
-    /* Relaxed: not shared yet, or with late completers only, who find nothing open. */
+    /* Relaxed: not shared yet, or shared only with late completers, which find no open call. */
     store_relaxed(&node->guard, floor);
 }
 
@@ -26,6 +26,6 @@ bool event_pool_init(struct object_pool *pool, const struct allocator *allocator
                                 .cache_count = cache_count,
                                 .construct = construct,
                                 .age = age,
-                                .age_max = UINT32_MAX / 2, /* so that serials repeat late */
+                                .age_max = UINT32_MAX / 2, /* so that serials do not repeat soon */
                             });
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event nodes: what waits in a mailbox, and what stands for a command while it is carried out.
+/* Event nodes: the events in a mailbox, and the open calls that stand for commands under way.
  *
  * A node is one cache line of a type-stable pool. Its life is one of
  *   free -> message or cancel event, pushed to a process -> free
@@ -14,18 +14,18 @@
 #include "concurrent/object_pool.h"
 #include "concurrent/wheel.h"
 
-/* Nodes at most; 16 GiB of them. */
+/* The most nodes that there can be: 16 GiB of them. */
 #define EVENT_NODES_MAX ((uint32_t)1 << 28)
 
-/* An open call, laid over the event that its completion makes of it. What overlays `type` and
- * `payload` is written before the call opens, and by the wheel under its lock; it is gone once the
- * call is completed. */
+/* An open call, in the memory of the event that it becomes when it is completed. The fields that
+ * overlay `type` and `payload` are written before the call opens, and by the wheel under its lock;
+ * completing the call overwrites them. */
 struct open_call {
     uint32_t wheel; /* 1 + the worker whose wheel it was armed in (dispatch/deadlines.h), or 0 */
-    int32_t error;  /* with which it ends when its time has come */
+    int32_t error;  /* reported when its deadline passes */
     uint64_t tag;
-    /* The calls of one process are a list; only the worker that runs it uses these. They overlay
-     * `from` and survive the completion. `previous` also has CALL_ENDS (dispatch/call.h). */
+    /* Links of the process's list of calls; only the worker that runs it uses them. They overlay
+     * `from` and survive the completion. `previous` also holds CALL_ENDS (dispatch/call.h). */
     uint32_t previous;
     uint32_t next;
     skua_pid owner;
@@ -33,7 +33,7 @@ struct open_call {
     uint64_t period; /* of a ticker; otherwise 0 if it was armed */
 };
 
-/* What a tick leaves of its ticker in payload.as.words: two for the process, one to go on. */
+/* The words of a tick's payload: two for the process, and one to rearm the ticker. */
 enum { TICK_COUNT, TICK_TIME, TICK_PERIOD };
 
 struct event_node {
@@ -67,7 +67,7 @@ static inline struct event_node *event_at(const struct object_pool *pool, uint32
     return object_at(pool, EVENT_LAYOUT, index);
 }
 
-/* Takes a node for the cache's owner. False if there is no memory for it. */
+/* Acquires a node through the owner's cache. False if there is no memory for it. */
 NODISCARD static inline bool event_acquire_owner(struct object_pool *pool, struct pool_cache *cache,
                                                  uint32_t *index)
 {
@@ -80,7 +80,7 @@ static inline void event_release_owner(struct object_pool *pool, struct pool_cac
     object_release_owner(pool, EVENT_LAYOUT, cache, index);
 }
 
-/* Turns a list of them around: oldest first if it was newest first. */
+/* Reverses a list of nodes, from newest first to oldest first. */
 static inline uint32_t event_reverse(const struct object_pool *pool, uint32_t first)
 {
     return event_list_reverse(pool, EVENT_LAYOUT, first, offsetof(struct event_node, next));

@@ -5,17 +5,18 @@
  * a message as consumed when it hands it to a step or drops it. Both counters belong to the slot
  * and outlive its processes: reserved - consumed is the number of waiting messages plus the senders
  * between reserving and pushing, in this process or, for a moment, in an earlier one of the slot.
- * (They begin anew when the slot's memory was given back, at a time without any senders: chores.c.)
- * A sender may be refused a moment too early, while another that is refused holds a place.
+ * (They restart at zero when the slot's memory has been returned to the system, which happens only
+ * while there are no senders: chores.c.) A sender may be refused a moment too early, while another
+ * refused sender still holds a place.
  *
  * The message that wakes a process reserves nothing, which saves an atomic operation: the mailbox
- * is empty then. Its sender counts it as soon as it has the token of the process, by one less
- * consumed (state_wake_any). Others may take the last place before that, or have reserved it and
- * not yet pushed: so one message more than the limit may wait, never two.
+ * is empty at that moment. Its sender counts it as soon as it has the process's token, by lowering
+ * `consumed` by one (state_wake_any). Others may take the last place before that, or have reserved
+ * it and not yet pushed: so one message more than the limit may wait, never two.
  *
- * Completions and cancel events do not count: their number is bounded by the receiver's own doing.
+ * Completions and cancel events do not count: the receiver itself bounds their number.
  *
- * Relaxed: the counters carry no data, and each is exact by itself. */
+ * Relaxed: the counters carry no data, and each is exact on its own. */
 #ifndef SKUA_PROCESS_MAILBOX_H
 #define SKUA_PROCESS_MAILBOX_H
 
@@ -23,10 +24,10 @@
 
 static inline uint32_t mailbox_length(struct process *process)
 {
-    /* acquire: sched/process_info.c looks at the word after these. */
+    /* acquire: sched/process_info.c reads the word after these. */
     const uint32_t consumed = load_acquire(&process->consumed);
     const int32_t length = (int32_t)(load_acquire(&process->reserved) - consumed);
-    return length > 0 ? (uint32_t)length : 0; /* the two loads are not one */
+    return length > 0 ? (uint32_t)length : 0; /* the pair of loads is not atomic */
 }
 
 static inline void mailbox_unreserve_any(struct process *process)
@@ -38,7 +39,7 @@ NODISCARD static inline bool mailbox_reserve_any(struct process *process)
 {
     const uint32_t reserved = fetch_add_relaxed(&process->reserved, 1); /* counter */
     const uint32_t consumed = load_relaxed(&process->consumed);         /* counter */
-    /* Signed: by the time of the second load, later messages than this one may be consumed. */
+    /* Signed: by the second load, messages later than this one may have been consumed. */
     const int32_t ahead = (int32_t)(reserved - consumed);
     if (UNLIKELY(ahead >= (int32_t)load_relaxed(&process->mailbox_limit))) {
         mailbox_unreserve_any(process);
@@ -54,7 +55,7 @@ static inline void mailbox_consume_owner(struct process *process, uint32_t count
     store_relaxed(&process->consumed, load_relaxed(&process->consumed) + count); /* one writer */
 }
 
-/* The message that woke the process, which has no place yet. */
+/* Counts the message that woke the process, which has reserved no place. */
 static inline void mailbox_count_waking_owner(struct process *process)
 {
     store_relaxed(&process->consumed, load_relaxed(&process->consumed) - 1); /* one writer */

@@ -5,8 +5,8 @@
 #include <stdalign.h>
 #include <string.h>
 
-/* A copied payload remembers where its memory came from just before its bytes, because a drop
- * function gets only those. */
+/* A copied payload keeps its allocator just before its bytes, because a drop function gets only
+ * those. */
 struct copy_header {
     alignas(max_align_t) const struct allocator *allocator;
 };

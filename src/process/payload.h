@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Payloads with a copy of their bytes. */
+/* Payloads that own a copy of their bytes. */
 #ifndef SKUA_PROCESS_PAYLOAD_H
 #define SKUA_PROCESS_PAYLOAD_H
 

@@ -16,8 +16,8 @@
  * The token exists while the process is Ready (state.h). The operations that make and end it, and
  * those of the queues that it goes through, hand all the other fields from one holder to the next.
  *
- * Records are type-stable (object_pool.h): a thread with a stale PID may look at `word` and the
- * counters of a later process, and learns from the generation in `word` that it came too late. */
+ * Records are type-stable (object_pool.h): a thread with a stale PID may read `word` and the
+ * counters of a later process, and the generation in `word` tells it that it came too late. */
 #ifndef SKUA_PROCESS_PROCESS_H
 #define SKUA_PROCESS_PROCESS_H
 
@@ -31,12 +31,12 @@
 #define PROCESS_INLINE_STATE 64
 
 /* Flags in the low bits of `progress`; the number of steps is above them. */
-#define PROCESS_CANCELLED  UINT64_C(1)  /* has been asked to cancel by the shutdown */
+#define PROCESS_CANCELLED  UINT64_C(1)  /* the shutdown has asked it to cancel */
 #define PROCESS_WATCHED    UINT64_C(2)  /* some thread waits for its exit */
 #define PROCESS_CONTINUES  UINT64_C(4)  /* its next step needs no event */
 #define PROCESS_WAITS      UINT64_C(8)  /* it rests as Blocked, not as Idle */
-#define PROCESS_CANCEL_DUE UINT64_C(16) /* the event for that follows what is in the backlog */
-#define PROCESS_RUNS       UINT64_C(32) /* a worker is in a step of it */
+#define PROCESS_CANCEL_DUE UINT64_C(16) /* the event for that comes after the backlog */
+#define PROCESS_RUNS       UINT64_C(32) /* a worker runs a step of it */
 #define PROCESS_STEP_SHIFT 8
 #define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
 
@@ -74,7 +74,7 @@ static inline struct process *process_of_link(struct queue_link *link)
 
 static inline const skua_process_type *process_type(struct process *process)
 {
-    return load_relaxed(&process->type); /* written before READY; stale readers check the word */
+    return load_relaxed(&process->type); /* written before Ready; stale readers check the word */
 }
 
 /* The state of a process of this type. */

@@ -14,29 +14,30 @@
  *
  *  Ready     exactly one token of the process exists: in a next slot, a deque, the global queue, a
  *            thief's hands, or with the worker that runs it (INV-3). Whoever has the token is the
- *            only one to touch the fields of the record (INV-4). That it runs is noted in
- *            `progress`, for those who ask: senders need not know, so no operation is spent on it
+ *            only one to touch the fields of the record (INV-4). Whether it runs is noted in
+ *            `progress`, for inspection: senders need not know, so no atomic operation is spent on
+ *            it
  *  Idle,     no token; the event list is empty and neither kill nor cancel is set (INV-5): any
  *  Blocked   event, kill or cancel makes it Ready, and the thread that did so has the token and
  *            must enqueue it
- *  Complete  its worker takes it apart; nothing is admitted any more
- *  Init      its spawner prepares it; nobody else knows it
+ *  Complete  its worker tears it down; nothing is admitted any more
+ *  Init      its spawner sets it up; no other thread knows of it
  *
  * The event that wakes a process does not go through the list: its sender has the token, so it can
- * put the event in the backlog itself, and the worker need not take it out of the word again. What
- * follows goes to the list and is younger.
+ * put the event in the backlog itself, and the worker need not take it out of the word again.
+ * Events that follow go to the list and are younger.
  *
- * The "wakeup flag" of a process that runs is simply an event list that is not empty:
- * state_rest_owner fails then, so nothing that arrives during a step is lost (INV-5).
+ * The "wake-up flag" of a running process is simply a non-empty event list: state_rest_owner then
+ * fails, so nothing that arrives during a step is lost (INV-5).
  *
- * `kill`, `cancel` and `watched` are requests from outside that need no memory: end the process,
- * give it the cancel event of the shutdown, remember that a thread waits for its exit. The token's
- * holder collects them whenever it takes the list.
+ * `kill`, `cancel` and `watched` are requests of other threads that need no memory: end the
+ * process, deliver the shutdown's cancel event to it, remember that a thread waits for its exit.
+ * The token's holder collects them whenever it takes the list.
  *
  * MO-state: state_rest_owner and state_finish_owner release what the token's holder wrote to the
  * record; state_push_any, state_wake_any and state_request_any acquire it when they make the
- * process Ready. From there the token travels through queues that release and acquire by
- * themselves. */
+ * process Ready. From there the token travels through queues that release and acquire on their
+ * own. */
 #ifndef SKUA_PROCESS_STATE_H
 #define SKUA_PROCESS_STATE_H
 
@@ -46,7 +47,7 @@
 #include "process/process.h"
 
 enum process_state {
-    STATE_FREE = 0, /* so is a record whose memory was given back (object_pool.h) */
+    STATE_FREE = 0, /* as is a record whose memory was trimmed (object_pool.h) */
     STATE_READY = SKUA_PROCESS_READY,
     STATE_BLOCKED = SKUA_PROCESS_BLOCKED,
     STATE_IDLE = SKUA_PROCESS_IDLE,
@@ -60,7 +61,7 @@ enum process_state {
 #define STATE_CANCEL   (UINT32_C(1) << 4)
 #define STATE_WATCHED  (UINT32_C(1) << 5)
 #define STATE_REQUESTS (STATE_KILL | STATE_CANCEL | STATE_WATCHED)
-/* Those that do not wait for their turn behind the events in the list, as cancel does. */
+/* Requests that overtake the events in the list; cancel waits behind them. */
 #define STATE_URGENT (STATE_KILL | STATE_WATCHED)
 
 #define GENERATION_SHIFT 6
@@ -92,7 +93,7 @@ static inline bool state_is_waiting(uint32_t tag)
     return state_of(tag) == STATE_IDLE || state_of(tag) == STATE_BLOCKED;
 }
 
-/* A look at the word, for decisions that are re-checked or need not be exact. */
+/* A snapshot of the tag, for decisions that are re-checked or need not be exact. */
 static inline uint32_t state_peek(struct process *process)
 {
     return event_list_tag(load_relaxed(&process->word)); /* re-checked or a snapshot */
@@ -100,7 +101,7 @@ static inline uint32_t state_peek(struct process *process)
 
 /* What the caller of state_push_any and state_request_any must do next. */
 enum state_duty {
-    STATE_CLOSED,  /* the process is gone: take back what was offered */
+    STATE_CLOSED,  /* the process is gone: the caller keeps its event */
     STATE_DONE,    /* nothing more */
     STATE_ENQUEUE, /* the process has become Ready, and the caller has its token: enqueue it */
 };
@@ -125,8 +126,8 @@ static inline enum event_list_verdict state_gate(uint32_t *tag, uint32_t generat
     return state_gate_waiting(tag, generation);
 }
 
-/* Idle, Blocked -> Ready, for a message that has no place in the mailbox (mailbox.h). Returns
- * whether the process waited; the caller must enqueue it then. Any thread. */
+/* Idle, Blocked -> Ready, for a message that has reserved no place in the mailbox (mailbox.h).
+ * Returns true if the process waited; the caller must then enqueue it. Any thread. */
 NODISCARD static inline bool state_wake_any(struct process *process, uint32_t generation,
                                             uint32_t index, uint32_t *next)
 {
@@ -157,22 +158,21 @@ NODISCARD static inline enum state_duty state_push_any(struct process *process, 
     return STATE_CLOSED;
 }
 
-/* Sets request bits. Kill and cancel wake, watched does not; none at all only wakes, for no reason.
- * Any thread. */
+/* Sets request bits. Kill and cancel wake the process, watched does not; no bits at all wake it
+ * without a request. Any thread. */
 NODISCARD enum state_duty state_request_any(struct process *process, uint32_t generation,
                                             uint32_t requests);
 
 /* The functions that follow are for the holder of the token. */
 
-/* Whether state_take_owner would bring something. */
+/* Whether state_take_owner would return anything. */
 static inline bool state_has_news_owner(struct process *process)
 {
-    const uint64_t word =
-        load_relaxed(&process->word); /* a hint: state_rest_owner looks for certain */
+    const uint64_t word = load_relaxed(&process->word); /* a hint: state_rest_owner decides */
     return event_list_first(word) != OBJECT_NONE || (event_list_tag(word) & STATE_REQUESTS) != 0;
 }
 
-/* Takes the list and the requests, returned with the word as it was. */
+/* Takes the list and the requests; returns the word as it was. */
 NODISCARD static inline uint64_t state_take_owner(struct process *process)
 {
     const uint32_t generation = state_generation(state_peek(process)); /* fixed while Ready */
@@ -216,7 +216,7 @@ static inline void state_publish_owner(struct process *process, uint32_t generat
 }
 
 /* Complete or Init -> Free, with the next generation: every PID to this slot is stale from now on.
- * Returns false if the generations of the slot are used up; it must never be used again then. */
+ * Returns false if the generations of the slot are used up; it must then never be used again. */
 NODISCARD bool state_free_owner(struct process *process);
 
 #endif

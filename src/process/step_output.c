@@ -5,7 +5,7 @@
 
 #include "process/payload.h"
 
-/* Room for the first yields; it doubles from there and stays for later steps of the worker. */
+/* The initial capacity; it doubles when full and stays for later steps of the worker. */
 #define YIELDS_FIRST 16
 
 static size_t array_size(uint32_t capacity)
@@ -85,7 +85,7 @@ int skua_step_yield_from(skua_step *out, uint32_t command, uint64_t tag, skua_pa
     return 0;
 }
 
-/* A result that a later call replaces must not be forgotten. */
+/* Drops a result that this call replaces. */
 static void set_status(skua_step *out, enum step_status status)
 {
     if (out == NULL || !out->open) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a step wants: its status and its yields. Each worker has one and uses it for every step. */
+/* What a step asks for: its status and its yields. Each worker has one and reuses it for every
+ * step. */
 #ifndef SKUA_PROCESS_STEP_OUTPUT_H
 #define SKUA_PROCESS_STEP_OUTPUT_H
 
@@ -10,11 +11,11 @@
 
 enum step_status { STEP_DEFAULT, STEP_CONTINUE, STEP_IDLE, STEP_WAIT, STEP_DONE };
 
-/* A command that was asked for. Its node will carry the completion; having it from the start means
- * that nothing can fail after the yield was accepted. */
+/* A command that the step asked for. Its node will carry the completion; acquiring it up front
+ * means that nothing can fail once the yield is accepted. */
 struct yield {
     uint32_t command;
-    uint32_t node; /* OBJECT_NONE: this is no yield, but takes back those tagged `cancels` */
+    uint32_t node; /* OBJECT_NONE: not a yield; cancels those tagged `cancels` */
     union {
         uint64_t deadline;
         uint64_t cancels;
@@ -23,12 +24,12 @@ struct yield {
 };
 
 struct skua_step {
-    bool open; /* only during the step: whoever has kept a pointer to this is refused */
+    bool open; /* only during the step: calls through a pointer kept for longer are refused */
     enum step_status status;
     uint32_t yield_count;
     uint32_t yield_capacity;
     struct yield *yields;
-    bool yielded;        /* the last thing that was asked for is the last yield */
+    bool yielded;        /* the last request was a yield, so a deadline may follow */
     skua_payload result; /* of STEP_DONE */
     /* Set once, by the worker. */
     const struct allocator *allocator;
@@ -46,7 +47,8 @@ static inline void step_output_reset(skua_step *out)
     out->yielded = false;
 }
 
-/* Something was asked for and refused: a deadline that follows must not go to an earlier yield. */
+/* The last request was refused, or was not a yield: a deadline that follows must not apply to an
+ * earlier one. */
 static inline void step_output_refuse(skua_step *out)
 {
     if (out != NULL) {
@@ -54,7 +56,7 @@ static inline void step_output_refuse(skua_step *out)
     }
 }
 
-/* Takes back all yields and the result, if any. */
+/* Drops all yields and the result, if any. */
 void step_output_discard(skua_step *out);
 
 void step_output_deinit(skua_step *out);

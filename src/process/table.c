@@ -17,7 +17,8 @@ static void construct(void *object, uint32_t index, uint32_t floor)
     struct process *process = object;
     /* Generations begin at 1, so that no PID is zero. */
     const uint32_t generation = floor > 1 ? floor : 1;
-    /* Relaxed: not shared yet, or with holders of stale PIDs only, who look at the word alone. */
+    /* Relaxed: not shared yet, or shared only with holders of stale PIDs, who read only the
+     * word. */
     store_relaxed(&process->word, event_list_word(OBJECT_NONE, state_tag(generation, STATE_FREE)));
     store_relaxed(&process->reserved, 0);
     store_relaxed(&process->consumed, 0);

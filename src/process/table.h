@@ -4,9 +4,9 @@
  *   PID = {runtime:12 | generation:26 | slot:26}
  *
  * The slot finds the record in constant time; the generation says which of the processes that lived
- * there is meant. Each use of a slot has a generation of its own, and a slot whose generations are
- * used up is replaced by a new one, so a PID never names a second process (INV-7). PIDs last for
- * 2^52 processes of one runtime. */
+ * there is meant. Each use of a slot has its own generation, and a new slot replaces one whose
+ * generations are used up, so a PID never names a second process (INV-7). PIDs last for 2^52
+ * processes of one runtime. */
 #ifndef SKUA_PROCESS_TABLE_H
 #define SKUA_PROCESS_TABLE_H
 
@@ -22,7 +22,7 @@ _Static_assert(GENERATION_MAX == (UINT32_C(1) << PID_GENERATION_BITS) - 1, "as i
 
 struct process_table {
     struct object_pool pool;
-    uint64_t runtime_bits; /* of every PID of this table */
+    uint64_t runtime_bits; /* in every PID of this table */
 };
 
 /* `runtime` is 1 to PID_RUNTIME_MAX. */
@@ -36,7 +36,7 @@ static inline skua_pid process_table_pid(const struct process_table *table,
     return (skua_pid){table->runtime_bits | (uint64_t)generation << PID_SLOT_BITS | process->slot};
 }
 
-/* The number of the runtime whose processes these are. */
+/* The number of the runtime that owns the table. */
 static inline uint32_t process_table_runtime(const struct process_table *table)
 {
     return (uint32_t)(table->runtime_bits >> (64 - PID_RUNTIME_BITS));
@@ -57,8 +57,8 @@ static inline struct process *process_at(const struct process_table *table, uint
     return object_at(&table->pool, PROCESS_LAYOUT, slot);
 }
 
-/* The record that a PID leads to. The process may be a later one, or none: the state_ functions
- * check the generation. Returns 0, SKUA_E_FOREIGN_PID or SKUA_E_NO_PROCESS. */
+/* The record in a PID's slot. It may hold a later process, or none: the state_ functions check the
+ * generation. Returns 0, SKUA_E_FOREIGN_PID or SKUA_E_NO_PROCESS. */
 NODISCARD static inline int process_table_find(struct process_table *table, skua_pid pid,
                                                struct process **process)
 {
@@ -73,8 +73,7 @@ NODISCARD static inline int process_table_find(struct process_table *table, skua
     return 0;
 }
 
-/* The same for a process that is alive, as far as one look can tell: whoever pushes to it looks
- * again. */
+/* The same for a process that is alive in a snapshot: a push to it checks again. */
 NODISCARD static inline int process_table_find_live(struct process_table *table, skua_pid pid,
                                                     struct process **process)
 {
