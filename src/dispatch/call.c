@@ -29,7 +29,7 @@ void call_unlink_owner(struct object_pool *events, struct process *process, stru
     if (next != OBJECT_NONE) {
         set_previous(event_at(events, next), previous);
     }
-    node->as.event.from = (skua_pid){0}; /* the links lay there */
+    node->as.event.from = (skua_pid){0}; /* the links were there */
 }
 
 void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
@@ -38,8 +38,8 @@ void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlin
     uint32_t index = process->calls;
     while (index != OBJECT_NONE) {
         struct event_node *node = event_at(events, index);
-        /* Read before the claim: from then on a completer that won may do with the node what it
-         * likes, except that while the process is Ready it can only be pushing it. */
+        /* Read before the claim: a completer that has won owns the node from then on, although
+         * while the process is Ready all that it can do is push it. */
         const uint32_t next = node->as.call.next;
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim_any(node, guard)) {

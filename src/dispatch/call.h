@@ -3,9 +3,9 @@
  *
  * Each yield has an event node from the start. While the command is carried out the node is an open
  * call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion that
- * the handler got names the node and the guard's value; whoever first takes the open bit off has
- * won and owns the node (INV-7: a second or late completion changes nothing). The serial grows
- * with every call that the node carries, so an old completion does not fit a later call.
+ * the handler gets names the node and the guard's value; whoever clears the open bit first has won
+ * and owns the node (INV-7: a second or late completion changes nothing). The serial grows with
+ * every call that the node carries, so a stale completion does not match a later call.
  *
  * The winner is one of
  *  - the worker, when the handler returned the result at once,
@@ -13,14 +13,14 @@
  *    pushes it to the process,
  *  - whoever finds that its deadline has passed (dispatch/deadlines.h),
  *  - the worker, when the process cancels it: the completion then says so,
- *  - the worker that ends the process: it gives the node back, and all later completions are late.
- * A ticker is a call that opens again each time its tick is delivered, with the next serial.
+ *  - the worker that ends the process: it releases the node, and all later completions are late.
+ * A ticker is a call that reopens each time its tick is delivered, with the next serial.
  *
- * A process lists its open calls. Only its worker touches the list: it adds after the handler said
- * "pending" and removes when it delivers the completion.
+ * A process lists its open calls. Only its worker touches the list: it adds a call when the handler
+ * returns SKUA_PENDING and removes it when it delivers the completion.
  *
- * MO-guard: call_open_owner releases the node's content with the guard; call_claim_any acquires it.
- */
+ * MO-guard: call_open_owner releases the node's content with the guard; call_claim_any acquires
+ * it. */
 #ifndef SKUA_DISPATCH_CALL_H
 #define SKUA_DISPATCH_CALL_H
 
@@ -33,12 +33,12 @@
 #define CALL_OPEN       UINT32_C(1)
 #define CALL_SERIAL_ONE UINT32_C(2)
 
-/* In `previous`: a ticker whose tick is on its way has been cancelled; it is not opened again. */
+/* In `previous`: a ticker whose tick is on its way has been cancelled and must not reopen. */
 #define CALL_ENDS (UINT32_C(1) << 31)
 
 _Static_assert(EVENT_NODES_MAX <= CALL_ENDS, "no index has that bit");
 
-/* Opens a call on a node whose tag is set, again if it is a ticker's; `owner` is the process. */
+/* Opens a call, or reopens a ticker's, on a node whose tag is set; `owner` is the process. */
 static inline skua_completion call_reopen_owner(struct event_node *node, uint32_t index,
                                                 skua_pid owner)
 {
@@ -57,12 +57,12 @@ static inline skua_completion call_open_owner(struct event_node *node, uint32_t 
     return call_reopen_owner(node, index, owner);
 }
 
-/* Tries to win the call; false if somebody else has. */
+/* Tries to claim the call; false if somebody else has. */
 NODISCARD static inline bool call_claim_any(struct event_node *node, uint32_t guard)
 {
     uint32_t expected = guard;
     if ((guard & CALL_OPEN) == 0) {
-        return false; /* no call_open_owner ever gave this */
+        return false; /* no call_open_owner ever returned this */
     }
     return cas_acq_rel_relaxed(&node->guard, &expected, guard & ~CALL_OPEN); /* MO-guard */
 }
@@ -77,7 +77,7 @@ static inline uint32_t call_guard(skua_completion completion)
     return (uint32_t)completion.call;
 }
 
-/* The winner's first act: the call has no deadline any more. */
+/* The winner must call this first: it takes the call out of its wheel. */
 static inline void call_disarm_owner(struct deadlines *deadlines, struct event_node *node,
                                      uint32_t index)
 {
@@ -86,7 +86,7 @@ static inline void call_disarm_owner(struct deadlines *deadlines, struct event_n
     }
 }
 
-/* Turns a call that was won, and is in no wheel, into its completion event. */
+/* Turns a claimed call that is in no wheel into its completion event. */
 static inline void call_complete_owner(struct event_node *node, int error,
                                        const skua_payload *result)
 {
@@ -98,13 +98,13 @@ static inline void call_complete_owner(struct event_node *node, int error,
 /* Adds a call to the list of its process. */
 void call_link_owner(struct object_pool *events, struct process *process, uint32_t index);
 
-/* Removes it again, if it is on the list, when its completion is delivered. */
+/* Removes it, if it is on the list, when its completion is delivered. */
 void call_unlink_owner(struct object_pool *events, struct process *process, struct event_node *node,
                        uint32_t index);
 
-/* Takes back all calls of a process that ends but is still Ready, giving the nodes to `cache`.
- * Those that a completer has just won stay its own: it will find the process closed, not before
- * this has returned, and give the node back itself. */
+/* Revokes all calls of a process that is ending but still Ready, and releases their nodes to
+ * `cache`. A call that a completer has just won stays the completer's: it will find the process
+ * closed, not before this has returned, and release the node itself. */
 void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
                            struct pool_cache *cache, struct process *process);
 

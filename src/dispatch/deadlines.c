@@ -4,7 +4,7 @@
 #include "base/mutex.h"
 #include "dispatch/call.h"
 
-/* Calls that are moved within a wheel while its lock is held once. */
+/* Calls moved within a wheel per acquisition of its lock, at most. */
 #define MOVES_MAX 256
 
 static size_t wheels_size(uint32_t count)
@@ -39,7 +39,7 @@ void deadlines_deinit(struct deadlines *deadlines)
                    CACHE_LINE);
 }
 
-/* Says so if there is something to do earlier than was known. */
+/* Publishes when the wheel is next due. Returns whether that is earlier than before. */
 static bool publish_locked(struct deadline_wheel *wheel)
 {
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
@@ -53,7 +53,7 @@ static bool publish_locked(struct deadline_wheel *wheel)
 static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when, uint64_t past)
 {
     wheel_add(&wheel->wheel, call, when, past);
-    /* Adding cannot make `next` later: most additions need not look at the whole wheel. */
+    /* Adding cannot make `next` later: most additions need not search the whole wheel. */
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
     return when < before && publish_locked(wheel);
 }
@@ -79,7 +79,7 @@ bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t ca
                         int error)
 {
     struct event_node *node = event_at(deadlines->events, call);
-    /* Not wheel_of: if the call has just ended, its event lies over that. */
+    /* Not armed_wheel: if the call has just ended, its event overlays the field. */
     struct deadline_wheel *armed = &deadlines->wheels[wheel];
     bool earlier = false;
     mutex_lock(&armed->lock);
@@ -100,7 +100,7 @@ void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
     if (node->as.call.timer.when != 0) {
         wheel_remove(&wheel->wheel, call);
         if (wheel->wheel.count == 0) {
-            (void)publish_locked(wheel); /* otherwise one wake-up for nothing costs less */
+            (void)publish_locked(wheel); /* otherwise one spurious wake-up costs less */
         }
     }
     mutex_unlock(&wheel->lock);
@@ -129,8 +129,8 @@ uint64_t deadlines_next_of_all(struct deadlines *deadlines, uint32_t count)
 {
     uint64_t next = WHEEL_NEVER;
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t one = deadlines_next(deadlines, i);
-        next = one < next ? one : next;
+        const uint64_t candidate = deadlines_next(deadlines, i);
+        next = candidate < next ? candidate : next;
     }
     return next;
 }

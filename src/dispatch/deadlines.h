@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Open calls that end at an instant: timers, and commands with a deadline.
  *
- * Each worker has a wheel, with a lock of its own because anybody may have to reach into it: a
- * completion that comes before the deadline, a worker that fires the timers of one that is stuck.
- * The call's own node is what lies in the wheel, so arming needs no memory and cannot fail.
+ * Each worker has a wheel, with its own lock because other threads reach into it, too: for a
+ * completion that comes before the deadline, or to fire the timers of a stuck worker. The wheel
+ * links the call's own node, so arming needs no memory and cannot fail.
  *
- * Who ends a call is decided by its guard (dispatch/call.h), here as everywhere (INV-14):
+ * The guard of a call (dispatch/call.h) decides who ends it, here as everywhere (INV-14):
  *  - deadlines_collect_any takes a due call out of the wheel and claims it, both under the wheel's
  *    lock. If somebody else has claimed it first, it is left to them;
- *  - whoever else claims a call that has a deadline then calls deadlines_disarm_any, before
- *    the node is
- *    used for anything else: it takes the lock and finds the call in the wheel, or taken out.
+ *  - whoever else claims a call that has a deadline then calls deadlines_disarm_any, before the
+ *    node is used for anything else: it takes the lock and finds the call in the wheel, or already
+ *    taken out.
  * So a call that is in a wheel is always this call, not a later one on the same node, and under the
  * lock an open guard means that it is in the wheel.
  *
- * `next` tells without the lock when a wheel has something to do. seq_cst MO-timer: it is one of
- * the sources of work of the parking protocol (sched/poll.h). */
+ * `next` says, without the lock, when a wheel is next due. seq_cst MO-timer: it is one of the
+ * sources of work of the parking protocol (sched/poll.h). */
 #ifndef SKUA_DISPATCH_DEADLINES_H
 #define SKUA_DISPATCH_DEADLINES_H
 
@@ -40,12 +40,12 @@ NODISCARD bool deadlines_init(struct deadlines *deadlines, const struct allocato
 void deadlines_deinit(struct deadlines *deadlines);
 
 /* Arms an open call, to end at `when` with the error that its node has; `past` is an instant that
- * has passed. Returns true if nothing else in that wheel is as early: the caller must then tell
- * whoever sleeps (sched/timers.h). */
+ * has passed. Returns true if nothing else in that wheel is as early: the caller must then publish
+ * it to sleeping workers (sched/timers.h). */
 NODISCARD bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
                                  uint64_t when, uint64_t past);
 
-/* Gives a call that was armed in this wheel another instant and error, unless it has ended
+/* Changes the instant and the error of a call that was armed in this wheel, unless it has ended
  * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as
  * deadlines_arm_any. */
 NODISCARD bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
@@ -59,7 +59,7 @@ void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call);
 NODISCARD uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
                                          struct wheel_due *due, uint32_t most);
 
-/* When a wheel, or the first of `count` wheels, has something to do. */
+/* When a wheel, or the earliest of the first `count` wheels, is next due. */
 static inline uint64_t deadlines_next(struct deadlines *deadlines, uint32_t wheel)
 {
     return load_seq_cst(&deadlines->wheels[wheel].next); /* MO-timer */

@@ -38,9 +38,9 @@ static size_t lower_bound(const struct registry *registry, uint32_t id)
 
 const skua_handler *registry_find_other(const struct registry *registry, uint32_t id)
 {
-    const size_t at = lower_bound(registry, id);
-    if (at < registry->other_count && registry->others[at].id == id) {
-        return &registry->others[at].handler;
+    const size_t position = lower_bound(registry, id);
+    if (position < registry->other_count && registry->others[position].id == id) {
+        return &registry->others[position].handler;
     }
     return NULL;
 }
@@ -77,10 +77,10 @@ int registry_add_locked(struct registry *registry, uint32_t id, const skua_handl
     if (!make_room(registry)) {
         return SKUA_E_NO_MEMORY;
     }
-    const size_t at = lower_bound(registry, id);
-    memmove(&registry->others[at + 1], &registry->others[at],
-            array_size(registry->other_count - at));
-    registry->others[at] = (struct registry_entry){.id = id, .handler = *handler};
+    const size_t position = lower_bound(registry, id);
+    memmove(&registry->others[position + 1], &registry->others[position],
+            array_size(registry->other_count - position));
+    registry->others[position] = (struct registry_entry){.id = id, .handler = *handler};
     registry->other_count++;
     return 0;
 }

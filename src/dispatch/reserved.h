@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ids of Skua's own commands. Programs ask for them through functions of their own. One may be
- * yielded directly, too: a payload that those functions could not have made gets SKUA_E_INVALID. */
+/* The ids of Skua's own commands. Programs use them through dedicated functions. They can also
+ * yield them directly: a payload that those functions could not have built gets SKUA_E_INVALID. */
 #ifndef SKUA_DISPATCH_RESERVED_H
 #define SKUA_DISPATCH_RESERVED_H
 
@@ -20,7 +20,7 @@ static inline uint32_t reserved_id(enum reserved_command command)
     return SKUA_COMMAND_RESERVED + (uint32_t)command;
 }
 
-/* Their payloads carry one number. */
+/* Reads the number that is the payload of most of them; false if there is none. */
 static inline bool reserved_number(const skua_payload *payload, uint64_t *number)
 {
     *number = payload->as.words[0];
