@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* When a process began and how long it has run, for those who ask, at next to no cost for those who
- * do not. Reading a clock at every step would cost as much as half a message, so the monitor, which
- * looks at every busy worker every few milliseconds anyway, does it:
- *  - one half of the time between two looks goes to the process that a worker was found in at the
- *    first, the other to that of the second; if it was idle, to nobody. Right on average, for
- *    whatever runs long or often, however far apart the looks are;
- *  - a process that begins takes the time of the monitor's last look, which is mostly no older
- *    than the longest pause between two (80 ms), or asks the clock while the monitor sleeps.
+/* When a process began and how long it has run, at almost no cost while nobody asks. Reading a
+ * clock at every step would cost as much as half a message, so the monitor, which samples every
+ * busy worker every few milliseconds anyway, does it:
+ *  - half of the time between two samples goes to the process that the worker ran at the first, the
+ *    other half to that of the second; if it was idle, to nobody. Right on average for any process
+ *    that runs long or often, however far apart the samples are;
+ *  - a process that begins takes the time of the monitor's last sample, which is rarely older than
+ *    the longest pause between two (80 ms), or reads the clock while the monitor sleeps.
  *
  * Both are 32-bit numbers in the record's one cache line: `born` in units of 17 ms since the
- * runtime was created, for two years; `run` in units of 0.26 ms, for thirteen days. They stay at
- * their largest value after that. They order nothing but what
- * MO-inspect says. A process may get the time of another that ended in its place a moment ago. */
+ * runtime was created, for two years; `run` in units of 0.26 ms, for thirteen days. Both saturate.
+ * They order nothing except as MO-inspect says. A process may be charged for the last moments of
+ * its predecessor in the slot. */
 #ifndef SKUA_TELEMETRY_ACCOUNT_H
 #define SKUA_TELEMETRY_ACCOUNT_H
 
@@ -24,19 +24,19 @@
 
 /* What the processes of one runtime share. */
 struct account {
-    struct time_source *simulated;   /* the clock of a simulation; null: the system's */
-    uint64_t created;                /* when the runtime was */
-    CACHE_ALIGNED atomic_u64 looked; /* when the monitor last did; 0 while it sleeps */
+    struct time_source *simulated;       /* the clock of a simulation; null: the system's */
+    uint64_t created;                    /* when the runtime was created */
+    CACHE_ALIGNED atomic_u64 sampled_at; /* the monitor's last sample; 0 while it sleeps */
 };
 
-/* The time of the monitor's last look, or, if it sleeps or there is none, of now. */
+/* The time of the monitor's last sample, or now if it sleeps or there is none. */
 static inline uint64_t account_now(struct account *account)
 {
     if (UNLIKELY(account->simulated != NULL)) {
         return time_now(account->simulated);
     }
-    const uint64_t looked = load_relaxed(&account->looked); /* statistic */
-    return LIKELY(looked != 0) ? looked : monotonic_ns();
+    const uint64_t sampled_at = load_relaxed(&account->sampled_at); /* statistic */
+    return LIKELY(sampled_at != 0) ? sampled_at : monotonic_ns();
 }
 
 /* A process begins. */
@@ -64,7 +64,7 @@ static inline uint64_t account_run(struct process *process)
 /* `simulated` is null unless the runtime is a simulation. */
 void account_init(struct account *account, struct time_source *simulated);
 
-/* It has run for so many more units of 1 << RUN_SHIFT ns. One thread: the monitor's. */
+/* Adds run time, in units of 1 << RUN_SHIFT ns. Only the monitor's thread may call it. */
 void account_add_run(struct process *process, uint64_t units);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Somebody who is told what the processes do, as they do it: the simulator's trace. */
+/* Callbacks that follow what the processes do, as they do it: for the simulator's trace. */
 #ifndef SKUA_TELEMETRY_OBSERVER_H
 #define SKUA_TELEMETRY_OBSERVER_H
 
@@ -7,7 +7,7 @@
 
 struct worker;
 
-/* Called by the worker that runs the process; `worker->context` tells which one that is. */
+/* Called by the worker that runs the process; `worker->context` says which one that is. */
 struct observer {
     void (*step_begins)(struct observer *observer, const struct worker *worker,
                         const skua_event *events, size_t count);

@@ -9,7 +9,7 @@ static size_t rings_size(const struct tracer *tracer)
     return sizeof(struct trace) + (tracer->worker_count + 1) * sizeof(struct ring);
 }
 
-static struct trace *make_rings(struct tracer *tracer)
+static struct trace *create_rings(struct tracer *tracer)
 {
     struct trace *trace = allocator_alloc(tracer->allocator, rings_size(tracer), CACHE_LINE);
     if (trace == NULL) {
@@ -42,7 +42,7 @@ void tracer_deinit(struct tracer *tracer)
 bool tracer_start(struct tracer *tracer)
 {
     if (tracer->rings == NULL) {
-        tracer->rings = make_rings(tracer);
+        tracer->rings = create_rings(tracer);
     }
     if (tracer->rings == NULL) {
         return false;
@@ -59,7 +59,7 @@ void tracer_stop(struct tracer *tracer)
     store_release(&tracer->active, NULL); /* MO-trace */
 }
 
-/* While a ring is closed a record need not be made, and the clock not be asked. */
+/* While a ring is closed, neither builds a record nor reads the clock. */
 static void write_timed(struct ring *ring, const struct ring_record *record)
 {
     if (!ring_refuses_owner(ring)) {

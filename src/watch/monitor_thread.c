@@ -115,8 +115,8 @@ static void look_at_sources(struct scheduler *sched)
 /* Notes that it looks; returns for how long it has not. */
 static uint64_t begin_look(struct scheduler *sched, uint64_t now)
 {
-    const uint64_t span = now - load_relaxed(&sched->account.looked); /* its own */
-    store_relaxed(&sched->account.looked, now);                       /* statistic */
+    const uint64_t span = now - load_relaxed(&sched->account.sampled_at); /* its own */
+    store_relaxed(&sched->account.sampled_at, now);                       /* statistic */
     return span;
 }
 
@@ -165,13 +165,13 @@ static void pause_locked(struct monitor_thread *self, uint64_t period)
 static void sleep_locked(struct monitor_thread *self)
 {
     struct scheduler *sched = self->sched;
-    store_relaxed(&sched->account.looked, 0);          /* statistic */
+    store_relaxed(&sched->account.sampled_at, 0);      /* statistic */
     (void)exchange_seq_cst(&sched->monitor_asleep, 1); /* MO-monitor */
     while (!self->stopping && load_seq_cst(&sched->monitor_asleep) != 0 && nobody_is_busy(sched)) {
         (void)condition_wait_until(&self->changed, &self->lock, UINT64_MAX);
     }
-    (void)exchange_seq_cst(&sched->monitor_asleep, 0);     /* MO-monitor */
-    store_relaxed(&sched->account.looked, monotonic_ns()); /* statistic: what was is nobody's */
+    (void)exchange_seq_cst(&sched->monitor_asleep, 0);         /* MO-monitor */
+    store_relaxed(&sched->account.sampled_at, monotonic_ns()); /* statistic: what was is nobody's */
 }
 
 static void watch_locked(struct monitor_thread *self)
@@ -199,10 +199,10 @@ static void *run_monitor(void *arg)
     struct monitor_thread *self = arg;
     struct scheduler *sched = self->sched;
     worker_enter_callback(sched);
-    store_relaxed(&sched->account.looked, monotonic_ns()); /* statistic */
+    store_relaxed(&sched->account.sampled_at, monotonic_ns()); /* statistic */
     mutex_lock(&self->lock);
     watch_locked(self);
-    store_relaxed(&sched->account.looked, 0); /* statistic: nobody does any more */
+    store_relaxed(&sched->account.sampled_at, 0); /* statistic: nobody does any more */
     mutex_unlock(&self->lock);
     return NULL;
 }

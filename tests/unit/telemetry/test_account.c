@@ -28,7 +28,7 @@ static int set_up(void **state)
 
 static void set_age_of_runtime(uint64_t age)
 {
-    store_relaxed(&account.looked, account.created + age);
+    store_relaxed(&account.sampled_at, account.created + age);
 }
 
 static void account_now_is_that_of_the_monitor(void **state)
