@@ -15,9 +15,10 @@
  * a batch that succeeded (INV-2).
  *
  * Rejected: the plain Chase-Lev deque with a batch steal, which returns items twice and loses
- * others (the owner's pops are invisible to the thief's compare-exchange); one compare-exchange
- * per stolen item (crossbeam), which is sound but costs a contended operation each; growing, which
- * needs the old buffers reclaimed. A full deque tells its owner, who spills half of it elsewhere.
+ * others (the owner's pops are invisible to the thief's compare-exchange); one compare-exchange per
+ * stolen item (crossbeam), which is sound but costs a contended operation each; growing, which
+ * needs the old buffers reclaimed. A push to a full deque fails, and the owner spills half of it
+ * elsewhere.
  *
  * Why each order is enough (ids as in docs/memory-orders.md):
  *  MO-deque-item: the item's content is written before `bottom` is stored by push; a thief reads
@@ -32,10 +33,10 @@
  *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same
  *    reason.
  *
- * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of
- * a pop of an empty deque, bottom is one less than top; thieves see that as empty. The version
- * grows with every pop and steal and comes around after 2^40 of them: a thief would have to stall
- * over exactly a multiple of that. */
+ * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of a
+ * pop of an empty deque, bottom is one less than top; thieves see that as empty. The version grows
+ * with every pop and steal and wraps around after 2^40 of them: a thief would have to stall for
+ * exactly a multiple of that. */
 #ifndef SKUA_CONCURRENT_DEQUE_H
 #define SKUA_CONCURRENT_DEQUE_H
 
@@ -44,10 +45,10 @@
 #include "base/atomic.h"
 #include "base/compiler.h"
 
-/* Large enough for what one worker usually has: all that spills goes through the queue that all
- * share, and from there to any core. With 256, a thousand pairs of processes that talk took a third
- * longer on two workers. Models use smaller ones, to reach wrap-around and spilling in few steps.
- */
+/* Large enough for the usual load of one worker: everything that spills goes through the shared
+ * queue, and from there to any core. With 256, a thousand pairs of processes that talk took a third
+ * longer on two workers. Models use smaller ones, to reach wrap-around and spilling in few
+ * steps. */
 #ifndef DEQUE_CAPACITY
 #define DEQUE_CAPACITY 1024
 #endif
@@ -57,7 +58,7 @@ _Static_assert((DEQUE_CAPACITY & (DEQUE_CAPACITY - 1)) == 0, "slots are found by
 #define DEQUE_TOP_MASK    ((UINT64_C(1) << DEQUE_TOP_BITS) - 1)
 #define DEQUE_VERSION_ONE (UINT64_C(1) << DEQUE_TOP_BITS)
 
-/* What deque_steal_any returns when another thread was faster. */
+/* Returned by deque_steal_any when another thread was faster. */
 #define DEQUE_LOST (-1)
 
 struct deque {
@@ -84,7 +85,7 @@ static inline atomic_ptr *deque_slot(struct deque *deque, uint32_t index)
 
 void deque_init(struct deque *deque);
 
-/* Items in the deque, seen by its owner: exact, or too many if thieves are at work. */
+/* Items in the deque, seen by its owner: exact, or too high while thieves are active. */
 static inline uint32_t deque_length_owner(struct deque *deque)
 {
     const uint32_t bottom = load_relaxed(&deque->bottom);       /* owner-only writer */
@@ -129,7 +130,7 @@ static inline void *deque_pop_owner(struct deque *deque)
  * to spill. */
 int deque_steal_any(struct deque *deque, void **items, uint32_t most);
 
-/* How many items there are about now, for those who only want to know. */
+/* About how many items there are, for statistics. */
 uint32_t deque_length_any(struct deque *deque);
 
 /* Whether there is something to steal: the re-check of the parking protocol. */

@@ -2,19 +2,19 @@
 /* A list that many threads push to and one takes whole, kept in the upper half of a 64-bit word.
  * The lower half, the *tag*, belongs to the word's owner; a gate decides from it whether a push is
  * admitted and what the tag becomes. One compare-exchange thus checks who owns the word, links the
- * node and changes the tag: nothing can come between. The gate may also keep the node out of the
- * list and leave it to the pusher, who has then become responsible for the owner.
+ * node and changes the tag, with nothing in between. The gate may also keep the node out of the
+ * list and leave it to the pusher, which has then become responsible for the owner.
  *
  * Nodes are found by index in an object pool and linked newest first; the taker reverses them. A
- * push never reads another node, and taking takes all, so a node that returns to the list between
- * load and compare-exchange does no harm (no ABA).
+ * push never reads another node, and a take removes all of them, so a node that returns to the list
+ * between load and compare-exchange does no harm (no ABA).
  *
  * MO-event: a node's content is written before the compare-exchange of the push (release); the
  * exchange of the take acquires it. The acquire half of the push matters when the gate made the
- * pusher responsible for the owner: it then sees all that the owner did before it let go.
+ * pusher responsible for the owner: it then sees all that the owner did before it came to rest.
  *
- * MO-refused: a pusher that is refused keeps its node and may give it to somebody else, so it must
- * come after all that the owner did with the node before it closed the word. */
+ * MO-refused: a refused pusher keeps its node and may pass it on, so it must come after all that
+ * the owner did with the node before it closed the word. */
 #ifndef SKUA_CONCURRENT_EVENT_LIST_H
 #define SKUA_CONCURRENT_EVENT_LIST_H
 
@@ -40,11 +40,11 @@ static inline uint64_t event_list_word(uint32_t first, uint32_t tag)
     return (uint64_t)first << EVENT_LIST_SHIFT | tag;
 }
 
-/* What becomes of a node that is pushed. */
+/* What happens to a pushed node. */
 enum event_list_verdict {
     EVENT_LIST_REFUSED,
     EVENT_LIST_ADDED,  /* it is in the list */
-    EVENT_LIST_CALLER, /* only the tag has changed: the node is the caller's, with a duty to it */
+    EVENT_LIST_CALLER, /* only the tag has changed: the caller keeps the node and must deliver it */
 };
 
 /* Decides about a push to a word with *tag, and what the tag becomes. */
@@ -81,7 +81,7 @@ static inline uint64_t event_list_take_owner(atomic_u64 *word, uint32_t tag)
     return exchange_acq_rel(word, event_list_word(OBJECT_NONE, tag)); /* MO-event */
 }
 
-/* Turns a taken list around, oldest first; `link_offset` is where a node keeps its link. */
+/* Reverses a taken list to oldest first; `link_offset` is where a node keeps its link. */
 static inline uint32_t event_list_reverse(const struct object_pool *pool,
                                           struct object_layout layout, uint32_t first,
                                           size_t link_offset)

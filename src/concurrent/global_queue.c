@@ -3,8 +3,9 @@
 
 #include "base/mutex.h"
 
-/* Not every time: the inbox is where the pushers are. Not never: it would grow while workers take
- * from the list one by one, and then be turned around at once. Models have a shorter period. */
+/* Pops between two sorts of the inbox while the list is not empty. Not every pop: the inbox's cache
+ * line is where the pushers are. Not none at all: the inbox would grow while workers pop from the
+ * list one by one, and then be reversed all at once. Models use a shorter period. */
 #ifndef SORT_PERIOD
 #define SORT_PERIOD 32
 #endif
@@ -26,7 +27,7 @@ void global_queue_deinit(struct global_queue *queue)
 void global_queue_push_any(struct global_queue *queue, struct queue_link *newest,
                            struct queue_link *oldest)
 {
-    void *seen = load_relaxed(&queue->inbox); /* never looked into */
+    void *seen = load_relaxed(&queue->inbox); /* never dereferenced */
     do {
         oldest->next = seen;
     } while (!cas_seq_cst(&queue->inbox, &seen, newest)); /* MO-global */
@@ -43,13 +44,13 @@ static void append_locked(struct global_queue *queue, struct queue_link *oldest,
     queue->last = newest;
 }
 
-/* Moves what is in the inbox to the end of the list, which has `sorted` items, if it is time to.
- * Returns how many it has then. */
+/* Moves the inbox to the end of the list, which has `sorted` items, if it is time to. Returns the
+ * new length of the list. */
 static uint32_t sort_locked(struct global_queue *queue, uint32_t sorted)
 {
     queue->pops++;
     if ((sorted > 0 && queue->pops < SORT_PERIOD) ||
-        load_relaxed(&queue->inbox) == NULL) { /* a hint: what comes now is for the next pop */
+        load_relaxed(&queue->inbox) == NULL) { /* a hint: later items are for the next pop */
         return sorted;
     }
     queue->pops = 0;
@@ -72,14 +73,14 @@ uint32_t global_queue_pop_any(struct global_queue *queue, struct queue_link **it
                               uint32_t sharers)
 {
     mutex_lock(&queue->lock);
-    const uint32_t left = sort_locked(queue, load_relaxed(&queue->sorted)); /* under the lock */
-    const uint32_t share = 1 + left / sharers;
+    const uint32_t length = sort_locked(queue, load_relaxed(&queue->sorted)); /* under the lock */
+    const uint32_t share = 1 + length / sharers;
     uint32_t count = 0;
     while (count < most && count < share && queue->first != NULL) {
         items[count++] = queue->first;
         queue->first = queue->first->next;
     }
-    store_seq_cst(&queue->sorted, left - count); /* MO-global */
+    store_seq_cst(&queue->sorted, length - count); /* MO-global */
     mutex_unlock(&queue->lock);
     return count;
 }

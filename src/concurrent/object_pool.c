@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/mutex.h"
 
-/* So few objects in each cache that all caches together hold back 1/64 of the limit at most. */
+/* Small enough for all caches together to hold back 1/64 of the limit at most. */
 static uint32_t batch_for(const struct object_pool_shape *shape)
 {
     const uint32_t share = shape->limit / 128 / shape->cache_count;
@@ -19,7 +19,7 @@ static uint32_t chain_length(const struct object_pool *pool)
     return pool->batch > 0 ? pool->batch : 1;
 }
 
-/* The smallest unit of memory that can be given back; 4 KiB wherever the system's is smaller. */
+/* The smallest unit of memory that can be trimmed: a page, but at least 4 KiB. */
 static size_t trim_unit(void)
 {
     const size_t smallest = 4096;
@@ -70,7 +70,7 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
 void object_pool_deinit(struct object_pool *pool)
 {
     for (uint32_t i = 0; i < pool->segment_count; i++) {
-        void *segment = load_relaxed(&pool->segments[i]); /* nobody else is left */
+        void *segment = load_relaxed(&pool->segments[i]); /* no other thread is left */
         allocator_free(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
     }
     allocator_free(pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
@@ -97,7 +97,7 @@ static uint32_t chain_count_locked(struct object_pool *pool)
     return load_relaxed(&pool->chain_count); /* written under the lock only */
 }
 
-/* Adds `count` chains to those of the pool; they are linked from `first` to `last`. */
+/* Adds `count` chains, which are linked from `first` to `last`, to the pool. */
 static void add_chains_locked(struct object_pool *pool, uint32_t first, uint32_t last,
                               uint32_t count)
 {
@@ -128,7 +128,7 @@ static void construct_in_chain(struct object_pool *pool, struct object_chain *ch
     chain->count++;
 }
 
-/* Whether there is an object in a trimmed page: it is reopened.next. */
+/* Whether a trimmed page has an object to reuse: it is reopened.next. */
 static bool reopen_page_locked(struct object_pool *pool)
 {
     if (pool->reopened.next == pool->reopened.end) {
@@ -152,7 +152,7 @@ static bool reuse_locked(struct object_pool *pool, struct object_chain *chain)
     return chain->count > 0;
 }
 
-static bool have_segment_locked(struct object_pool *pool, uint32_t index)
+static bool ensure_segment_locked(struct object_pool *pool, uint32_t index)
 {
     atomic_ptr *segment = &pool->segments[index >> object_segment_shift(pool->shape.layout)];
     if (load_relaxed(segment) == NULL) { /* written under the lock only */
@@ -174,7 +174,7 @@ static enum object_pool_result grow_locked(struct object_pool *pool, struct obje
     if (index == end) {
         return OBJECT_POOL_LIMIT;
     }
-    while (chain->count < chain_length(pool) && index < end && have_segment_locked(pool, index)) {
+    while (chain->count < chain_length(pool) && index < end && ensure_segment_locked(pool, index)) {
         construct_in_chain(pool, chain, index++, 0);
     }
     store_seq_cst(&pool->ready, index); /* release MO-pool, seq_cst MO-stop */
@@ -224,10 +224,10 @@ void object_pool_put_away_owner(struct object_pool *pool, struct pool_cache *cac
 
 /* ---- trimming ---- */
 
-/* What is known of a page. */
+/* What a trim knows of a page. */
 struct page_census {
-    uint32_t free; /* objects of it in the chains; after choose_pages: all if it goes, else 0 */
-    uint32_t age;  /* highest of theirs */
+    uint32_t free; /* its objects in the chains; after choose_pages: all if chosen, else 0 */
+    uint32_t age;  /* the highest of theirs */
 };
 
 /* Chains, linked from first to last, and one that is not full yet. */
@@ -242,12 +242,12 @@ struct trim {
     struct object_pool *pool;
     bool (*go_on)(void *arg);
     void *arg;
-    uint32_t rest; /* chains that are still to be sorted, or all */
-    uint32_t rest_count;
+    uint32_t unsorted; /* chains that are not sorted yet; all of them at first */
+    uint32_t unsorted_count;
     struct page_census *pages;
     uint32_t page_count;
-    uint32_t chosen;           /* pages that go */
-    struct chain_list staying; /* objects of other pages */
+    uint32_t chosen;           /* pages to be trimmed */
+    struct chain_list staying; /* objects on other pages */
     struct chain_list going;
 };
 
@@ -256,7 +256,7 @@ static uint32_t objects_per_page(const struct object_pool *pool)
     return UINT32_C(1) << pool->page_shift;
 }
 
-static bool goes_on(const struct trim *trim)
+static bool may_go_on(const struct trim *trim)
 {
     const bool is_wanted = load_relaxed(&trim->pool->is_wanted); /* a request */
     return !is_wanted && trim->go_on(trim->arg);
@@ -271,8 +271,8 @@ static void take_chains_out(struct trim *trim)
 {
     struct object_pool *pool = trim->pool;
     mutex_lock(&pool->lock);
-    trim->rest = pool->chains;
-    trim->rest_count = chain_count_locked(pool);
+    trim->unsorted = pool->chains;
+    trim->unsorted_count = chain_count_locked(pool);
     const uint32_t newest = load_relaxed(&pool->ready) - 1; /* written under the lock only */
     trim->page_count = (newest >> pool->page_shift) + 1;
     pool->chains = OBJECT_NONE;
@@ -296,8 +296,8 @@ static void count_chain(struct trim *trim, uint32_t index)
 
 static bool count_pages(struct trim *trim)
 {
-    for (uint32_t first = trim->rest; first != OBJECT_NONE;) {
-        if (!goes_on(trim)) {
+    for (uint32_t first = trim->unsorted; first != OBJECT_NONE;) {
+        if (!may_go_on(trim)) {
             return false;
         }
         count_chain(trim, first);
@@ -306,8 +306,8 @@ static bool count_pages(struct trim *trim)
     return true;
 }
 
-/* As many pages as make up a number of whole chains: then the objects of the others do so too, and
- * none is left over. */
+/* Rounds down to pages whose objects fill whole chains: then the other objects do so, too, and none
+ * is left over. */
 static uint32_t whole_chains_of_pages(const struct object_pool *pool, uint32_t pages)
 {
     uint32_t unit = chain_length(pool);
@@ -317,8 +317,8 @@ static uint32_t whole_chains_of_pages(const struct object_pool *pool, uint32_t p
     return pages - pages % unit;
 }
 
-/* Decides which pages go: the upper ones, if not all can. A page that has index 0 or objects not
- * yet made never goes, as not all of it is in chains. */
+/* Chooses the pages to trim: the upper ones, if not all can be. A page with index 0 or with objects
+ * not yet constructed is never chosen, as not all of it is in chains. */
 static void choose_pages(struct trim *trim)
 {
     uint32_t candidates = 0;
@@ -335,7 +335,7 @@ static void choose_pages(struct trim *trim)
     }
 }
 
-/* Room on the stack for all chosen pages. Others only take from it. */
+/* Makes room on the stack for all chosen pages. Other threads only pop from it. */
 static bool reserve_stack(struct trim *trim)
 {
     struct object_pool *pool = trim->pool;
@@ -373,9 +373,9 @@ static void append(const struct object_pool *pool, struct chain_list *list, uint
 static void sort_first_chain(struct trim *trim)
 {
     const struct object_pool *pool = trim->pool;
-    uint32_t index = trim->rest;
-    trim->rest = link_at(pool, index)->next_chain;
-    trim->rest_count--;
+    uint32_t index = trim->unsorted;
+    trim->unsorted = link_at(pool, index)->next_chain;
+    trim->unsorted_count--;
     for (uint32_t i = 0; i < chain_length(pool); i++) {
         const uint32_t next = link_at(pool, index)->next;
         const bool goes = is_chosen(trim, index >> pool->page_shift);
@@ -386,8 +386,8 @@ static void sort_first_chain(struct trim *trim)
 
 static bool sort_objects(struct trim *trim)
 {
-    while (trim->rest != OBJECT_NONE) {
-        if (!goes_on(trim)) {
+    while (trim->unsorted != OBJECT_NONE) {
+        if (!may_go_on(trim)) {
             return false;
         }
         sort_first_chain(trim);
@@ -395,7 +395,7 @@ static bool sort_objects(struct trim *trim)
     return true;
 }
 
-/* What has been sorted are whole chains, so the two open ones are one, or both are empty. */
+/* Only whole chains have been sorted, so the two open ones add up to one, or both are empty. */
 static void join_open_chains(struct trim *trim)
 {
     while (trim->going.open.count > 0) {
@@ -406,15 +406,16 @@ static void join_open_chains(struct trim *trim)
     }
 }
 
-/* The chains that are not sorted; their end has to be looked for. */
-static struct chain_list rest_of(const struct trim *trim)
+/* The chains that are not sorted yet; finding the last takes a walk. */
+static struct chain_list unsorted_chains(const struct trim *trim)
 {
-    struct chain_list rest = {.first = trim->rest, .last = trim->rest, .count = trim->rest_count};
-    for (uint32_t chain = trim->rest; chain != OBJECT_NONE;) {
-        rest.last = chain;
+    struct chain_list list = {
+        .first = trim->unsorted, .last = trim->unsorted, .count = trim->unsorted_count};
+    for (uint32_t chain = trim->unsorted; chain != OBJECT_NONE;) {
+        list.last = chain;
         chain = link_at(trim->pool, chain)->next_chain;
     }
-    return rest;
+    return list;
 }
 
 static void put_back_locked(struct object_pool *pool, const struct chain_list *list)
@@ -428,22 +429,23 @@ static void put_back_locked(struct object_pool *pool, const struct chain_list *l
 static void put_all_back(struct trim *trim)
 {
     join_open_chains(trim);
-    const struct chain_list rest = rest_of(trim);
+    const struct chain_list unsorted = unsorted_chains(trim);
     mutex_lock(&trim->pool->lock);
     put_back_locked(trim->pool, &trim->staying);
     put_back_locked(trim->pool, &trim->going);
-    put_back_locked(trim->pool, &rest);
+    put_back_locked(trim->pool, &unsorted);
     mutex_unlock(&trim->pool->lock);
 }
 
-/* Gives back neighbouring pages of one segment. Where the system does not take them they count as
- * trimmed all the same: they are constructed anew whatever is in them. */
-static size_t give_back_run(struct trim *trim, uint32_t begin, uint32_t end)
+/* Trims neighbouring pages of one segment; returns the bytes that went to the system. Pages that
+ * the system refuses count as trimmed all the same: their objects are constructed anew whatever is
+ * in them. */
+static size_t trim_run(struct trim *trim, uint32_t begin, uint32_t end)
 {
     struct object_pool *pool = trim->pool;
     const size_t size = (size_t)(end - begin) * pool->page_size;
     void *memory = object_pool_at(pool, begin << pool->page_shift);
-    const size_t given = madvise(memory, size, MADV_DONTNEED) == 0 ? size : 0;
+    const size_t returned = madvise(memory, size, MADV_DONTNEED) == 0 ? size : 0;
     mutex_lock(&pool->lock);
     for (uint32_t page = end; page-- > begin;) { /* so that the lowest is used first */
         pool->trimmed[pool->trimmed_count++] =
@@ -451,46 +453,47 @@ static size_t give_back_run(struct trim *trim, uint32_t begin, uint32_t end)
     }
     (void)pthread_cond_broadcast(&pool->put_back);
     mutex_unlock(&pool->lock);
-    return given;
+    return returned;
 }
 
-/* Gives back the chosen pages from `begin` to `end`, all in one segment; as few calls to the system
- * as possible. */
-static size_t give_back_of_segment(struct trim *trim, uint32_t begin, uint32_t end)
+/* Trims the chosen pages from `begin` to `end`, all in one segment, with as few system calls as
+ * possible. */
+static size_t trim_segment(struct trim *trim, uint32_t begin, uint32_t end)
 {
     void *segment = object_pool_at(trim->pool, begin << trim->pool->page_shift);
-    size_t given = 0;
+    size_t returned = 0;
     while (end > begin) {
         uint32_t run = end;
         while (run > begin && is_chosen(trim, run - 1)) {
             run--;
         }
-        given += run < end ? give_back_run(trim, run, end) : 0;
+        returned += run < end ? trim_run(trim, run, end) : 0;
         end = run < end ? run : end - 1;
     }
-    if (given > 0 && given < OBJECT_POOL_SEGMENT_SIZE) {
-        /* Or else the system makes a huge page of what is left, and all is there again. */
+    if (returned > 0 && returned < OBJECT_POOL_SEGMENT_SIZE) {
+        /* Otherwise the kernel may make a huge page of the remaining pages, and all the memory is
+         * back. */
         (void)madvise(segment, OBJECT_POOL_SEGMENT_SIZE, MADV_NOHUGEPAGE);
     }
-    return given;
+    return returned;
 }
 
-static size_t give_back_pages(struct trim *trim)
+static size_t trim_pages(struct trim *trim)
 {
     const struct object_pool *pool = trim->pool;
     const uint32_t shift = object_segment_shift(pool->shape.layout) - pool->page_shift;
-    size_t given = 0;
+    size_t returned = 0;
     for (uint32_t end = trim->page_count; end > 0;) {
         const uint32_t begin = (end - 1) >> shift << shift;
-        given += give_back_of_segment(trim, begin, end);
+        returned += trim_segment(trim, begin, end);
         end = begin;
     }
-    return given;
+    return returned;
 }
 
 static size_t trim_chains(struct trim *trim)
 {
-    if (!goes_on(trim) || !count_pages(trim)) {
+    if (!may_go_on(trim) || !count_pages(trim)) {
         put_all_back(trim);
         return 0;
     }
@@ -503,7 +506,7 @@ static size_t trim_chains(struct trim *trim)
     mutex_lock(&trim->pool->lock);
     put_back_locked(trim->pool, &trim->staying);
     mutex_unlock(&trim->pool->lock);
-    return give_back_pages(trim);
+    return trim_pages(trim);
 }
 
 size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), void *arg)
@@ -511,10 +514,10 @@ size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), 
     struct trim trim = {.pool = pool, .go_on = go_on, .arg = arg};
     take_chains_out(&trim);
     const size_t census_size = trim.page_count * sizeof *trim.pages;
-    size_t given = 0;
+    size_t returned = 0;
     trim.pages = allocator_alloc_zeroed(pool->allocator, census_size, _Alignof(struct page_census));
     if (trim.pages != NULL) {
-        given = trim_chains(&trim);
+        returned = trim_chains(&trim);
     } else {
         put_all_back(&trim);
     }
@@ -523,7 +526,7 @@ size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), 
     pool->is_trimming = false;
     (void)pthread_cond_broadcast(&pool->put_back);
     mutex_unlock(&pool->lock);
-    return given;
+    return returned;
 }
 
 uint32_t object_pool_trimmed_objects(struct object_pool *pool)

@@ -8,21 +8,21 @@
  * start. Growing adds a segment: nothing is copied, nobody waits but other growers.
  *
  * Each worker has a cache: two chains of up to `batch` free objects, linked through themselves.
- * Taking and giving back touch only the cache; whole chains are exchanged with the pool under its
+ * Acquiring and releasing touch only the cache; whole chains are exchanged with the pool under its
  * lock, one exchange per `batch` objects at most. A pool whose limit is small has batch 0: its
  * caches hold nothing back and the limit is exact.
  *
- * After a burst, object_pool_trim_any gives the memory of free objects back to the system, by
- * pages. The mapping stays, so a stale index still leads to something harmless: to the free object
- * as it was, or to zeros. What must outlive an object's content is its age, the number that tells
- * its uses apart (a generation, a serial): with the content the ages of a page are lost. So the
- * pool remembers for each trimmed page the highest of them, its floor, and when the page is used
- * again its objects are constructed anew with that floor: they may skip ages, but none comes twice.
- * A page with an object older than `age_max` is left alone, so that its neighbours do not lose
- * their whole life to the jump; that also makes the ages of one object compare as numbers although
- * a serial may wrap around.
+ * After a burst, object_pool_trim_any returns the memory of free objects to the system, by pages.
+ * The mapping stays, so a stale index still leads to something harmless: to the free object as it
+ * was, or to zeros. An object's age, the number that tells its uses apart (a generation, a serial),
+ * must outlive its content, but a trim loses all ages on the page. So the pool remembers for each
+ * trimmed page the highest of them, its floor, and constructs the objects with that floor when the
+ * page is used again: they may skip ages, but never repeat one. A page with an object older than
+ * `age_max` is not trimmed, so that its neighbours do not lose their whole range of ages to the
+ * jump; that also makes the ages of one object compare as numbers although a serial may wrap
+ * around.
  *
- * INV-20: an object is live, or in exactly one chain, or in a trimmed page, or not yet made
+ * INV-20: an object is live, or in exactly one chain, or in a trimmed page, or not yet constructed
  * (index >= ready). */
 #ifndef SKUA_CONCURRENT_OBJECT_POOL_H
 #define SKUA_CONCURRENT_OBJECT_POOL_H
@@ -43,11 +43,11 @@
 /* Lies inside a free object, at the pool's link_offset. */
 struct pool_link {
     uint32_t next;       /* in this chain */
-    uint32_t next_chain; /* in a chain's first object, while the pool has it */
+    uint32_t next_chain; /* in a chain's first object, while the chain is the pool's */
 };
 
-/* How the objects of a pool look. Users of a pool pass theirs as a constant to the functions that
- * are called for every message: finding an object is then two shifts and a load. */
+/* The layout of a pool's objects. Users of a pool pass theirs as a constant to the functions that
+ * run for every message: finding an object is then two shifts and a load. */
 struct object_layout {
     uint32_t size; /* a power of two */
     uint32_t link_offset;
@@ -58,16 +58,17 @@ struct object_pool_shape {
     uint32_t limit;       /* objects at most, not counting retired ones */
     uint32_t capacity;    /* indices at most, retired ones included; 0: as many as limit */
     uint32_t cache_count; /* how many caches will share the limit */
-    /* Makes the free state of an object: the first one, before any index to it exists, and that
-     * after a trim, when only stale ones do. Its age becomes `floor` or more; 0 the first time. */
+    /* Initialises a free object: the first time before any index to it exists, and after a trim,
+     * when only stale indices do. Its age becomes `floor` or more; the floor is 0 the first
+     * time. */
     void (*construct)(void *object, uint32_t index, uint32_t floor);
     /* For object_pool_trim_any only: the age of a free object. An object that is constructed with
-     * this or more as its floor never repeats a use that it had so far. */
+     * this floor or a higher one never repeats an age that it had so far. */
     uint32_t (*age)(const void *object);
     uint32_t age_max; /* a page with an older object is not trimmed */
 };
 
-/* Objects that are free and whose memory was given back: `first` and the others of its page. */
+/* Free objects whose memory was returned to the system: `first` and the others on its page. */
 struct trimmed_page {
     uint32_t first;
     uint32_t floor;
@@ -92,12 +93,13 @@ struct object_pool {
     struct trimmed_page *trimmed; /* a stack */
     uint32_t trimmed_count;
     uint32_t trimmed_capacity;
-    struct { /* the rest of a trimmed page that is being used again */
+    struct { /* the remainder of a trimmed page that is being reused */
         uint32_t next;
         uint32_t end;
         uint32_t floor;
     } reopened;
-    /* A trim has taken chains out; whoever needs them meanwhile asks and waits for it. */
+    /* A trim has taken chains out; a thread that needs them sets is_wanted and waits for
+     * put_back. */
     bool is_trimming;
     atomic_u32 is_wanted;
     pthread_cond_t put_back;
@@ -119,44 +121,44 @@ NODISCARD bool object_pool_init(struct object_pool *pool, const struct allocator
                                 const struct object_pool_shape *shape);
 void object_pool_deinit(struct object_pool *pool);
 
-/* Says that an object was taken and will never be given back: a new one may take its place. */
+/* Says that an acquired object will never be released: a new one may take its place. */
 void object_pool_retire_any(struct object_pool *pool);
 
-/* Full chains that the pool has: what a trim would look through. Any thread; a moment's truth. */
+/* Full chains in the pool, which a trim would go through. Any thread; a snapshot. */
 static inline uint32_t object_pool_free_chains(struct object_pool *pool)
 {
     return load_relaxed(&pool->chain_count); /* statistic */
 }
 
-/* Objects in trimmed pages. Any thread; a moment's truth. */
+/* Objects in trimmed pages. Any thread; a snapshot. */
 uint32_t object_pool_trimmed_objects(struct object_pool *pool);
 
-/* Gives back the memory of pages on which every object is free and in a chain of the pool (what
- * caches hold stays, and with it the pages it lies on). Returns the bytes given back, 0 also if
- * there was no memory to work with.
+/* Returns to the system the memory of pages on which every object is free and in one of the pool's
+ * chains (objects in caches stay, and so do their pages). The result is the number of bytes, 0 also
+ * if there was no memory to work with.
  *
- * It first takes the full chains out of the pool, then asks go_on, and again before it counts and
- * before it sorts a chain: when go_on says no, all is put back and 0 returned. A thread that would
- * find the pool at its limit, or the system without memory, while chains are out makes it end in
- * the same way, and waits for that.
+ * It first takes the full chains out of the pool, then calls go_on, and again before it counts and
+ * before it sorts a chain: when go_on returns false, it puts all chains back and returns 0. A
+ * thread that would find the pool at its limit, or the system out of memory, while chains are out
+ * makes it end in the same way, and waits for that.
  *
- * PRECONDITION: there was a moment during the first call of go_on, if that said yes, at which no
- * other thread was between looking up an index and being done with the object. An earlier moment
- * is not enough: after it one thread could find an object alive, another give it back into a chain
- * that is then taken out, and the first still be at it when the object loses its content. Later
- * than that, other threads may take, give, and look up any index: in a trimmed page they find an
- * old free object, zeros, or a newly constructed free object, until it is taken.
+ * PRECONDITION: if the first call of go_on returned true, there was a moment during it at which no
+ * other thread was between looking up an index and being done with the object. An earlier moment is
+ * not enough: after it one thread could find an object alive, another release it into a chain that
+ * is then taken out, and the first still use it when the object loses its content. After that
+ * moment, other threads may acquire, release and look up any index: in a trimmed page they find an
+ * old free object, zeros, or a newly constructed free object, until it is acquired.
  *
  * Called by one thread at a time. Neither it nor go_on may hold or wait for a lock that a thread
- * has when it takes objects. */
+ * holds when it acquires objects. */
 size_t object_pool_trim_any(struct object_pool *pool, bool (*go_on)(void *arg), void *arg);
 
-/* Slow paths of taking and giving. */
+/* Slow paths of acquiring and releasing. */
 NODISCARD enum object_pool_result object_pool_refill_owner(struct object_pool *pool,
                                                            struct pool_cache *cache);
 void object_pool_put_away_owner(struct object_pool *pool, struct pool_cache *cache);
 
-/* From an index to that of its segment. */
+/* The shift from an index to that of its segment. */
 static inline uint32_t object_segment_shift(struct object_layout layout)
 {
     return (uint32_t)(__builtin_ctzl(OBJECT_POOL_SEGMENT_SIZE) - __builtin_ctz(layout.size));
@@ -167,8 +169,9 @@ static inline void *object_at(const struct object_pool *pool, struct object_layo
                               uint32_t index)
 {
     const uint32_t shift = object_segment_shift(layout);
-    char *segment = load_relaxed(&pool->segments[index >> shift]); /* written once, before the
-        index was known to anybody: whoever brought it here ordered that */
+    /* Relaxed: written once, before any thread knew the index; whatever carried it here ordered
+     * that. */
+    char *segment = load_relaxed(&pool->segments[index >> shift]);
     const uint32_t within = index & ((UINT32_C(1) << shift) - 1);
     return segment + ((size_t)within << __builtin_ctz(layout.size));
 }
@@ -178,7 +181,7 @@ static inline void *object_pool_at(const struct object_pool *pool, uint32_t inde
     return object_at(pool, pool->shape.layout, index);
 }
 
-/* Whether there is an object with this index, whoever made it up. */
+/* Whether there is an object with this index, which may be made up. */
 static inline bool object_pool_holds(struct object_pool *pool, uint32_t index)
 {
     /* acquire MO-pool: pairs with the store that follows construction; makes the objects and the
@@ -196,7 +199,7 @@ static inline struct pool_link *object_pool_link(const struct object_pool *pool,
     return object_link(pool->shape.layout, object);
 }
 
-/* Takes a free object for the cache's owner: its index is written to *index. */
+/* Acquires a free object through the owner's cache and writes its index to *index. */
 NODISCARD static inline enum object_pool_result object_acquire_owner(struct object_pool *pool,
                                                                      struct object_layout layout,
                                                                      struct pool_cache *cache,
@@ -214,7 +217,7 @@ NODISCARD static inline enum object_pool_result object_acquire_owner(struct obje
     return OBJECT_POOL_OK;
 }
 
-/* Gives an object back through the cache's owner. */
+/* Releases an object into the owner's cache. */
 static inline void object_release_owner(struct object_pool *pool, struct object_layout layout,
                                         struct pool_cache *cache, uint32_t index)
 {

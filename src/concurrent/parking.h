@@ -2,13 +2,14 @@
 /* Which workers sleep, which search, and how nobody sleeps through work.
  *
  * A worker is busy, searching or parked. New work wakes a parked worker only if none is searching
- * (a searcher will find it), and a searcher that finds work while it was the last one looks after
- * the rest before it starts. The two sides meet like this; the order of the steps is the algorithm:
+ * (a searcher will find it), and the last searcher that finds work checks for more, and wakes a
+ * worker if there is, before it starts. The two sides meet like this; the order of the steps is the
+ * algorithm:
  *
  *   publisher                                    parker
  *   P1 make the work visible (seq_cst RMW)       S1 set own bit in `sleepers`
  *   P2 load `searching`; not zero: done          S2 leave the search: `searching` - 1
- *   P3 clear one bit in `sleepers` (claims it)   S3 look at every source of work again
+ *   P3 clear one bit in `sleepers` (claims it)   S3 check every source of work again
  *   P4 `searching` + 1 for the claimed worker    S4 nothing: sleep until the token comes
  *   P5 hand it the token                            something: clear own bit, or, if it is gone,
  *                                                   take the token that is coming
@@ -16,8 +17,8 @@
  * Why no wake-up is lost (INV-10): all accesses to the two words, P1 and the loads of S3 are
  * seq_cst, so there is one order of them all. If P2 reads zero but P3 finds no bit, every parker's
  * S1 comes later, hence its S3 too, and S3 sees the work. If P2 reads not zero, some worker's S2
- * (or its leaving the search with work, which looks again in the same way) comes later, and so
- * does its look. Weakening any one of P1, P2, S1, S2, S3 to acquire or release breaks it.
+ * (or its leaving the search with work, which checks again in the same way) comes later, and so
+ * does its check. Weakening any one of P1, P2, S1, S2, S3 to acquire or release breaks it.
  *
  * The claim comes before `searching` is raised (P3, P4). The other way round loses wake-ups: a
  * publisher that raises `searching`, finds nobody asleep and lowers it again has in between told
@@ -37,7 +38,7 @@
 #define PARKING_GROUP_BITS  64
 #define PARKING_GROUPS      (PARKING_WORKERS_MAX / PARKING_GROUP_BITS)
 
-/* What parking_claim_sleeper_any returns when nobody sleeps any more. */
+/* Returned by parking_claim_sleeper_any when nobody sleeps any more. */
 #define PARKING_NOBODY (-1)
 
 struct parking {
@@ -63,8 +64,8 @@ static inline bool parking_may_claim(struct parking *parking)
     return sleepers != 0;
 }
 
-/* P3 and P4, after P2. Returns the worker to hand the token to, or PARKING_NOBODY. Of several it
- * takes the first, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
+/* P3 and P4, after P2. Returns the worker to hand the token to, or PARKING_NOBODY. It claims the
+ * first sleeper, but `last_choice` (PARKING_NOBODY: none) only if there is no other. */
 NODISCARD int parking_claim_sleeper_any(struct parking *parking, int last_choice);
 
 /* P3 and P4 for one worker, whether or not anybody searches; false if it does not sleep. */
@@ -73,14 +74,14 @@ NODISCARD bool parking_claim_worker_any(struct parking *parking, uint32_t worker
 /* Becomes a searcher, unless there are enough: half of the workers that are awake. */
 NODISCARD bool parking_start_search_owner(struct parking *parking);
 
-/* Leaves the search with work. Returns true if this was the last searcher, which then must look at
- * every source (S3) and wake a worker if it sees something. */
+/* Leaves the search with work. Returns true if this was the last searcher, which must then check
+ * every source (S3) and wake a worker if it finds something. */
 NODISCARD bool parking_end_search_owner(struct parking *parking);
 
 /* S1 and S2. */
 void parking_announce_owner(struct parking *parking, uint32_t worker, bool searching);
 
-/* S4, when S3 saw work. Returns true if the worker may go on, as a searcher; false if it was
+/* S4, when S3 found work. Returns true if the worker may go on, as a searcher; false if it was
  * claimed meanwhile and must take its token first, which makes it a searcher as well. */
 NODISCARD bool parking_retract_owner(struct parking *parking, uint32_t worker);
 
@@ -104,7 +105,7 @@ NODISCARD bool park_token_give_any(struct park_token *token);
 /* Says that the worker waits in the poller from now on; false if the token has been given. */
 NODISCARD bool park_token_start_polling_owner(struct park_token *token);
 
-/* Says that it does not any more; false if the token has been given meanwhile. */
+/* Says that it no longer does; false if the token has been given meanwhile. */
 NODISCARD bool park_token_end_polling_owner(struct park_token *token);
 
 /* Whether the token has been given; whether its worker sleeps on it, as a snapshot. */

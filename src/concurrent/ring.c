@@ -22,7 +22,7 @@ static void lose(struct ring *ring, const struct ring_record *record)
 /* Opens the ring again. Returns the new head, which is not published yet. */
 static uint64_t write_gap(struct ring *ring, uint64_t head)
 {
-    *ring_place(ring, head) = (struct ring_record){
+    *ring_entry(ring, head) = (struct ring_record){
         .words = {[0] = load_relaxed(&ring->lost_since), /* owner-only writer */
                   [2] = load_relaxed(&ring->lost),       /* owner-only writer */
                   [3] = RING_LOST},
@@ -45,7 +45,7 @@ bool ring_write_at_limit_owner(struct ring *ring, const struct ring_record *reco
     if (closed) {
         head = write_gap(ring, head);
     }
-    *ring_place(ring, head) = *record;
+    *ring_entry(ring, head) = *record;
     store_release(&ring->head, head + 1); /* MO-ring: pairs with ring_read_any */
     return true;
 }
@@ -56,7 +56,7 @@ bool ring_refuses_owner(struct ring *ring)
     if (lost == 0) {
         return false;
     }
-    const uint64_t tail = load_relaxed(&ring->tail);             /* a hint: a write looks again */
+    const uint64_t tail = load_relaxed(&ring->tail);             /* a hint: a write checks again */
     if (load_relaxed(&ring->head) - tail <= RING_CAPACITY / 2) { /* owner-only writer */
         return false;
     }
@@ -71,7 +71,7 @@ uint32_t ring_read_any(struct ring *ring, struct ring_record *out, uint32_t most
     const uint64_t length = head - tail;
     const uint32_t count = length < most ? (uint32_t)length : most;
     for (uint32_t i = 0; i < count; i++) {
-        out[i] = *ring_place(ring, tail + i);
+        out[i] = *ring_entry(ring, tail + i);
     }
     store_release(&ring->tail, tail + count); /* MO-ring: pairs with ring_write_at_limit_owner */
     return count;
@@ -86,7 +86,7 @@ uint64_t ring_open_gap_owner(struct ring *ring, uint64_t *since)
 void ring_clear_reader(struct ring *ring)
 {
     const uint64_t head = load_relaxed(&ring->head); /* nothing is read below it */
-    /* MO-ring: pairs with ring_write_at_limit_owner; places that were read before are below it,
+    /* MO-ring: pairs with ring_write_at_limit_owner; entries that were read before are below it,
      * too. */
     store_release(&ring->tail, head);
 }

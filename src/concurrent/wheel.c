@@ -5,7 +5,7 @@
 
 #define TICK_MAX ((UINT64_C(1) << (WHEEL_LEVELS * WHEEL_LEVEL_BITS)) - 1)
 
-struct place {
+struct position {
     uint32_t level;
     uint32_t slot;
 };
@@ -28,12 +28,12 @@ static uint32_t index_on(uint32_t level, uint64_t tick)
     return (uint32_t)(tick >> (level * WHEEL_LEVEL_BITS)) % WHEEL_SLOTS;
 }
 
-static struct place place_for(const struct wheel *wheel, uint64_t tick)
+static struct position position_for(const struct wheel *wheel, uint64_t tick)
 {
     const uint64_t difference = tick ^ wheel->current;
     const uint32_t level =
         difference == 0 ? 0 : (63 - (uint32_t)__builtin_clzll(difference)) / WHEEL_LEVEL_BITS;
-    return (struct place){level, index_on(level, tick)};
+    return (struct position){level, index_on(level, tick)};
 }
 
 static void insert(struct wheel *wheel, uint32_t index, struct wheel_link *link)
@@ -42,12 +42,12 @@ static void insert(struct wheel *wheel, uint32_t index, struct wheel_link *link)
     if (tick < wheel->current) {
         tick = wheel->current; /* overdue: due now */
     }
-    const struct place place = place_for(wheel, tick);
-    const uint64_t bit = UINT64_C(1) << place.slot;
-    uint32_t *first = &wheel->first[place.level][place.slot];
-    uint64_t *earliest = &wheel->earliest[place.level][place.slot];
-    if ((wheel->occupied[place.level] & bit) == 0) {
-        wheel->occupied[place.level] |= bit;
+    const struct position position = position_for(wheel, tick);
+    const uint64_t bit = UINT64_C(1) << position.slot;
+    uint32_t *first = &wheel->first[position.level][position.slot];
+    uint64_t *earliest = &wheel->earliest[position.level][position.slot];
+    if ((wheel->occupied[position.level] & bit) == 0) {
+        wheel->occupied[position.level] |= bit;
         *first = OBJECT_NONE;
         *earliest = tick;
     }
@@ -74,26 +74,26 @@ void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when, uint64_t past
 }
 
 /* The slot whose list begins with this object. */
-static struct place place_of_first(const struct wheel *wheel, uint32_t index, uint64_t when)
+static struct position position_of_first(const struct wheel *wheel, uint32_t index, uint64_t when)
 {
     const uint64_t tick = tick_of(when);
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
         const uint32_t slot = index_on(level, tick);
         if ((wheel->occupied[level] >> slot & 1) != 0 && wheel->first[level][slot] == index) {
-            return (struct place){level, slot};
+            return (struct position){level, slot};
         }
     }
     /* It was overdue when it was added. */
     const uint32_t slot = index_on(0, wheel->current);
     SKUA_ASSERT((wheel->occupied[0] >> slot & 1) != 0 && wheel->first[0][slot] == index);
-    return (struct place){0, slot};
+    return (struct position){0, slot};
 }
 
-static void set_first(struct wheel *wheel, struct place place, uint32_t first)
+static void set_first(struct wheel *wheel, struct position position, uint32_t first)
 {
-    wheel->first[place.level][place.slot] = first;
+    wheel->first[position.level][position.slot] = first;
     if (first == OBJECT_NONE) {
-        wheel->occupied[place.level] &= ~(UINT64_C(1) << place.slot);
+        wheel->occupied[position.level] &= ~(UINT64_C(1) << position.slot);
     } else {
         wheel_link_of(wheel, first)->previous = OBJECT_NONE;
     }
@@ -103,7 +103,7 @@ void wheel_remove(struct wheel *wheel, uint32_t index)
 {
     struct wheel_link *link = wheel_link_of(wheel, index);
     if (link->previous == OBJECT_NONE) {
-        set_first(wheel, place_of_first(wheel, index, link->when), link->next);
+        set_first(wheel, position_of_first(wheel, index, link->when), link->next);
     } else {
         wheel_link_of(wheel, link->previous)->next = link->next;
         if (link->next != OBJECT_NONE) {
@@ -130,14 +130,15 @@ uint64_t wheel_next(const struct wheel *wheel)
     return earliest << WHEEL_TICK_SHIFT;
 }
 
-/* The slot to look at next, and the tick at which it begins. A slot of a higher level that the
- * current tick is in is still cascading and comes before all others. False if all is empty. */
-static bool next_slot(const struct wheel *wheel, struct place *place, uint64_t *begin)
+/* The slot to empty next, and the tick at which it begins. A slot of a higher level that the
+ * current tick is in is still cascading and comes before all others. False if the wheel is
+ * empty. */
+static bool next_slot(const struct wheel *wheel, struct position *position, uint64_t *begin)
 {
     for (uint32_t level = WHEEL_LEVELS - 1; level > 0; level--) {
         const uint32_t slot = index_on(level, wheel->current);
         if ((wheel->occupied[level] >> slot & 1) != 0) {
-            *place = (struct place){level, slot};
+            *position = (struct position){level, slot};
             *begin = wheel->current;
             return true;
         }
@@ -147,7 +148,7 @@ static bool next_slot(const struct wheel *wheel, struct place *place, uint64_t *
             const uint32_t shift = level * WHEEL_LEVEL_BITS;
             const uint32_t slot = (uint32_t)__builtin_ctzll(wheel->occupied[level]);
             const uint64_t above = wheel->current >> shift >> WHEEL_LEVEL_BITS;
-            *place = (struct place){level, slot};
+            *position = (struct position){level, slot};
             *begin = (above << WHEEL_LEVEL_BITS | slot) << shift;
             return true;
         }
@@ -155,16 +156,16 @@ static bool next_slot(const struct wheel *wheel, struct place *place, uint64_t *
     return false;
 }
 
-static uint32_t shift_first(struct wheel *wheel, struct place place)
+static uint32_t shift_first(struct wheel *wheel, struct position position)
 {
-    const uint32_t index = wheel->first[place.level][place.slot];
-    set_first(wheel, place, wheel_link_of(wheel, index)->next);
+    const uint32_t index = wheel->first[position.level][position.slot];
+    set_first(wheel, position, wheel_link_of(wheel, index)->next);
     return index;
 }
 
-static bool is_empty(const struct wheel *wheel, struct place place)
+static bool is_empty(const struct wheel *wheel, struct position position)
 {
-    return (wheel->occupied[place.level] >> place.slot & 1) == 0;
+    return (wheel->occupied[position.level] >> position.slot & 1) == 0;
 }
 
 uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, uint32_t most,
@@ -172,17 +173,17 @@ uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, 
 {
     const uint64_t tick = now >> WHEEL_TICK_SHIFT;
     uint32_t count = 0;
-    struct place place;
+    struct position position;
     uint64_t begin;
-    while (next_slot(wheel, &place, &begin) && begin <= tick) {
+    while (next_slot(wheel, &position, &begin) && begin <= tick) {
         wheel->current = begin;
-        while (!is_empty(wheel, place)) {
-            if (place.level > 0 ? budget-- == 0 : count == most) {
+        while (!is_empty(wheel, position)) {
+            if (position.level > 0 ? budget-- == 0 : count == most) {
                 return count;
             }
-            const uint32_t index = shift_first(wheel, place);
+            const uint32_t index = shift_first(wheel, position);
             struct wheel_link *link = wheel_link_of(wheel, index);
-            if (place.level > 0) {
+            if (position.level > 0) {
                 insert(wheel, index, link);
             } else {
                 due[count++] = (struct wheel_due){.when = link->when, .index = index};
@@ -192,7 +193,7 @@ uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, 
         }
     }
     if (wheel->current < tick) {
-        wheel->current = tick; /* nothing lies between: what is added finds a low level */
+        wheel->current = tick; /* nothing lies between; additions now land on a low level */
     }
     return count;
 }

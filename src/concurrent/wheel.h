@@ -8,16 +8,17 @@
  * 4096, in slots of 64; and so on: eight levels cover all 64 bits of nanoseconds. When the current
  * tick enters a slot of a higher level, its objects move down (they *cascade*).
  *
- * What is ahead lies, on every level, in the slots from the current one on: so the first occupied
- * slot of the lowest level that has one comes first, unless a cascade is under way. A bitmap per
- * level finds it. Slots remember their earliest tick, so that a sleeper wakes for a timer, not for
- * a cascade; removal does not correct it, which may cost one wake-up too many, never a late one.
+ * On every level, objects that are still to come lie in the slots from the current one on: so the
+ * first occupied slot of the lowest level that has one comes first, unless a cascade is under way.
+ * A bitmap per level finds it. Slots remember their earliest tick, so that a sleeper wakes for a
+ * timer, not for a cascade; removal does not correct it, which may cost one wake-up too many, never
+ * a late one.
  *
  * (An instant in the very last tick of 64 bits, 584 years after the clock began, counts as the
  * beginning of that tick.)
  *
  * Work is done in bounded portions: a slot of a higher level may hold a million objects, and the
- * caller holds a lock. Not thread-safe by itself.
+ * caller holds a lock. Not thread-safe on its own.
  *
  * Why not a heap: see docs/idle.md for the comparison in figures. */
 #ifndef SKUA_CONCURRENT_WHEEL_H
@@ -49,7 +50,7 @@ struct wheel_due {
 struct wheel {
     const struct object_pool *pool;
     size_t link_offset;
-    uint64_t current; /* the tick up to which all is done, or under way */
+    uint64_t current; /* everything up to this tick has expired, or is about to */
     uint32_t count;
     uint64_t occupied[WHEEL_LEVELS]; /* bit: the slot is not empty */
     uint32_t first[WHEEL_LEVELS][WHEEL_SLOTS];
@@ -65,8 +66,8 @@ static inline struct wheel_link *wheel_link_of(const struct wheel *wheel, uint32
 }
 
 /* Adds an object that is due at `when` (0 counts as 1). `past` is an instant that has passed: an
- * empty wheel may begin there, so that what is added finds a low level although nobody has looked
- * at the wheel for long. */
+ * empty wheel may begin there, so that the object lands on a low level even if the wheel has not
+ * advanced for a long time. */
 void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when, uint64_t past);
 
 /* Removes an object that is in the wheel. */
