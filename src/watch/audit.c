@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exact audits, of moments when nothing moves: where every token and every node is. */
+/* The exact audits, at moments when nothing moves: they account for every token and every node. */
 #include "watch/audit.h"
 
 #ifdef SKUA_AUDIT
@@ -9,9 +9,9 @@
 #include "sched/stats.h"
 #include "watch/census.h"
 
-/* A finding of audit_now is believed when it has been made this often in a row: a thread that came
- * meanwhile may have been the reason for one. */
-#define LOOKS 3
+/* audit_now believes a finding after this many attempts in a row: a thread that entered meanwhile
+ * may have caused a single one. */
+#define ATTEMPTS 3
 
 struct audit {
     struct scheduler *sched;
@@ -56,7 +56,7 @@ static void put_token(struct audit *audit, const struct process *process, enum p
 
 static void walk_deque(struct audit *audit, struct deque *deque)
 {
-    const uint32_t top = deque_top(load_acquire(&deque->head)); /* nobody is at it */
+    const uint32_t top = deque_top(load_acquire(&deque->head)); /* nobody uses it */
     const uint32_t length = deque_length_owner(deque);
     for (uint32_t i = 0; i < length && finding_is_none(&audit->finding); i++) {
         put_token(audit, load_relaxed(deque_slot(deque, top + i)), PLACE_DEQUE);
@@ -78,7 +78,7 @@ static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link)
 static void walk_global(struct audit *audit, struct global_queue *queue)
 {
     const uint32_t sorted = walk_queue_list(audit, queue->first);
-    const uint32_t counted = load_relaxed(&queue->sorted); /* nobody is at it */
+    const uint32_t counted = load_relaxed(&queue->sorted); /* nobody uses it */
     if (sorted != counted) {
         finding_note(&audit->finding,
                      "INV-3: the global queue has %u sorted processes and counts %u", sorted,
@@ -114,7 +114,7 @@ void audit_show_node(struct audit *audit, uint32_t index)
     (void)census_put(&audit->nodes, index, PLACE_AGENDA);
 }
 
-/* ---- processes, and the nodes that they have ---- */
+/* ---- processes and their nodes ---- */
 
 static void walk_events(struct audit *audit, uint32_t first, enum place place)
 {
@@ -146,7 +146,7 @@ static void walk_calls(struct audit *audit, const struct process *process)
     }
 }
 
-static void look_at_live(struct audit *audit, struct process *process, uint64_t word)
+static void check_live(struct audit *audit, struct process *process, uint64_t word)
 {
     const enum process_state state = state_of(event_list_tag(word));
     const enum place place = census_place(&audit->slots, process->slot);
@@ -174,12 +174,12 @@ static void look_at_live(struct audit *audit, struct process *process, uint64_t 
     walk_calls(audit, process);
 }
 
-static void look_at_slot(struct audit *audit, uint32_t slot)
+static void check_slot(struct audit *audit, uint32_t slot)
 {
     const enum place place = census_place(&audit->slots, slot);
     struct process *process = object_pool_at(audit->slots.pool, slot);
     if (place == PLACE_TRIMMED) {
-        return; /* there is nothing to look at */
+        return; /* there is nothing to check */
     }
     const uint64_t word = load_acquire(&process->word); /* MO-event */
     const enum process_state state = state_of(event_list_tag(word));
@@ -187,7 +187,7 @@ static void look_at_slot(struct audit *audit, uint32_t slot)
     case STATE_READY:
     case STATE_BLOCKED:
     case STATE_IDLE:
-        look_at_live(audit, process, word);
+        check_live(audit, process, word);
         break;
     case STATE_FREE:
         if (!census_is_free_place(place)) {
@@ -211,10 +211,10 @@ static void look_at_slot(struct audit *audit, uint32_t slot)
     }
 }
 
-static void look_at_slots(struct audit *audit)
+static void check_slots(struct audit *audit)
 {
     for (uint32_t slot = 1; slot < audit->slots.end && finding_is_none(&audit->finding); slot++) {
-        look_at_slot(audit, slot);
+        check_slot(audit, slot);
     }
     const uint64_t counted = stats_live(audit->sched);
     if (audit->live != counted) {
@@ -229,7 +229,7 @@ static void look_at_slots(struct audit *audit)
 
 /* ---- wheels ---- */
 
-static void look_at_timer(struct audit *audit, uint32_t wheel, uint32_t index)
+static void check_timer(struct audit *audit, uint32_t wheel, uint32_t index)
 {
     if (index >= audit->nodes.end || audit->nodes.marks[index].is_armed) {
         finding_note(&audit->finding, "INV-20: event node %u %s, now in the wheel of worker %u",
@@ -249,10 +249,10 @@ static uint32_t walk_level(struct audit *audit, uint32_t index, uint32_t level)
 {
     const struct wheel *wheel = &audit->sched->deadlines.wheels[index].wheel;
     uint32_t count = 0;
-    for (uint64_t rest = wheel->occupied[level]; rest != 0; rest &= rest - 1) {
-        uint32_t timer = wheel->first[level][__builtin_ctzll(rest)];
+    for (uint64_t slots = wheel->occupied[level]; slots != 0; slots &= slots - 1) {
+        uint32_t timer = wheel->first[level][__builtin_ctzll(slots)];
         while (timer != OBJECT_NONE && finding_is_none(&audit->finding)) {
-            look_at_timer(audit, index, timer);
+            check_timer(audit, index, timer);
             timer =
                 finding_is_none(&audit->finding) ? wheel_link_of(wheel, timer)->next : OBJECT_NONE;
             count++;
@@ -295,14 +295,14 @@ static void walk_wheels(struct audit *audit)
 
 /* ---- nodes, when all lists have been walked ---- */
 
-static void look_at_node(struct audit *audit, uint32_t index)
+static void check_node(struct audit *audit, uint32_t index)
 {
     const struct mark *mark = &audit->nodes.marks[index];
     const enum place place = census_place(&audit->nodes, index);
     const char *name = census_place_name(place);
     const bool is_in_call = mark->is_call || mark->is_armed;
     if (place == PLACE_TRIMMED && !is_in_call) {
-        return; /* there is nothing to look at */
+        return; /* there is nothing to check */
     }
     const uint32_t guard = load_acquire(&event_at(audit->nodes.pool, index)->guard); /* MO-guard */
     const bool is_open = (guard & CALL_OPEN) != 0;
@@ -320,11 +320,11 @@ static void look_at_node(struct audit *audit, uint32_t index)
     }
 }
 
-static void look_at_nodes(struct audit *audit)
+static void check_nodes(struct audit *audit)
 {
     for (uint32_t index = 1; index < audit->nodes.end && finding_is_none(&audit->finding);
          index++) {
-        look_at_node(audit, index);
+        check_node(audit, index);
     }
 }
 
@@ -335,7 +335,7 @@ static bool nobody_is_inside(struct scheduler *sched, const struct audit_moment 
     return load_seq_cst(&sched->callers) == moment->visits; /* MO-caller */
 }
 
-static void look_locked(struct audit *audit)
+static void check_all_locked(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
     const bool has_slots = census_begin(&audit->slots, &sched->table.pool, "slot", &audit->finding);
@@ -344,18 +344,18 @@ static void look_locked(struct audit *audit)
     if (has_slots && has_nodes) {
         walk_free(audit);
         walk_tokens(audit);
-        look_at_slots(audit);
+        check_slots(audit);
         walk_wheels(audit);
-        look_at_nodes(audit);
+        check_nodes(audit);
     }
     census_end(&audit->slots);
     census_end(&audit->nodes);
 }
 
-/* Returns whether there is a finding. With these locks a thread that comes meanwhile can take or
- * give no object and make no process Ready. It can complete a call, which shows as a finding if it
- * does so at the wrong moment. */
-static bool look(struct audit *audit)
+/* Returns whether there is a finding. While these locks are held, a thread that enters can neither
+ * acquire or release an object nor make a process Ready. It can complete a call, which shows as a
+ * finding if it does so at the wrong moment. */
+static bool check_all(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
     audit->finding.text[0] = '\0';
@@ -366,7 +366,7 @@ static bool look(struct audit *audit)
     mutex_lock(&sched->global.lock);
     const bool was_alone = nobody_is_inside(sched, audit->moment);
     if (was_alone) {
-        look_locked(audit);
+        check_all_locked(audit);
     }
     const bool is_alone = nobody_is_inside(sched, audit->moment);
     mutex_unlock(&sched->global.lock);
@@ -379,9 +379,9 @@ static bool look(struct audit *audit)
 void audit_now(struct scheduler *sched, const struct audit_moment *moment)
 {
     struct audit audit = {.sched = sched, .moment = moment};
-    uint32_t looks = 0;
-    while (look(&audit)) {
-        if (++looks == LOOKS) {
+    uint32_t attempts = 0;
+    while (check_all(&audit)) {
+        if (++attempts == ATTEMPTS) {
             finding_abort(&audit.finding);
         }
     }

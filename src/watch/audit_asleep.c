@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The audits of moments when all workers sleep: what was published and not seen. */
+/* The audits at moments when all workers sleep: they find work that was published and not seen. */
 #include "watch/audit.h"
 
 #ifdef SKUA_AUDIT
@@ -34,7 +34,7 @@ static bool all_sleep(struct scheduler *sched)
            parking_asleep(&sched->parking) + resting == threads && nobody_runs(sched, threads);
 }
 
-static void find_work_left(struct scheduler *sched, struct finding *finding)
+static void check_queues(struct scheduler *sched, struct finding *finding)
 {
     const uint32_t threads = scheduler_threads(sched);
     if (global_queue_has_items_recheck(&sched->global)) {
@@ -51,7 +51,7 @@ static void find_work_left(struct scheduler *sched, struct finding *finding)
     }
 }
 
-static void find_sources_left(struct scheduler *sched, struct finding *finding)
+static void check_sources(struct scheduler *sched, struct finding *finding)
 {
     const uint64_t until = load_seq_cst(&sched->poll.until); /* MO-poll */
     if (poll_is_unattended(sched)) {
@@ -62,7 +62,7 @@ static void find_sources_left(struct scheduler *sched, struct finding *finding)
     }
 }
 
-static void find_processes_left(struct scheduler *sched, struct finding *finding)
+static void check_processes(struct scheduler *sched, struct finding *finding)
 {
     struct object_pool *pool = &sched->table.pool;
     for (uint32_t slot = 1; object_pool_holds(pool, slot) && finding_is_none(finding); slot++) {
@@ -77,24 +77,24 @@ static void find_processes_left(struct scheduler *sched, struct finding *finding
     }
 }
 
-static bool look(struct scheduler *sched, struct finding *finding)
+static bool check_all(struct scheduler *sched, struct finding *finding)
 {
     finding->text[0] = '\0';
-    find_work_left(sched, finding);
-    find_sources_left(sched, finding);
-    find_processes_left(sched, finding);
+    check_queues(sched, finding);
+    check_sources(sched, finding);
+    check_processes(sched, finding);
     return !finding_is_none(finding);
 }
 
 /* The monitor, or the thread that is about to stop the runtime, may be between making a process
  * Ready and enqueuing it, and any of the sleepers may just be about to see something. All of them
- * change what is looked at here if they get the time, and when this thread gets it so often, they
+ * change what is checked here once they get CPU time, and if this thread gets it that often, they
  * do, too. */
 void audit_asleep(struct scheduler *sched, uint32_t patience_ms)
 {
     const struct timespec millisecond = {.tv_nsec = 1000000};
     struct finding finding;
-    while (all_sleep(sched) && look(sched, &finding) && all_sleep(sched)) {
+    while (all_sleep(sched) && check_all(sched, &finding) && all_sleep(sched)) {
         if (patience_ms-- == 0) {
             finding_abort(&finding);
         }

@@ -10,7 +10,7 @@
 #include "sched/monitor.h"
 #include "sched/worker.h"
 
-/* A thread that is not even scheduled for this long is not waited for. */
+/* How long to wait for a thread, which may not even be scheduled. */
 #define ANSWER_TIMEOUT_NS (UINT64_C(20) * 1000000)
 
 /* IDLE -> asked (1 + worker), by the monitor; asked -> ANSWERING -> IDLE, by the thread; asked ->
@@ -103,10 +103,10 @@ uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int 
     const uint32_t asked = worker->index + 1;
     uint32_t seen = IDLE;
     if (!cas_acq_rel_relaxed(&backtrace->state, &seen, asked)) { /* MO-backtrace */
-        return 0; /* an earlier thread is still at it */
+        return 0; /* an earlier thread is still answering */
     }
     while (sem_trywait(&backtrace->answered) == 0) {
-        /* an answer that came after all */
+        /* discards an answer that came too late */
     }
     bool answered = pthread_kill(worker->thread, signal) == 0 &&
                     wait_for_answer(backtrace, monotonic_ns() + ANSWER_TIMEOUT_NS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The stack of a thread that does not return from a step: the monitor sends it a signal, whose
- * handler notes the return addresses and says so. Used only if the program has given the runtime a
- * signal for it: system calls that the thread is in may end early. */
+ * handler records the return addresses and posts a semaphore. Used only if the program has given
+ * the runtime a signal for it, because the signal may interrupt a system call of the thread. */
 #ifndef SKUA_WATCH_BACKTRACE_H
 #define SKUA_WATCH_BACKTRACE_H
 
@@ -22,13 +22,13 @@ struct backtrace {
 void backtrace_init(struct backtrace *backtrace);
 void backtrace_deinit(struct backtrace *backtrace);
 
-/* Installs the handler of `signal`, and takes it away again when the last runtime that uses it has
- * done so. Returns 0 or SKUA_E_INVALID (a signal that cannot be caught). */
+/* Installs the handler of `signal`, and restores the program's when the last runtime that uses it
+ * has removed it. Returns 0 or SKUA_E_INVALID (a signal that cannot be caught). */
 NODISCARD int backtrace_install(int signal);
 void backtrace_remove(int signal);
 
-/* Asks a worker's thread, which has unblocked the signal and finds the question by its scheduler's
- * monitor. Returns the number of frames, 0 if it does not answer. */
+/* Asks a worker's thread for its stack. The thread has unblocked the signal and finds the request
+ * through its scheduler's monitor. Returns the number of frames, 0 if it does not answer. */
 uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int signal);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where every object of a pool is. An audit puts each where it finds it, and what is in two places,
- * or in none, is a finding. */
+/* Where every object of a pool is. An audit records where it finds each of them; an object in two
+ * places, or in none, is a finding. */
 #ifndef SKUA_WATCH_CENSUS_H
 #define SKUA_WATCH_CENSUS_H
 
@@ -40,16 +40,16 @@ struct census {
     uint32_t end;
 };
 
-/* False, and nothing is kept, if there is no memory. `what` is what the objects are called. */
+/* False, with nothing allocated, if there is no memory. `what` names the objects in findings. */
 NODISCARD bool census_begin(struct census *census, struct object_pool *pool, const char *what,
                             struct finding *finding);
 void census_end(struct census *census);
 
-/* Notes where an object is; false if that is a finding. Lists end there, also those that go round
- * in a circle. */
+/* Records where an object is; false if that is a finding. Whoever walks a list stops there, which
+ * also ends cyclic lists. */
 bool census_put(struct census *census, uint32_t index, enum place place);
 
-/* Puts all that the pool itself, or a cache, has free. No thread may use them meanwhile. */
+/* Records all free objects of the pool itself, or of a cache. No thread may use them meanwhile. */
 void census_put_pool(struct census *census);
 void census_put_cache(struct census *census, const struct pool_cache *cache);
 

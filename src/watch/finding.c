@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Objects that are looked at for each moment at which an audit is possible, in the long run. */
+/* Objects checked for each moment at which an audit is possible, on average. */
 #define OBJECTS_PER_MOMENT 16
 
 void finding_note(struct finding *finding, const char *format, ...)
@@ -38,12 +38,12 @@ const char *finding_state_name(enum process_state state)
 
 bool finding_can_afford(uint64_t objects)
 {
-    static _Thread_local uint64_t saved;
-    saved += OBJECTS_PER_MOMENT;
-    if (saved < objects) {
+    static _Thread_local uint64_t budget;
+    budget += OBJECTS_PER_MOMENT;
+    if (budget < objects) {
         return false;
     }
-    saved = 0;
+    budget = 0;
     return true;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an audit has to say, and how often it may look. */
+/* The finding of an audit, and how often audits may run. */
 #ifndef SKUA_WATCH_FINDING_H
 #define SKUA_WATCH_FINDING_H
 
@@ -24,7 +24,7 @@ _Noreturn void finding_abort(const struct finding *finding);
 /* The name of a process's state, for findings. */
 const char *finding_state_name(enum process_state state);
 
-/* Whether this thread may look at so many objects, for moments that come again and again. */
+/* Whether this thread may check that many objects now: limits the audits of moments that recur. */
 bool finding_can_afford(uint64_t objects);
 
 #endif

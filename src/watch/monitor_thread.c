@@ -15,24 +15,24 @@
 #include "watch/audit.h"
 #include "watch/run_time.h"
 
-/* Looks in the time of one stall limit, or of the longest that is waited for. */
-#define LOOKS_PER_LIMIT 4
-#define LIMIT_MAX_NS    (UINT64_C(10) * 1000000)
-/* With no worker busy, this many looks, each after twice the time of the one before. */
-#define LOOKS_BEFORE_SLEEP 5
-/* Portions of due timers that one look fires at most. */
+/* Samples per stall limit, or per LIMIT_MAX_NS if that is shorter. */
+#define SAMPLES_PER_LIMIT 4
+#define LIMIT_MAX_NS      (UINT64_C(10) * 1000000)
+/* With no worker busy, this many samples, each after twice the pause before the last one. */
+#define SAMPLES_BEFORE_SLEEP 5
+/* Batches of due timers that one sample fires at most. */
 #define FIRE_MAX 64
 
-/* The time between two looks. A program may raise the stall limit, but not the time after which
- * somebody looks after its timers and descriptors. */
-static uint64_t look_period(const struct scheduler *sched)
+/* The time between two samples. A program may raise the stall limit, but that does not delay the
+ * monitor's check of its timers and descriptors. */
+static uint64_t sample_period(const struct scheduler *sched)
 {
     const uint64_t limit = sched->config.stall_limit_ns;
-    return (limit < LIMIT_MAX_NS ? limit : LIMIT_MAX_NS) / LOOKS_PER_LIMIT;
+    return (limit < LIMIT_MAX_NS ? limit : LIMIT_MAX_NS) / SAMPLES_PER_LIMIT;
 }
 
-static void report(struct monitor_thread *self, struct worker *worker, const struct sighting *seen,
-                   uint64_t now)
+static void report(struct monitor_thread *self, struct worker *worker,
+                   const struct worker_sample *seen, uint64_t now)
 {
     struct scheduler *sched = self->sched;
     counter_add_owner(&worker->stats.stalls, 1); /* written by the monitor alone */
@@ -52,8 +52,8 @@ static void report(struct monitor_thread *self, struct worker *worker, const str
     sched->config.on_stall(sched->config.on_stall_arg, &stall);
 }
 
-/* A process that the stuck step has readied would run when it ends. */
-static void free_next(struct scheduler *sched, struct worker *worker)
+/* Otherwise a process that the stuck step has readied would wait until the step ends. */
+static void empty_next_slot(struct scheduler *sched, struct worker *worker)
 {
     struct process *process = exchange_acq_rel(&worker->next, NULL); /* MO-next */
     if (process != NULL) {
@@ -61,14 +61,14 @@ static void free_next(struct scheduler *sched, struct worker *worker)
     }
 }
 
-static bool is_stuck(const struct scheduler *sched, const struct sighting *seen, uint64_t now)
+static bool is_stuck(const struct scheduler *sched, const struct worker_sample *seen, uint64_t now)
 {
     return seen->running != RUNNING_NOTHING && now - seen->since >= sched->config.stall_limit_ns;
 }
 
-/* Notes what a worker does, and makes up for it if it has been absent for too long. */
-static void look_at_worker(struct scheduler *sched, struct worker *worker, struct sighting *seen,
-                           uint64_t now, uint64_t span)
+/* Records what a worker does, and covers for it if it has been absent for too long. */
+static void sample_worker(struct scheduler *sched, struct worker *worker,
+                          struct worker_sample *seen, uint64_t now, uint64_t span)
 {
     uint64_t running = load_acquire(&worker->running);         /* MO-monitor: the PID's record */
     const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
@@ -77,28 +77,28 @@ static void look_at_worker(struct scheduler *sched, struct worker *worker, struc
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
-    run_time_add(sched, worker, (skua_pid){seen->running}, span / 2, &seen->rest);
-    run_time_add(sched, worker, (skua_pid){running}, span / 2, &seen->rest);
+    run_time_add(sched, worker, (skua_pid){seen->running}, span / 2, &seen->remainder);
+    run_time_add(sched, worker, (skua_pid){running}, span / 2, &seen->remainder);
     if (running != seen->running || steps != seen->steps) {
-        *seen =
-            (struct sighting){.running = running, .steps = steps, .since = now, .rest = seen->rest};
+        *seen = (struct worker_sample){
+            .running = running, .steps = steps, .since = now, .remainder = seen->remainder};
     } else if (blocks) {
-        seen->since = now; /* it has said so: its time begins anew when it goes on */
+        seen->since = now; /* it has said so: its time starts anew when it goes on */
     }
     const bool stuck = is_stuck(sched, seen, now);
     if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
         spare_cover(sched, worker, absence);
     }
     if (stuck) {
-        free_next(sched, worker);
+        empty_next_slot(sched, worker);
     }
 }
 
-/* Fires timers and looks at descriptors if the workers have not done so for a while. */
-static void look_at_sources(struct scheduler *sched)
+/* Fires timers and polls descriptors if the workers have not done so for a while. */
+static void check_sources(struct scheduler *sched)
 {
     const uint64_t now = time_now(sched->time);
-    const uint64_t patience = look_period(sched);
+    const uint64_t patience = sample_period(sched);
     uint64_t due = timers_next(sched);
     for (uint32_t i = 0; i < FIRE_MAX && due <= now && now - due >= patience; i++) {
         timers_fire_all(sched, NULL, now);
@@ -112,30 +112,30 @@ static void look_at_sources(struct scheduler *sched)
     chores_check_if_overdue(sched, now);
 }
 
-/* Notes that it looks; returns for how long it has not. */
-static uint64_t begin_look(struct scheduler *sched, uint64_t now)
+/* Records the time of a sample; returns the time since the last one. */
+static uint64_t begin_sample(struct scheduler *sched, uint64_t now)
 {
-    const uint64_t span = now - load_relaxed(&sched->account.sampled_at); /* its own */
+    const uint64_t span = now - load_relaxed(&sched->account.sampled_at); /* this thread's */
     store_relaxed(&sched->account.sampled_at, now);                       /* statistic */
     return span;
 }
 
-/* What is stuck is made up for first, everywhere; then the program is told, which takes longer. */
-static void look(struct monitor_thread *self)
+/* Covers for all stuck workers first; then tells the program, which takes longer. */
+static void sample(struct monitor_thread *self)
 {
     struct scheduler *sched = self->sched;
     const uint64_t now = monotonic_ns();
-    const uint64_t span = begin_look(sched, now);
+    const uint64_t span = begin_sample(sched, now);
     const uint32_t threads = scheduler_threads(sched);
-    struct sighting *sightings = self->sightings;
+    struct worker_sample *samples = self->samples;
     for (uint32_t i = 0; i < threads; i++) {
-        look_at_worker(sched, &sched->workers[i], &sightings[i], now, span);
+        sample_worker(sched, &sched->workers[i], &samples[i], now, span);
     }
-    look_at_sources(sched);
+    check_sources(sched);
     for (uint32_t i = 0; i < threads; i++) {
-        if (!sightings[i].reported && is_stuck(sched, &sightings[i], now)) {
-            sightings[i].reported = true;
-            report(self, &sched->workers[i], &sightings[i], now);
+        if (!samples[i].reported && is_stuck(sched, &samples[i], now)) {
+            samples[i].reported = true;
+            report(self, &sched->workers[i], &samples[i], now);
         }
     }
 }
@@ -171,23 +171,23 @@ static void sleep_locked(struct monitor_thread *self)
         (void)condition_wait_until(&self->changed, &self->lock, UINT64_MAX);
     }
     (void)exchange_seq_cst(&sched->monitor_asleep, 0);         /* MO-monitor */
-    store_relaxed(&sched->account.sampled_at, monotonic_ns()); /* statistic: what was is nobody's */
+    store_relaxed(&sched->account.sampled_at, monotonic_ns()); /* statistic: sleep is not charged */
 }
 
 static void watch_locked(struct monitor_thread *self)
 {
-    uint32_t quiet = 0; /* looks in a row that found nobody busy */
+    uint32_t quiet = 0; /* samples in a row with nobody busy */
     while (!self->stopping) {
-        if (quiet > LOOKS_BEFORE_SLEEP) {
+        if (quiet > SAMPLES_BEFORE_SLEEP) {
             sleep_locked(self);
             quiet = 0;
             continue;
         }
-        pause_locked(self, look_period(self->sched) << quiet);
+        pause_locked(self, sample_period(self->sched) << quiet);
         mutex_unlock(&self->lock);
-        look(self);
+        sample(self);
         quiet = nobody_is_busy(self->sched) ? quiet + 1 : 0;
-        if (quiet > LOOKS_BEFORE_SLEEP) {
+        if (quiet > SAMPLES_BEFORE_SLEEP) {
             audit_asleep(self->sched, AUDIT_PATIENCE_MS);
         }
         mutex_lock(&self->lock);
@@ -202,7 +202,7 @@ static void *run_monitor(void *arg)
     store_relaxed(&sched->account.sampled_at, monotonic_ns()); /* statistic */
     mutex_lock(&self->lock);
     watch_locked(self);
-    store_relaxed(&sched->account.sampled_at, 0); /* statistic: nobody does any more */
+    store_relaxed(&sched->account.sampled_at, 0); /* statistic: no more samples */
     mutex_unlock(&self->lock);
     return NULL;
 }
@@ -262,9 +262,9 @@ static void check_if_all_sleep(struct monitor *monitor)
 }
 #endif
 
-static size_t sightings_size(const struct scheduler *sched)
+static size_t samples_size(const struct scheduler *sched)
 {
-    return sched->capacity * sizeof(struct sighting);
+    return sched->capacity * sizeof(struct worker_sample);
 }
 
 int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
@@ -281,9 +281,9 @@ int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
         .backtrace = &thread->backtrace,
     };
     thread->sched = sched;
-    thread->sightings =
-        allocator_alloc_zeroed(&sched->allocator, sightings_size(sched), alignof(struct sighting));
-    if (thread->sightings == NULL) {
+    thread->samples = allocator_alloc_zeroed(&sched->allocator, samples_size(sched),
+                                             alignof(struct worker_sample));
+    if (thread->samples == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     mutex_init(&thread->lock);
@@ -297,6 +297,6 @@ void monitor_thread_deinit(struct monitor_thread *thread)
     mutex_deinit(&thread->lock);
     (void)pthread_cond_destroy(&thread->changed);
     backtrace_deinit(&thread->backtrace);
-    allocator_free(&thread->sched->allocator, thread->sightings, sightings_size(thread->sched),
-                   alignof(struct sighting));
+    allocator_free(&thread->sched->allocator, thread->samples, samples_size(thread->sched),
+                   alignof(struct worker_sample));
 }

@@ -5,9 +5,9 @@
 
 #include "sched/scheduler.h"
 
-/* For the monitor: a worker was found in the process `pid`, or in none, and `span` goes to it. What
- * is less than one unit stays in *rest for the next time. */
+/* For the monitor: charges `span` to the process `pid`, or none, in which it found a worker. The
+ * part below one unit stays in *remainder for the next time. */
 void run_time_add(struct scheduler *sched, struct worker *worker, skua_pid pid, uint64_t span,
-                  uint64_t *rest);
+                  uint64_t *remainder);
 
 #endif
