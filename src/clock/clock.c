@@ -57,7 +57,7 @@ uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns)
 {
     const uint64_t now = skua_context_now(ctx);
     if (timeout_ns > SKUA_DURATION_MAX) {
-        return timeout_ns == SKUA_FOREVER ? SKUA_FOREVER : now; /* a negative number has passed */
+        return timeout_ns == SKUA_FOREVER ? SKUA_FOREVER : now; /* a negative timeout has passed */
     }
     return time_after(now, timeout_ns);
 }

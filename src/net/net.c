@@ -21,14 +21,14 @@
 
 /* Descriptors that were closed behind our back are found within this time. */
 #define CHECK_PERIOD_NS (UINT64_C(10) * 1000000000)
-/* Descriptors that are checked before the lock is let go for a moment. */
+/* Descriptors that a check covers before it releases the lock for a moment. */
 #define CHECK_BATCH 256
 #define READABLE    ((uint32_t)EPOLLIN | (uint32_t)EPOLLRDHUP)
 #define WRITABLE    ((uint32_t)EPOLLOUT)
 
 /* Ended waiters do not matter as long as there are few waiters. */
 #define WAITERS_FEW 8
-/* The table begins with room for so many. */
+/* The initial capacity of the table. */
 #define CAPACITY_MIN 64
 
 /* The data of the eventfd's registration: no descriptor has it. */
@@ -98,7 +98,7 @@ static struct timespec time_left(struct net *net, uint64_t deadline)
     return monotonic_timespec(deadline > now ? deadline - now : 0);
 }
 
-/* Leaves out the event that only interrupted the wait. */
+/* Drops the event that only interrupted the wait. */
 static uint32_t without_wake_up(struct net *net, int count)
 {
     uint32_t kept = 0;
@@ -113,8 +113,8 @@ static uint32_t without_wake_up(struct net *net, int count)
 static uint32_t wait_poller(struct poller *poller, uint64_t deadline)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
-    const struct timespec left = time_left(net, deadline);
-    return without_wake_up(net, wait_for_events(net, deadline == UINT64_MAX ? NULL : &left));
+    const struct timespec timeout = time_left(net, deadline);
+    return without_wake_up(net, wait_for_events(net, deadline == UINT64_MAX ? NULL : &timeout));
 }
 
 static void interrupt_poller(struct poller *poller)
@@ -149,16 +149,17 @@ static uint32_t wanted_by(const struct net_waiter *waiter)
     return waiter->writes ? WRITABLE : READABLE;
 }
 
-/* What is wanted of a descriptor, or happens to it, in terms of READABLE and WRITABLE: an error or
- * a hang-up, which the kernel adds to whatever is asked for, ends every wait. */
-static uint32_t meaning_of(uint32_t events)
+/* Maps the kernel's events to READABLE and WRITABLE: an error or a hang-up, which the kernel
+ * reports whatever was asked for, ends every wait. */
+static uint32_t readiness_of(uint32_t events)
 {
-    const uint32_t over = EPOLLERR | EPOLLHUP;
-    return ((events & (READABLE | over)) != 0 ? READABLE : 0) |
-           ((events & (WRITABLE | over)) != 0 ? WRITABLE : 0);
+    const uint32_t failed = EPOLLERR | EPOLLHUP;
+    return ((events & (READABLE | failed)) != 0 ? READABLE : 0) |
+           ((events & (WRITABLE | failed)) != 0 ? WRITABLE : 0);
 }
 
-static void tell(struct net *net, struct worker *worker, const struct net_waiter *waiter, int error)
+static void complete_wait(struct net *net, struct worker *worker, const struct net_waiter *waiter,
+                          int error)
 {
     skua_payload nothing = skua_payload_empty(0);
     const int late = deliver_completion(net->sched, worker, waiter->completion, error, &nothing);
@@ -167,10 +168,10 @@ static void tell(struct net *net, struct worker *worker, const struct net_waiter
     }
 }
 
-/* Looks at all waiters of a descriptor. Those that want one of `events` are told `error`, or all of
- * them if that is not 0; those whose calls have ended otherwise are forgotten. */
-static void end_waits(struct net *net, struct worker *worker, struct net_descriptor *descriptor,
-                      uint32_t events, int error)
+/* Goes through all waiters of a descriptor. Completes with `error` those that want one of `events`,
+ * or all of them if `error` is not 0; frees those whose calls have ended otherwise. */
+static void scan_waiters(struct net *net, struct worker *worker, struct net_descriptor *descriptor,
+                         uint32_t events, int error)
 {
     struct net_waiter **link = &descriptor->waiters;
     descriptor->wanted = 0;
@@ -186,11 +187,11 @@ static void end_waits(struct net *net, struct worker *worker, struct net_descrip
             continue;
         }
         if (open) {
-            tell(net, worker, waiter, error);
+            complete_wait(net, worker, waiter, error);
         }
         remove_waiter(net, link);
     }
-    descriptor->look_at = 2 * descriptor->count + WAITERS_FEW;
+    descriptor->scan_at = 2 * descriptor->count + WAITERS_FEW;
 }
 
 static int control(struct net *net, int operation, int fd, const struct net_descriptor *descriptor,
@@ -203,11 +204,12 @@ static int control(struct net *net, int operation, int fd, const struct net_desc
     return epoll_ctl(net->epoll, operation, fd, &event) == 0 ? 0 : errno;
 }
 
-/* The number means another file than the one that is waited for, or none. */
-static void tell_closed(struct net *net, struct worker *worker, struct net_descriptor *descriptor)
+/* The number no longer means the file that is waited for. */
+static void end_closed_waits(struct net *net, struct worker *worker,
+                             struct net_descriptor *descriptor)
 {
     descriptor->serial++;
-    end_waits(net, worker, descriptor, 0, SKUA_E_CLOSED);
+    scan_waiters(net, worker, descriptor, 0, SKUA_E_CLOSED);
 }
 
 static int error_of(int system_error)
@@ -215,7 +217,7 @@ static int error_of(int system_error)
     return system_error == ENOMEM || system_error == ENOSPC ? SKUA_E_NO_MEMORY : SKUA_E_DESCRIPTOR;
 }
 
-/* Asks the kernel for what a new waiter wants, besides what is wanted already. */
+/* Asks the kernel for what a new waiter wants, besides what others want already. */
 static int arm(struct net *net, struct worker *worker, int fd, struct net_descriptor *descriptor,
                uint32_t events)
 {
@@ -224,7 +226,7 @@ static int arm(struct net *net, struct worker *worker, int fd, struct net_descri
         return 0;
     }
     /* Not registered, at least not this file. */
-    tell_closed(net, worker, descriptor);
+    end_closed_waits(net, worker, descriptor);
     if (error == ENOENT) {
         error = control(net, EPOLL_CTL_ADD, fd, descriptor, events);
     }
@@ -260,9 +262,9 @@ static bool make_room(struct net *net, int fd)
 static int wait_locked(struct net *net, struct worker *worker, int fd, skua_completion completion,
                        bool writes)
 {
-    /* The first keeps the table from growing for a made-up number. The second number is ours, which
-     * a program can come by if it closes a file twice: asked for that, the kernel would take our
-     * registration away. It is fixed while workers run. */
+    /* The first check keeps the table from growing for a made-up number. The second number is our
+     * own, which a program can get by closing a file twice: a wait for it would overwrite our
+     * registration. It is fixed while workers run. */
     if (fcntl(fd, F_GETFD) < 0 || fd == net->wake_up) {
         return SKUA_E_DESCRIPTOR;
     }
@@ -273,10 +275,10 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
         return SKUA_E_NO_MEMORY;
     }
     struct net_descriptor *descriptor = &net->descriptors[fd];
-    const bool before = descriptor->waiters != NULL;
+    const bool had_waiters = descriptor->waiters != NULL;
     *waiter = (struct net_waiter){.completion = completion, .writes = writes};
-    if (descriptor->count >= descriptor->look_at) {
-        end_waits(net, worker, descriptor, 0, 0); /* only forgets */
+    if (descriptor->count >= descriptor->scan_at) {
+        scan_waiters(net, worker, descriptor, 0, 0); /* only frees ended ones */
     }
     const int error = arm(net, worker, fd, descriptor, wanted_by(waiter));
     if (error == 0) {
@@ -287,7 +289,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     } else {
         allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
     }
-    count_waits(net, before, descriptor->waiters != NULL);
+    count_waits(net, had_waiters, descriptor->waiters != NULL);
     return error != 0 ? error : SKUA_PENDING;
 }
 
@@ -342,21 +344,21 @@ int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd)
     return yield_wait(out, RESERVED_WRITABLE, tag, fd);
 }
 
-/* ---- what becomes of the waits ---- */
+/* ---- the ends of waits ---- */
 
-/* Something has happened to a descriptor. Asking for the rest also tells whether the number still
- * means the same file: only then are the waiters told that it is ready. */
+/* An event for a descriptor has arrived. Asking for the remaining events also shows whether the
+ * number still means the same file: only then are the waiters told that it is ready. */
 static void end_ready_waits(struct net *net, struct worker *worker, int fd, uint32_t events)
 {
     struct net_descriptor *descriptor = &net->descriptors[fd];
-    const uint32_t rest = descriptor->wanted & ~events;
+    const uint32_t remaining = descriptor->wanted & ~events;
     if (descriptor->waiters == NULL) {
         return;
     }
-    if (control(net, EPOLL_CTL_MOD, fd, descriptor, rest) == 0) {
-        end_waits(net, worker, descriptor, events, 0);
+    if (control(net, EPOLL_CTL_MOD, fd, descriptor, remaining) == 0) {
+        scan_waiters(net, worker, descriptor, events, 0);
     } else {
-        tell_closed(net, worker, descriptor);
+        end_closed_waits(net, worker, descriptor);
     }
     count_waits(net, true, descriptor->waiters != NULL);
 }
@@ -369,7 +371,7 @@ static void finish_ready(struct poller *poller, struct worker *worker, uint32_t 
         const uint64_t data = net->ready[i].data.u64;
         const int fd = (int)(uint32_t)data;
         if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
-            end_ready_waits(net, worker, fd, meaning_of(net->ready[i].events));
+            end_ready_waits(net, worker, fd, readiness_of(net->ready[i].events));
         }
     }
     mutex_unlock(&net->lock);
@@ -381,10 +383,10 @@ static void check_descriptor(struct net *net, struct worker *worker, int fd)
     if (descriptor->waiters == NULL) {
         return;
     }
-    end_waits(net, worker, descriptor, 0, 0); /* only forgets */
+    scan_waiters(net, worker, descriptor, 0, 0); /* only frees ended ones */
     if (descriptor->waiters != NULL &&
         control(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted) != 0) {
-        tell_closed(net, worker, descriptor);
+        end_closed_waits(net, worker, descriptor);
     }
     count_waits(net, true, descriptor->waiters != NULL);
 }
@@ -417,18 +419,18 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     }
     mutex_lock(&net->lock);
     if ((uint32_t)fd < net->capacity && net->descriptors[fd].waiters != NULL) {
-        tell_closed(net, worker, &net->descriptors[fd]);
+        end_closed_waits(net, worker, &net->descriptors[fd]);
         count_waits(net, true, false);
     }
-    /* The number goes while the lock is held, or somebody could begin to wait for a file that is
-     * about to be closed, and never hear of it. What may take time is the end of the file: a second
-     * number keeps it until the lock is free. */
-    const int last = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    /* Closes the number while the lock is held, or another thread could begin to wait for a file
+     * that is about to be closed, and never be told. Ending the file itself may take time: a second
+     * number keeps it open until the lock is free. */
+    const int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     (void)epoll_ctl(net->epoll, EPOLL_CTL_DEL, fd, NULL);
     const bool closed = close(fd) == 0 || errno != EBADF;
     mutex_unlock(&net->lock);
-    if (last >= 0) {
-        (void)close(last);
+    if (duplicate >= 0) {
+        (void)close(duplicate);
     }
     return closed ? 0 : SKUA_E_DESCRIPTOR;
 }

@@ -3,19 +3,19 @@
  * (sched/poller.h) on top of epoll.
  *
  * A descriptor that is waited for is registered with EPOLLET and EPOLLONESHOT, for what its waiters
- * want: the kernel tells once, and only if it is ready then or later; nothing wakes anybody while
- * nobody waits. It stays registered, disarmed, so the next wait is one epoll_ctl again.
+ * want: the kernel reports it once, and only if it is ready then or later; nothing wakes anybody
+ * while nobody waits. It stays registered, disarmed, so the next wait is one epoll_ctl again.
  *
- * A close() tells nobody, and the number may at once mean another file. The kernel keeps
+ * A close() tells no waiter, and the number may at once mean another file. The kernel keeps
  * registrations by file and number: changing one fails if the number means another file now
- * (ENOENT) or none (EBADF). Then whoever waited for it is told SKUA_E_CLOSED. That is noticed when
- * somebody waits for the number again, when an event for it comes (a file lives on if it has
- * another number somewhere), by skua_descriptor_close, or by a chore. Events carry a serial besides
- * the number, so that a late one about an earlier file is not mistaken.
+ * (ENOENT) or none (EBADF). Then its waiters get SKUA_E_CLOSED. A close is noticed when somebody
+ * waits for the number again, when an event for it arrives (a file lives on if it has another
+ * number somewhere), by skua_descriptor_close, or by a chore. Events carry a serial besides the
+ * number, so that a late one about an earlier file is recognised.
  *
- * A waiter is a completion: its call may end otherwise (deadline, cancel, exit). What is left of it
- * then stays until somebody looks at all waiters of the descriptor, which happens when an event
- * comes and whenever their number has doubled.
+ * A waiter is a completion: its call may end otherwise (deadline, cancel, exit). The ended waiter
+ * stays until the next scan of the descriptor's waiters, which happens when an event arrives and
+ * whenever their number has doubled.
  *
  * One lock guards all of it. Completing a call under it takes locks of the scheduler, never the
  * other way round. */
@@ -39,21 +39,21 @@ struct net_waiter {
 struct net_descriptor {
     struct net_waiter *waiters;
     uint32_t serial;  /* grows when the number means another file */
-    uint32_t wanted;  /* events that some waiter wants, or wanted when it was last looked */
+    uint32_t wanted;  /* events that some waiter wants, or wanted at the last scan */
     uint32_t count;   /* of waiters, ended ones included */
-    uint32_t look_at; /* a count at which it is worth to look for ended ones */
+    uint32_t scan_at; /* a count at which a scan for ended ones is worth it */
 };
 
 struct net {
     struct poller poller;
     struct scheduler *sched;
     int epoll;
-    bool has_no_pwait2; /* the holder's of the poller's role: the system refuses it */
-    /* An eventfd; never read, as it is edge-triggered. Under a lock of its own: who has given the
-     * token may come to interrupt the wait only after the runtime has stopped. */
+    bool has_no_pwait2; /* the system refuses it; for the holder of the poller's role */
+    /* An eventfd; never read, as it is edge-triggered. It has its own lock: the thread that gave
+     * the token may get to interrupt the wait only after the runtime has stopped. */
     int wake_up;
     pthread_mutex_t wake_up_lock;
-    struct epoll_event ready[NET_BATCH]; /* the holder's of the poller's role */
+    struct epoll_event ready[NET_BATCH]; /* for the holder of the poller's role */
     pthread_mutex_t lock;
     struct net_descriptor *descriptors; /* under lock; by number */
     uint32_t capacity;                  /* under lock */
