@@ -13,10 +13,10 @@
 #define QUEUE_DEFAULT   65536
 #define IDLE_DEFAULT    (UINT64_C(10) * 1000000000)
 
-/* A function on its way to a pool: the payload of the command, then the pool's. */
+/* A function on its way to a pool: first the payload of the command, then a job of the pool. */
 struct call {
     struct blocking_job job;
-    struct scheduler *sched; /* known from the handler on */
+    struct scheduler *sched; /* set by the handler */
     const struct allocator *allocator;
     skua_blocking_fn *function;
     skua_payload input;
@@ -88,7 +88,7 @@ static struct call *blocking_call_of(struct blocking_job *job)
 static void complete(struct call *call, int error, skua_payload *result)
 {
     struct scheduler *sched = call->sched;
-    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller: this thread is no worker */
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller: this thread is not a worker */
     (void)deliver_completion(sched, NULL, call->completion, error, result);
     (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
 }
@@ -100,8 +100,8 @@ static void run_job(struct blocking_job *job)
         skua_payload result = skua_payload_empty(0);
         const struct scheduler *outer = worker_enter_callback(call->sched);
         const int error = call->function(&call->input, &result);
-        (void)worker_enter_callback(outer); /* in a simulation, this may be another one's thread */
-        skua_payload_drop(&call->input);    /* before anybody hears of the end */
+        (void)worker_enter_callback(outer); /* this may be another simulation's thread */
+        skua_payload_drop(&call->input);    /* before anybody is told */
         complete(call, error <= 0 ? error : SKUA_E_INVALID, &result);
     }
     free_call(call);
@@ -139,7 +139,7 @@ static int run_command(void *arg, skua_command *command, skua_payload *result)
     struct blocking *blocking = arg;
     if (command->input.storage != SKUA_PAYLOAD_POINTER ||
         command->input.as.owned.drop != drop_payload) {
-        return SKUA_E_INVALID; /* somebody has yielded our number */
+        return SKUA_E_INVALID; /* the program has yielded our command itself */
     }
     struct call *call = command->input.as.owned.data;
     struct named_pool *pool = find_pool(blocking, call->pool);
@@ -149,11 +149,11 @@ static int run_command(void *arg, skua_command *command, skua_payload *result)
     call->sched = blocking->sched;
     call->completion = command->completion;
     call->job = (struct blocking_job){.run = run_job, .drop = drop_job};
-    /* The pool may have run and freed it when submit returns. */
-    skua_payload mine = skua_payload_take(&command->input);
+    /* The pool may have run and freed the call by the time submit returns. */
+    skua_payload owned = skua_payload_take(&command->input);
     const int error = submit(blocking, pool, &call->job);
     if (error != 0) {
-        skua_payload_drop(&mine);
+        skua_payload_drop(&owned);
     }
     return error != 0 ? error : SKUA_PENDING;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The blocking pools of a runtime, and the command of skua/blocking.h that runs a function on one.
- * Blocking within a step is a matter of the scheduler: sched/spare.h. */
+ * The scheduler handles blocking within a step: sched/spare.h. */
 #ifndef SKUA_BLOCKING_BLOCKING_H
 #define SKUA_BLOCKING_BLOCKING_H
 
@@ -22,10 +22,10 @@ struct blocking {
     void *simulate_arg;
     struct named_pool pools[SKUA_BLOCKING_POOLS_MAX]; /* written before the workers start */
     uint32_t count;
-    bool default_is_set; /* by the program, which it may do once */
+    bool default_is_set; /* by the program, which may do so once */
 };
 
-/* With the default pool. */
+/* Creates the default pool. */
 void blocking_init(struct blocking *blocking, struct scheduler *sched);
 void blocking_deinit(struct blocking *blocking);
 

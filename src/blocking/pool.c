@@ -87,7 +87,7 @@ static void drop_jobs(struct blocking_job *jobs)
     }
 }
 
-/* ---- the life of a thread; the lock is held but while a job runs ---- */
+/* ---- the life of a thread; the lock is held except while a job runs ---- */
 
 static void push_idle(struct blocking_pool *pool, struct blocking_thread *thread)
 {
@@ -114,7 +114,7 @@ static void leave_idle(struct blocking_pool *pool, struct blocking_thread *threa
     pool->counts.idle--;
 }
 
-/* Waits to be given a job; false if none came in time, or if the pool stops. */
+/* Waits for a job; false if none came in time, or if the pool stops. */
 static bool wait_for_job(struct blocking_pool *pool, struct blocking_thread *self)
 {
     const uint64_t deadline = monotonic_deadline(pool->limits.idle_ns);
@@ -123,8 +123,8 @@ static bool wait_for_job(struct blocking_pool *pool, struct blocking_thread *sel
     while (self->job == NULL && !pool->stopping && in_time) {
         in_time = condition_wait_until(&self->woken, &pool->lock, deadline);
     }
-    if (self->job != NULL) { /* also if it came at the last moment */
-        return true;         /* and whoever gave it took this thread from the idle ones */
+    if (self->job != NULL) { /* even if it came at the last moment */
+        return true;         /* and the submitter took this thread off the idle list */
     }
     leave_idle(pool, self);
     return false;
@@ -174,8 +174,8 @@ static void free_thread(struct blocking_pool *pool, struct blocking_thread *thre
     allocator_free(pool->allocator, thread, sizeof *thread, _Alignof(struct blocking_thread));
 }
 
-/* Makes a thread, which will wait for the lock and then look at its job. */
-static int make_thread(struct blocking_pool *pool, struct blocking_thread **made)
+/* Creates a thread, which will wait for the lock and then run its job. */
+static int create_thread(struct blocking_pool *pool, struct blocking_thread **made)
 {
     struct blocking_thread *thread =
         allocator_alloc(pool->allocator, sizeof *thread, _Alignof(struct blocking_thread));
@@ -196,9 +196,9 @@ static int make_thread(struct blocking_pool *pool, struct blocking_thread **made
 
 /* ---- submitting ---- */
 
-/* Joins threads that are gone, without waiting for those that are still on their way out: they may
- * be in destructors of thread-specific data, which are not the library's. */
-static void join_gone_threads(struct blocking_pool *pool)
+/* Joins threads that have exited, without waiting for those that are still exiting: they may be in
+ * destructors of thread-specific data, which are not the library's. */
+static void join_exited_threads(struct blocking_pool *pool)
 {
     struct blocking_thread **link = &pool->ended;
     while (*link != NULL) {
@@ -213,11 +213,11 @@ static void join_gone_threads(struct blocking_pool *pool)
 }
 
 /* There is room for one more thread. It takes the oldest job, which is not the new one if an
- * earlier attempt to make a thread has failed. */
+ * earlier attempt to create a thread has failed. */
 static int start_thread_for(struct blocking_pool *pool, struct blocking_job *job)
 {
     struct blocking_thread *thread;
-    const int error = make_thread(pool, &thread);
+    const int error = create_thread(pool, &thread);
     if (error == 0) {
         push_job(pool, job);
         thread->job = pop_job(pool);
@@ -230,7 +230,7 @@ static int accept_job_locked(struct blocking_pool *pool, struct blocking_job *jo
     if (pool->stopping) {
         return SKUA_E_STOPPED;
     }
-    join_gone_threads(pool);
+    join_exited_threads(pool);
     if (pool->idle != NULL) {
         struct blocking_thread *thread = pop_idle(pool);
         thread->job = job;

@@ -4,22 +4,22 @@
  *
  * A job is in one of three places:
  *   assigned   in the `job` field of a thread, which runs it as soon as it gets a CPU;
- *   queued     in the queue, because every thread has a job and no more threads can be had;
- *   finished   run or dropped; the pool does not know it any more.
+ *   queued     in the queue, because every thread has a job and no more can be created;
+ *   finished   run or dropped; the pool no longer knows it.
  * A job is assigned by the submitter, to the thread that became idle last or to a new one, or by a
  * thread to itself, from the queue, when its job has returned. All that happens under one lock, so
  * the following holds whenever the lock is free:
  *   BLOCKING-1: there is an idle thread only if the queue is empty;
- *   BLOCKING-2: there is a queue only if there is a thread, which will look at it;
+ *   BLOCKING-2: jobs are queued only while there is a thread, which will take them;
  *   BLOCKING-3: every thread that is neither idle nor ended has a job or is about to return from
  *               one. So exactly `threads` jobs run and exactly `queue` wait, however slowly the
  *               threads wake up, and a signal cannot reach the wrong thread or none.
  *
- * Threads are made under the lock, too, for which other submitters wait now and then. Without it,
- * jobs could be queued behind a thread that then cannot be made, and nobody would run them.
+ * Threads are created under the lock, too, so other submitters sometimes wait for that. Without it,
+ * jobs could be queued behind a thread that then cannot be created, and nobody would run them.
  *
  * A thread that has ended is joined by a later submit or by stop: none is detached, because a
- * detached thread may still be on its way out of the library's code when that is unloaded. */
+ * detached thread may still be leaving the library's code when that is unloaded. */
 #ifndef SKUA_BLOCKING_POOL_H
 #define SKUA_BLOCKING_POOL_H
 
@@ -31,7 +31,7 @@
 #include "base/compiler.h"
 #include "base/thread.h"
 
-/* Embedded in something of the caller's. For each job that was accepted exactly one of the two
+/* Embedded in a struct of the caller. For each job that was accepted exactly one of the two
  * functions is called, once, without any lock; it may free the job. */
 struct blocking_job {
     struct blocking_job *next; /* the pool's */
@@ -62,7 +62,7 @@ struct blocking_pool {
     const struct allocator *allocator;
     char name[THREAD_NAME_SIZE];
 
-    /* The rest is under lock. */
+    /* All fields below are under lock. */
     pthread_mutex_t lock;
     pthread_cond_t thread_ended; /* for stop; signalled only while stopping */
     struct blocking_pool_counts counts;
@@ -73,7 +73,7 @@ struct blocking_pool {
     bool stopping;
 };
 
-/* No thread is made yet. The threads will be called "skua-" and `name`, cut to 15 characters.
+/* Creates no thread yet. The threads will be called "skua-" and `name`, cut to 15 characters.
  * Borrows: name, limits.      Keeps until deinit: allocator. */
 void blocking_pool_init(struct blocking_pool *pool, const char *name,
                         const struct blocking_pool_limits *limits,
@@ -83,13 +83,13 @@ void blocking_pool_init(struct blocking_pool *pool, const char *name,
  * or follow. */
 void blocking_pool_deinit(struct blocking_pool *pool);
 
-/* Jobs are assigned in the order in which they were submitted. If no thread can be made but others
- * exist, the job waits for one of those.
+/* Jobs are assigned in the order in which they were submitted. If no thread can be created but
+ * others exist, the job waits for one of those.
  * Takes:   job, if it returns 0.
  * Threads: any, those of the pool included.
- * Blocks:  for the making of a thread at most.
- * Returns: 0; SKUA_E_POOL_FULL: all threads are busy, and as many jobs wait as may;
- *          SKUA_E_THREAD, SKUA_E_NO_MEMORY: there is no thread and none could be made;
+ * Blocks:  while a thread is created, at most.
+ * Returns: 0; SKUA_E_POOL_FULL: all threads are busy, and the queue is full;
+ *          SKUA_E_THREAD, SKUA_E_NO_MEMORY: there is no thread and none could be created;
  *          SKUA_E_STOPPED. */
 NODISCARD int blocking_pool_submit(struct blocking_pool *pool, struct blocking_job *job);
 
