@@ -100,7 +100,7 @@ static void run_job(struct blocking_job *job)
         skua_payload result = skua_payload_empty(0);
         const struct scheduler *outer = worker_enter_callback(call->sched);
         const int error = call->function(&call->input, &result);
-        (void)worker_enter_callback(outer); /* this may be another simulation's thread */
+        (void)worker_enter_callback(outer); /* a simulation may run on another runtime's thread */
         skua_payload_drop(&call->input);    /* before anybody is told */
         complete(call, error <= 0 ? error : SKUA_E_INVALID, &result);
     }
