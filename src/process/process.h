@@ -58,7 +58,7 @@ struct process {
     atomic_u64 progress;
     CACHE_ALIGNED union {
         unsigned char inline_state[PROCESS_INLINE_STATE];
-        void *outside; /* where a larger state is */
+        void *external; /* a larger state, allocated separately */
     } state;
 };
 
@@ -81,7 +81,7 @@ static inline const skua_process_type *process_type(struct process *process)
 static inline void *process_state(struct process *process, const skua_process_type *type)
 {
     return LIKELY(type->state_size <= PROCESS_INLINE_STATE) ? process->state.inline_state
-                                                            : process->state.outside;
+                                                            : process->state.external;
 }
 
 static inline uint64_t process_progress(struct process *process)

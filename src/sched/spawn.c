@@ -68,16 +68,16 @@ static bool prepare_state(struct scheduler *sched, struct process *process,
         memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
         return true;
     }
-    process->state.outside =
+    process->state.external =
         allocator_alloc_zeroed(&sched->allocator, type->state_size, alignof(max_align_t));
-    return process->state.outside != NULL;
+    return process->state.external != NULL;
 }
 
 static void release_memory(struct scheduler *sched, struct process *process,
                            const skua_process_type *type)
 {
     if (type->state_size > PROCESS_INLINE_STATE) {
-        allocator_free(&sched->allocator, process->state.outside, type->state_size,
+        allocator_free(&sched->allocator, process->state.external, type->state_size,
                        alignof(max_align_t));
     }
 }

@@ -268,7 +268,7 @@ static void show(struct audit *audit, void *arg)
 static void check_between_turns(struct sim *sim, uint32_t visits)
 {
     audit_now_and_then(sim->sched,
-                       &(struct audit_moment){.visits = visits, .show = show, .arg = sim});
+                       &(struct audit_moment){.own_calls = visits, .show = show, .arg = sim});
 }
 
 /* Another thread may have submitted something since the simulation came to rest, so this checks no
@@ -276,7 +276,7 @@ static void check_between_turns(struct sim *sim, uint32_t visits)
  * has a token. */
 static void check_at_rest(struct sim *sim)
 {
-    audit_now(sim->sched, &(struct audit_moment){.visits = 1, .show = show, .arg = sim});
+    audit_now(sim->sched, &(struct audit_moment){.own_calls = 1, .show = show, .arg = sim});
 }
 
 static void check_at_end(struct sim *sim)

@@ -332,7 +332,7 @@ static void check_nodes(struct audit *audit)
 
 static bool nobody_is_inside(struct scheduler *sched, const struct audit_moment *moment)
 {
-    return load_seq_cst(&sched->callers) == moment->visits; /* MO-caller */
+    return load_seq_cst(&sched->callers) == moment->own_calls; /* MO-caller */
 }
 
 static void check_all_locked(struct audit *audit)

@@ -31,9 +31,9 @@ struct audit;
 
 /* What an audit must know about the moment. */
 struct audit_moment {
-    bool is_at_rest; /* nothing may be Ready or due */
-    bool is_at_end;  /* nothing may remain */
-    uint32_t visits; /* calls of the public interface that are open on the calling thread */
+    bool is_at_rest;    /* nothing may be Ready or due */
+    bool is_at_end;     /* nothing may remain */
+    uint32_t own_calls; /* calls of the public interface that are open on the calling thread */
     /* If not null: reports the tokens and nodes that are not in the scheduler's structures, through
      * the two functions below. */
     void (*show)(struct audit *audit, void *arg);
