@@ -6,7 +6,7 @@
  * want: the kernel reports it once, and only if it is ready then or later; nothing wakes anybody
  * while nobody waits. It stays registered, disarmed, so the next wait is one epoll_ctl again.
  *
- * A close() tells no waiter, and the number may at once mean another file. The kernel keeps
+ * A close() notifies no waiter, and the number may at once mean another file. The kernel keeps
  * registrations by file and number: changing one fails if the number means another file now
  * (ENOENT) or none (EBADF). Then its waiters get SKUA_E_CLOSED. A close is noticed when somebody
  * waits for the number again, when an event for it arrives (a file lives on if it has another

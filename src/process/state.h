@@ -208,7 +208,7 @@ NODISCARD static inline uint64_t state_finish_owner(struct process *process)
 /* Free -> Init. Returns the generation. */
 uint32_t state_prepare_owner(struct process *process);
 
-/* Init -> Ready. seq_cst MO-stop: the spawner looks at the stop flag after it. */
+/* Init -> Ready. seq_cst MO-stop: the spawner checks the stop flag after it. */
 static inline void state_publish_owner(struct process *process, uint32_t generation)
 {
     const uint64_t ready = event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY));
