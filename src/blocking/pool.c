@@ -28,14 +28,14 @@ void blocking_pool_init(struct blocking_pool *pool, const char *name,
 }
 
 /* Whether there is a thread that is not joined. */
-static bool has_threads(const struct blocking_pool *pool)
+static bool has_threads_locked(const struct blocking_pool *pool)
 {
     return pool->counts.threads > 0 || pool->ended != NULL;
 }
 
 void blocking_pool_deinit(struct blocking_pool *pool)
 {
-    SKUA_ASSERT(!has_threads(pool));
+    SKUA_ASSERT(!has_threads_locked(pool));
     (void)pthread_cond_destroy(&pool->thread_ended);
     mutex_deinit(&pool->lock);
 }
@@ -48,9 +48,9 @@ struct blocking_pool_counts blocking_pool_counts(struct blocking_pool *pool)
     return counts;
 }
 
-/* ---- the queue; all with the lock held ---- */
+/* ---- the queue ---- */
 
-static void push_job(struct blocking_pool *pool, struct blocking_job *job)
+static void push_job_locked(struct blocking_pool *pool, struct blocking_job *job)
 {
     job->next = NULL;
     if (pool->first == NULL) {
@@ -62,7 +62,7 @@ static void push_job(struct blocking_pool *pool, struct blocking_job *job)
     pool->counts.queued++;
 }
 
-static struct blocking_job *pop_job(struct blocking_pool *pool)
+static struct blocking_job *pop_job_locked(struct blocking_pool *pool)
 {
     struct blocking_job *job = pool->first;
     pool->first = job->next;
@@ -70,7 +70,7 @@ static struct blocking_job *pop_job(struct blocking_pool *pool)
     return job;
 }
 
-static struct blocking_job *take_all_jobs(struct blocking_pool *pool)
+static struct blocking_job *take_all_jobs_locked(struct blocking_pool *pool)
 {
     struct blocking_job *jobs = pool->first;
     pool->first = NULL;
@@ -87,16 +87,16 @@ static void drop_jobs(struct blocking_job *jobs)
     }
 }
 
-/* ---- the life of a thread; the lock is held except while a job runs ---- */
+/* ---- the life of a thread: the lock is held except while a job runs ---- */
 
-static void push_idle(struct blocking_pool *pool, struct blocking_thread *thread)
+static void push_idle_locked(struct blocking_pool *pool, struct blocking_thread *thread)
 {
     thread->next = pool->idle;
     pool->idle = thread;
     pool->counts.idle++;
 }
 
-static struct blocking_thread *pop_idle(struct blocking_pool *pool)
+static struct blocking_thread *pop_idle_locked(struct blocking_pool *pool)
 {
     struct blocking_thread *thread = pool->idle;
     pool->idle = thread->next;
@@ -104,7 +104,7 @@ static struct blocking_thread *pop_idle(struct blocking_pool *pool)
     return thread;
 }
 
-static void leave_idle(struct blocking_pool *pool, struct blocking_thread *thread)
+static void leave_idle_locked(struct blocking_pool *pool, struct blocking_thread *thread)
 {
     struct blocking_thread **link = &pool->idle;
     while (*link != thread) {
@@ -115,32 +115,32 @@ static void leave_idle(struct blocking_pool *pool, struct blocking_thread *threa
 }
 
 /* Waits for a job; false if none came in time, or if the pool stops. */
-static bool wait_for_job(struct blocking_pool *pool, struct blocking_thread *self)
+static bool wait_for_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
 {
     const uint64_t deadline = monotonic_deadline(pool->limits.idle_ns);
     bool in_time = pool->limits.idle_ns > 0;
-    push_idle(pool, self);
+    push_idle_locked(pool, self);
     while (self->job == NULL && !pool->stopping && in_time) {
         in_time = condition_wait_until(&self->woken, &pool->lock, deadline);
     }
     if (self->job != NULL) { /* even if it came at the last moment */
         return true;         /* and the submitter took this thread off the idle list */
     }
-    leave_idle(pool, self);
+    leave_idle_locked(pool, self);
     return false;
 }
 
 /* False if the thread is to end. */
-static bool find_job(struct blocking_pool *pool, struct blocking_thread *self)
+static bool find_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
 {
     if (pool->first != NULL) {
-        self->job = pop_job(pool);
+        self->job = pop_job_locked(pool);
         return true;
     }
-    return wait_for_job(pool, self);
+    return wait_for_job_locked(pool, self);
 }
 
-static void run_assigned_job(struct blocking_pool *pool, struct blocking_thread *self)
+static void run_assigned_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
 {
     struct blocking_job *job = self->job;
     void (*const function)(struct blocking_job *) = pool->stopping ? job->drop : job->run;
@@ -155,8 +155,8 @@ static void *serve_jobs(void *arg)
     struct blocking_thread *self = arg;
     struct blocking_pool *pool = self->pool;
     mutex_lock(&pool->lock); /* when it is free, the first job has been assigned */
-    while (self->job != NULL || find_job(pool, self)) {
-        run_assigned_job(pool, self);
+    while (self->job != NULL || find_job_locked(pool, self)) {
+        run_assigned_job_locked(pool, self);
     }
     pool->counts.threads--;
     self->next = pool->ended;
@@ -175,7 +175,7 @@ static void free_thread(struct blocking_pool *pool, struct blocking_thread *thre
 }
 
 /* Creates a thread, which will wait for the lock and then run its job. */
-static int create_thread(struct blocking_pool *pool, struct blocking_thread **made)
+static int create_thread_locked(struct blocking_pool *pool, struct blocking_thread **made)
 {
     struct blocking_thread *thread =
         allocator_alloc(pool->allocator, sizeof *thread, _Alignof(struct blocking_thread));
@@ -198,7 +198,7 @@ static int create_thread(struct blocking_pool *pool, struct blocking_thread **ma
 
 /* Joins threads that have exited, without waiting for those that are still exiting: they may be in
  * destructors of thread-specific data, which are not the library's. */
-static void join_exited_threads(struct blocking_pool *pool)
+static void join_exited_threads_locked(struct blocking_pool *pool)
 {
     struct blocking_thread **link = &pool->ended;
     while (*link != NULL) {
@@ -214,13 +214,13 @@ static void join_exited_threads(struct blocking_pool *pool)
 
 /* There is room for one more thread. It takes the oldest job, which is not the new one if an
  * earlier attempt to create a thread has failed. */
-static int start_thread_for(struct blocking_pool *pool, struct blocking_job *job)
+static int start_thread_for_locked(struct blocking_pool *pool, struct blocking_job *job)
 {
     struct blocking_thread *thread;
-    const int error = create_thread(pool, &thread);
+    const int error = create_thread_locked(pool, &thread);
     if (error == 0) {
-        push_job(pool, job);
-        thread->job = pop_job(pool);
+        push_job_locked(pool, job);
+        thread->job = pop_job_locked(pool);
     }
     return error;
 }
@@ -230,16 +230,16 @@ static int accept_job_locked(struct blocking_pool *pool, struct blocking_job *jo
     if (pool->stopping) {
         return SKUA_E_STOPPED;
     }
-    join_exited_threads(pool);
+    join_exited_threads_locked(pool);
     if (pool->idle != NULL) {
-        struct blocking_thread *thread = pop_idle(pool);
+        struct blocking_thread *thread = pop_idle_locked(pool);
         thread->job = job;
         /* With the lock held: without it the thread could have ended and been freed by now. */
         (void)pthread_cond_signal(&thread->woken);
         return 0;
     }
     if (pool->counts.threads < pool->limits.threads) {
-        const int error = start_thread_for(pool, job);
+        const int error = start_thread_for_locked(pool, job);
         if (error == 0 || pool->counts.threads == 0) {
             return error;
         }
@@ -247,7 +247,7 @@ static int accept_job_locked(struct blocking_pool *pool, struct blocking_job *jo
     if (pool->counts.queued >= pool->limits.queue) {
         return SKUA_E_POOL_FULL;
     }
-    push_job(pool, job);
+    push_job_locked(pool, job);
     return 0;
 }
 
@@ -261,7 +261,7 @@ int blocking_pool_submit(struct blocking_pool *pool, struct blocking_job *job)
 
 /* ---- stopping ---- */
 
-static void wake_idle_threads(struct blocking_pool *pool)
+static void wake_idle_threads_locked(struct blocking_pool *pool)
 {
     for (struct blocking_thread *thread = pool->idle; thread != NULL; thread = thread->next) {
         (void)pthread_cond_signal(&thread->woken);
@@ -283,21 +283,21 @@ bool blocking_pool_stop(struct blocking_pool *pool, uint64_t deadline_ns)
 {
     mutex_lock(&pool->lock);
     pool->stopping = true;
-    struct blocking_job *queued = take_all_jobs(pool);
-    wake_idle_threads(pool);
+    struct blocking_job *queued = take_all_jobs_locked(pool);
+    wake_idle_threads_locked(pool);
     mutex_unlock(&pool->lock);
     drop_jobs(queued);
 
     mutex_lock(&pool->lock);
     bool in_time = true;
-    while (has_threads(pool) && (pool->ended != NULL || in_time)) {
+    while (has_threads_locked(pool) && (pool->ended != NULL || in_time)) {
         if (pool->ended != NULL) {
             join_one_locked(pool);
         } else {
             in_time = condition_wait_until(&pool->thread_ended, &pool->lock, deadline_ns);
         }
     }
-    const bool all_gone = !has_threads(pool);
+    const bool all_gone = !has_threads_locked(pool);
     mutex_unlock(&pool->lock);
     return all_gone;
 }

@@ -45,7 +45,7 @@ const skua_handler *registry_find_other(const struct registry *registry, uint32_
     return NULL;
 }
 
-static bool make_room(struct registry *registry)
+static bool make_room_locked(struct registry *registry)
 {
     if (registry->other_count < registry->other_capacity) {
         return true;
@@ -74,7 +74,7 @@ int registry_add_locked(struct registry *registry, uint32_t id, const skua_handl
         registry->direct[id] = *handler;
         return 0;
     }
-    if (!make_room(registry)) {
+    if (!make_room_locked(registry)) {
         return SKUA_E_NO_MEMORY;
     }
     const size_t position = lower_bound(registry, id);

@@ -58,8 +58,8 @@ static void complain(const char *variable, int error)
 }
 
 /* If only the environment asks for the inspector, the program starts without it on failure. */
-static int start_with(struct inspection *inspection, struct scheduler *sched,
-                      struct inspector_options options)
+static int start_with_locked(struct inspection *inspection, struct scheduler *sched,
+                             struct inspector_options options)
 {
     if (!options.listens && options.schedtrace_ns == 0) {
         return 0;
@@ -74,16 +74,16 @@ static int start_with(struct inspection *inspection, struct scheduler *sched,
     }
     complain("SKUA_INSPECT", error);
     options.listens = false;
-    return start_with(inspection, sched, options);
+    return start_with_locked(inspection, sched, options);
 }
 
-static int start_inspector(struct inspection *inspection, struct scheduler *sched)
+static int start_inspector_locked(struct inspection *inspection, struct scheduler *sched)
 {
-    return start_with(inspection, sched,
-                      (struct inspector_options){
-                          .listens = should_listen(&sched->config),
-                          .schedtrace_ns = inspection->debug.schedtrace_ns,
-                      });
+    return start_with_locked(inspection, sched,
+                             (struct inspector_options){
+                                 .listens = should_listen(&sched->config),
+                                 .schedtrace_ns = inspection->debug.schedtrace_ns,
+                             });
 }
 
 static void end_locked(struct inspection *inspection)
@@ -100,7 +100,7 @@ static int start_locked(struct inspection *inspection, struct scheduler *sched)
     if (error != 0) {
         return error;
     }
-    error = start_inspector(inspection, sched);
+    error = start_inspector_locked(inspection, sched);
     if (error != 0) {
         return error;
     }

@@ -128,14 +128,14 @@ static void interrupt_poller(struct poller *poller)
 
 /* ---- waiters, under the lock ---- */
 
-static void remove_waiter(struct net *net, struct net_waiter **link)
+static void remove_waiter_locked(struct net *net, struct net_waiter **link)
 {
     struct net_waiter *waiter = *link;
     *link = waiter->next;
     allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
 }
 
-static void count_waits(struct net *net, bool before, bool after)
+static void count_waits_locked(struct net *net, bool before, bool after)
 {
     if (!before && after) {
         (void)fetch_add_seq_cst(&net->sched->poll.waits, 1); /* P1, MO-poll */
@@ -158,8 +158,8 @@ static uint32_t readiness_of(uint32_t events)
            ((events & (WRITABLE | failed)) != 0 ? WRITABLE : 0);
 }
 
-static void complete_wait(struct net *net, struct worker *worker, const struct net_waiter *waiter,
-                          int error)
+static void complete_wait_locked(struct net *net, struct worker *worker,
+                                 const struct net_waiter *waiter, int error)
 {
     skua_payload nothing = skua_payload_empty(0);
     const int late = deliver_completion(net->sched, worker, waiter->completion, error, &nothing);
@@ -170,8 +170,8 @@ static void complete_wait(struct net *net, struct worker *worker, const struct n
 
 /* Goes through all waiters of a descriptor. Completes with `error` those that want one of `events`,
  * or all of them if `error` is not 0; frees those whose calls have ended otherwise. */
-static void scan_waiters(struct net *net, struct worker *worker, struct net_descriptor *descriptor,
-                         uint32_t events, int error)
+static void scan_waiters_locked(struct net *net, struct worker *worker,
+                                struct net_descriptor *descriptor, uint32_t events, int error)
 {
     struct net_waiter **link = &descriptor->waiters;
     descriptor->wanted = 0;
@@ -187,15 +187,15 @@ static void scan_waiters(struct net *net, struct worker *worker, struct net_desc
             continue;
         }
         if (open) {
-            complete_wait(net, worker, waiter, error);
+            complete_wait_locked(net, worker, waiter, error);
         }
-        remove_waiter(net, link);
+        remove_waiter_locked(net, link);
     }
     descriptor->scan_at = 2 * descriptor->count + WAITERS_FEW;
 }
 
-static int control(struct net *net, int operation, int fd, const struct net_descriptor *descriptor,
-                   uint32_t events)
+static int control_locked(struct net *net, int operation, int fd,
+                          const struct net_descriptor *descriptor, uint32_t events)
 {
     struct epoll_event event = {
         .events = events | EPOLLET | EPOLLONESHOT,
@@ -205,11 +205,11 @@ static int control(struct net *net, int operation, int fd, const struct net_desc
 }
 
 /* The number no longer means the file that is waited for. */
-static void end_closed_waits(struct net *net, struct worker *worker,
-                             struct net_descriptor *descriptor)
+static void end_closed_waits_locked(struct net *net, struct worker *worker,
+                                    struct net_descriptor *descriptor)
 {
     descriptor->serial++;
-    scan_waiters(net, worker, descriptor, 0, SKUA_E_CLOSED);
+    scan_waiters_locked(net, worker, descriptor, 0, SKUA_E_CLOSED);
 }
 
 static int error_of(int system_error)
@@ -218,17 +218,17 @@ static int error_of(int system_error)
 }
 
 /* Asks the kernel for what a new waiter wants, besides what others want already. */
-static int arm(struct net *net, struct worker *worker, int fd, struct net_descriptor *descriptor,
-               uint32_t events)
+static int arm_locked(struct net *net, struct worker *worker, int fd,
+                      struct net_descriptor *descriptor, uint32_t events)
 {
-    int error = control(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
+    int error = control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
     if (error == 0) {
         return 0;
     }
     /* Not registered, at least not this file. */
-    end_closed_waits(net, worker, descriptor);
+    end_closed_waits_locked(net, worker, descriptor);
     if (error == ENOENT) {
-        error = control(net, EPOLL_CTL_ADD, fd, descriptor, events);
+        error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, events);
     }
     return error == 0 ? 0 : error_of(error);
 }
@@ -238,7 +238,7 @@ static size_t table_size(uint32_t capacity)
     return capacity * sizeof(struct net_descriptor);
 }
 
-static bool make_room(struct net *net, int fd)
+static bool make_room_locked(struct net *net, int fd)
 {
     uint32_t capacity = net->capacity > 0 ? net->capacity : CAPACITY_MIN;
     while (capacity <= (uint32_t)fd) {
@@ -270,7 +270,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     }
     struct net_waiter *waiter =
         allocator_alloc(&net->sched->allocator, sizeof *waiter, alignof(struct net_waiter));
-    if (waiter == NULL || !make_room(net, fd)) {
+    if (waiter == NULL || !make_room_locked(net, fd)) {
         allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
         return SKUA_E_NO_MEMORY;
     }
@@ -278,9 +278,9 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     const bool had_waiters = descriptor->waiters != NULL;
     *waiter = (struct net_waiter){.completion = completion, .writes = writes};
     if (descriptor->count >= descriptor->scan_at) {
-        scan_waiters(net, worker, descriptor, 0, 0); /* only frees ended ones */
+        scan_waiters_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
     }
-    const int error = arm(net, worker, fd, descriptor, wanted_by(waiter));
+    const int error = arm_locked(net, worker, fd, descriptor, wanted_by(waiter));
     if (error == 0) {
         waiter->next = descriptor->waiters;
         descriptor->waiters = waiter;
@@ -289,7 +289,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     } else {
         allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
     }
-    count_waits(net, had_waiters, descriptor->waiters != NULL);
+    count_waits_locked(net, had_waiters, descriptor->waiters != NULL);
     return error != 0 ? error : SKUA_PENDING;
 }
 
@@ -308,7 +308,8 @@ static int wait_for(struct net *net, skua_command *command, bool writes)
     mutex_unlock(&net->lock);
     if (error == SKUA_PENDING) {
         poll_publish(sched, worker, UINT64_MAX);
-        chores_want(sched, worker, CHORE_CHECK, time_after(time_now(sched->time), CHECK_PERIOD_NS));
+        chores_schedule(sched, worker, CHORE_CHECK,
+                        time_after(time_now(sched->time), CHECK_PERIOD_NS));
     }
     return error;
 }
@@ -348,19 +349,19 @@ int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd)
 
 /* An event for a descriptor has arrived. Asking for the remaining events also shows whether the
  * number still means the same file: only then are the waiters told that it is ready. */
-static void end_ready_waits(struct net *net, struct worker *worker, int fd, uint32_t events)
+static void end_ready_waits_locked(struct net *net, struct worker *worker, int fd, uint32_t events)
 {
     struct net_descriptor *descriptor = &net->descriptors[fd];
     const uint32_t remaining = descriptor->wanted & ~events;
     if (descriptor->waiters == NULL) {
         return;
     }
-    if (control(net, EPOLL_CTL_MOD, fd, descriptor, remaining) == 0) {
-        scan_waiters(net, worker, descriptor, events, 0);
+    if (control_locked(net, EPOLL_CTL_MOD, fd, descriptor, remaining) == 0) {
+        scan_waiters_locked(net, worker, descriptor, events, 0);
     } else {
-        end_closed_waits(net, worker, descriptor);
+        end_closed_waits_locked(net, worker, descriptor);
     }
-    count_waits(net, true, descriptor->waiters != NULL);
+    count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
 static void finish_ready(struct poller *poller, struct worker *worker, uint32_t ready)
@@ -371,30 +372,30 @@ static void finish_ready(struct poller *poller, struct worker *worker, uint32_t 
         const uint64_t data = net->ready[i].data.u64;
         const int fd = (int)(uint32_t)data;
         if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
-            end_ready_waits(net, worker, fd, readiness_of(net->ready[i].events));
+            end_ready_waits_locked(net, worker, fd, readiness_of(net->ready[i].events));
         }
     }
     mutex_unlock(&net->lock);
 }
 
-static void check_descriptor(struct net *net, struct worker *worker, int fd)
+static void check_descriptor_locked(struct net *net, struct worker *worker, int fd)
 {
     struct net_descriptor *descriptor = &net->descriptors[fd];
     if (descriptor->waiters == NULL) {
         return;
     }
-    scan_waiters(net, worker, descriptor, 0, 0); /* only frees ended ones */
+    scan_waiters_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
     if (descriptor->waiters != NULL &&
-        control(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted) != 0) {
-        end_closed_waits(net, worker, descriptor);
+        control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted) != 0) {
+        end_closed_waits_locked(net, worker, descriptor);
     }
-    count_waits(net, true, descriptor->waiters != NULL);
+    count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
 static void check_locked(struct net *net, struct worker *worker, uint32_t first)
 {
     for (uint32_t fd = first; fd < first + CHECK_BATCH && fd < net->capacity; fd++) {
-        check_descriptor(net, worker, (int)fd);
+        check_descriptor_locked(net, worker, (int)fd);
     }
 }
 
@@ -419,8 +420,8 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     }
     mutex_lock(&net->lock);
     if ((uint32_t)fd < net->capacity && net->descriptors[fd].waiters != NULL) {
-        end_closed_waits(net, worker, &net->descriptors[fd]);
-        count_waits(net, true, false);
+        end_closed_waits_locked(net, worker, &net->descriptors[fd]);
+        count_waits_locked(net, true, false);
     }
     /* Closes the number while the lock is held, or another thread could begin to wait for a file
      * that is about to be closed, and never be told. Ending the file itself may take time: a second
@@ -460,7 +461,7 @@ void net_deinit(struct net *net)
 {
     for (uint32_t fd = 0; fd < net->capacity; fd++) {
         while (net->descriptors[fd].waiters != NULL) {
-            remove_waiter(net, &net->descriptors[fd].waiters);
+            remove_waiter_locked(net, &net->descriptors[fd].waiters);
         }
     }
     allocator_free(&net->sched->allocator, net->descriptors, table_size(net->capacity),

@@ -21,7 +21,8 @@ void chores_init(struct scheduler *sched)
     sched->chores.trim_delay = TRIM_DELAY_NS;
 }
 
-void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
+void chores_schedule(struct scheduler *sched, struct worker *worker, enum chore chore,
+                     uint64_t when)
 {
     uint64_t never = UINT64_MAX;
     /* MO-poll: the worker that is doing the chore may be about to clear it, so a stale due time
@@ -60,7 +61,8 @@ void chores_consider_trim(struct worker *worker)
     struct scheduler *sched = worker->sched;
     if (load_relaxed(&sched->chores.due[CHORE_TRIM]) == UINT64_MAX && /* re-checked by want */
         free_bytes(sched) >= load_relaxed(&sched->chores.kept) + TRIM_BYTES) { /* hint */
-        chores_want(sched, worker, CHORE_TRIM, time_after(time_now(sched->time), TRIM_DELAY_NS));
+        chores_schedule(sched, worker, CHORE_TRIM,
+                        time_after(time_now(sched->time), TRIM_DELAY_NS));
     }
 }
 
@@ -129,7 +131,7 @@ static uint64_t check(struct worker *worker, uint64_t now)
 static void finish(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t again)
 {
     if (again != UINT64_MAX) {
-        chores_want(sched, worker, chore, again);
+        chores_schedule(sched, worker, chore, again);
     }
 }
 

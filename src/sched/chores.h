@@ -11,7 +11,8 @@ void chores_init(struct scheduler *sched);
 
 /* Schedules a chore for `when`, unless it is scheduled already. `worker` is the caller's or
  * null. */
-void chores_want(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when);
+void chores_schedule(struct scheduler *sched, struct worker *worker, enum chore chore,
+                     uint64_t when);
 
 /* When the next chore is due, or UINT64_MAX. Also UINT64_MAX while some worker is doing chores:
  * that worker checks again when it is done, so nobody else has to wake up for them. */

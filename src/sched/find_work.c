@@ -112,7 +112,7 @@ static NOINLINE void check_sources(struct worker *worker)
     }
     const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
     if (waits && now > last && now - last >= POLL_PERIOD_NS) {
-        poll_look(sched, worker, now);
+        poll_check(sched, worker, now);
     }
 }
 

@@ -126,7 +126,7 @@ void poll_sleep(struct worker *worker)
     release_role(sched, worker);
 }
 
-void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
+void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     if (!take_role(sched, holder_of(worker))) {
         return;

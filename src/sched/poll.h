@@ -43,7 +43,7 @@ NODISCARD bool poll_try_take(struct scheduler *sched, const struct worker *worke
 void poll_sleep(struct worker *worker);
 
 /* Looks at the poller without waiting, if nobody has the role. `worker` is the caller's or null. */
-void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now);
+void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now);
 
 /* P1a and P1b for a deadline or chore that is earlier than those before it, or for a descriptor
  * (`deadline` UINT64_MAX). */

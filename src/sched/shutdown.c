@@ -74,7 +74,7 @@ static void join_workers(struct scheduler *sched)
 }
 
 /* The monitor first, since it starts workers. */
-static void end_threads(struct scheduler *sched)
+static void end_threads_locked(struct scheduler *sched)
 {
     sched->monitor->stop(sched->monitor);
     join_workers(sched);
@@ -82,7 +82,7 @@ static void end_threads(struct scheduler *sched)
     sched->monitor->close(sched->monitor);
 }
 
-static int start_workers(struct scheduler *sched)
+static int start_workers_locked(struct scheduler *sched)
 {
     for (uint32_t i = 0; i < sched->worker_count; i++) {
         store_seq_cst(&sched->threads, i + 1); /* MO-spare: before it can hold anything */
@@ -95,9 +95,9 @@ static int start_workers(struct scheduler *sched)
     return sched->monitor->start(sched->monitor);
 }
 
-static int start_threads(struct scheduler *sched)
+static int start_threads_locked(struct scheduler *sched)
 {
-    const int error = start_workers(sched);
+    const int error = start_workers_locked(sched);
     if (error != 0) {
         join_workers(sched);
         store_seq_cst(&sched->threads, 0); /* so that start can be tried again */
@@ -106,26 +106,26 @@ static int start_threads(struct scheduler *sched)
     return error;
 }
 
-static int start_with_poller(struct scheduler *sched)
+static int start_with_poller_locked(struct scheduler *sched)
 {
     int error = sched->poller->open(sched->poller);
     if (error != 0) {
         return error;
     }
-    error = start_threads(sched);
+    error = start_threads_locked(sched);
     if (error != 0) {
         sched->poller->close(sched->poller);
     }
     return error;
 }
 
-static int start_with_monitor(struct scheduler *sched)
+static int start_with_monitor_locked(struct scheduler *sched)
 {
     int error = sched->monitor->open(sched->monitor);
     if (error != 0) {
         return error;
     }
-    error = start_with_poller(sched);
+    error = start_with_poller_locked(sched);
     if (error != 0) {
         sched->monitor->close(sched->monitor);
     }
@@ -141,7 +141,7 @@ int shutdown_refuse_start(struct scheduler *sched)
     return phase == PHASE_RUNNING ? SKUA_E_STARTED : SKUA_E_STOPPED;
 }
 
-void shutdown_open(struct scheduler *sched)
+void shutdown_open_locked(struct scheduler *sched)
 {
     registry_freeze_locked(sched->registry);
     store_seq_cst(&sched->phase, PHASE_RUNNING); /* MO-stop */
@@ -153,9 +153,9 @@ static int start_locked(struct scheduler *sched)
     if (refused != 0) {
         return refused;
     }
-    const int error = start_with_monitor(sched);
+    const int error = start_with_monitor_locked(sched);
     if (error == 0) {
-        shutdown_open(sched);
+        shutdown_open_locked(sched);
     }
     return error;
 }
@@ -184,7 +184,7 @@ static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
     return true;
 }
 
-static void cancel_all(struct scheduler *sched)
+static void cancel_all_locked(struct scheduler *sched)
 {
     skua_pid pid;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
@@ -194,14 +194,14 @@ static void cancel_all(struct scheduler *sched)
     }
 }
 
-void shutdown_ask(struct scheduler *sched)
+void shutdown_ask_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
     wait_for_gate(sched);
-    cancel_all(sched);
+    cancel_all_locked(sched);
 }
 
-static void end_survivors(struct scheduler *sched)
+static void end_survivors_locked(struct scheduler *sched)
 {
     skua_pid pid;
     skua_process_info info;
@@ -216,10 +216,10 @@ static void end_survivors(struct scheduler *sched)
     }
 }
 
-void shutdown_end_survivors(struct scheduler *sched)
+void shutdown_end_survivors_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
-    end_survivors(sched);
+    end_survivors_locked(sched);
 }
 
 /* Waits until no process is alive; false if the deadline comes first. */
@@ -266,20 +266,20 @@ static bool wait_while_ending(struct scheduler *sched)
     return false;
 }
 
-static int stop_running(struct scheduler *sched, uint64_t timeout_ns)
+static int stop_running_locked(struct scheduler *sched, uint64_t timeout_ns)
 {
     const uint64_t deadline = monotonic_deadline(timeout_ns);
-    shutdown_ask(sched);
+    shutdown_ask_locked(sched);
     idle_wake_all(sched); /* so that every worker finds nothing and says so */
     if (wait_until_empty(sched, deadline)) {
         return 0;
     }
-    shutdown_end_survivors(sched);
+    shutdown_end_survivors_locked(sched);
     return wait_while_ending(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
 }
 
 /* After an earlier stop found a step stuck. */
-static int stop_again(struct scheduler *sched, uint64_t timeout_ns)
+static int stop_again_locked(struct scheduler *sched, uint64_t timeout_ns)
 {
     return wait_until_empty(sched, monotonic_deadline(timeout_ns)) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
 }
@@ -291,11 +291,11 @@ static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
     case PHASE_CREATED:
         return SKUA_E_NOT_STARTED;
     case PHASE_RUNNING:
-        result = stop_running(sched, timeout_ns);
+        result = stop_running_locked(sched, timeout_ns);
         break;
     case PHASE_STOPPING:
     case PHASE_ENDING:
-        result = stop_again(sched, timeout_ns);
+        result = stop_again_locked(sched, timeout_ns);
         break;
     case PHASE_STOPPED:
         return 0;
@@ -303,7 +303,7 @@ static int stop_locked(struct scheduler *sched, uint64_t timeout_ns)
     if (result == SKUA_E_STUCK) {
         return result;
     }
-    end_threads(sched);
+    end_threads_locked(sched);
     store_seq_cst(&sched->phase, PHASE_STOPPED);
     return result;
 }

@@ -16,13 +16,13 @@ NODISCARD int shutdown_stop(struct scheduler *sched, uint64_t timeout_ns);
 NODISCARD int shutdown_refuse_start(struct scheduler *sched);
 
 /* Admits processes from now on. */
-void shutdown_open(struct scheduler *sched);
+void shutdown_open_locked(struct scheduler *sched);
 
 /* Stops admitting processes and asks every one to cancel. */
-void shutdown_ask(struct scheduler *sched);
+void shutdown_ask_locked(struct scheduler *sched);
 
 /* Reports the processes that are left and ends them. */
-void shutdown_end_survivors(struct scheduler *sched);
+void shutdown_end_survivors_locked(struct scheduler *sched);
 
 /* An outside thread holds the gate while it publishes a process. False, with nothing held, if the
  * runtime is not running. */

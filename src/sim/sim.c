@@ -409,7 +409,7 @@ int sim_start(struct sim *sim)
     if (refused == 0) {
         store_seq_cst(&sched->threads, 1); /* MO-spare: so that its wheel and counters are read */
         sim->faults_are_on = true;
-        shutdown_open(sched);
+        shutdown_open_locked(sched);
     }
     mutex_unlock(&sched->control);
     return refused;
@@ -443,11 +443,11 @@ static int stop_driven(struct sim *sim, uint64_t timeout_ns)
     struct scheduler *sched = sim->sched;
     const uint64_t deadline = time_after(sim_now(sim), timeout_ns);
     int result = 0;
-    shutdown_ask(sched);
+    shutdown_ask_locked(sched);
     if (!drive_until_empty(sim, deadline)) {
         skip_to(sim, deadline);
         sim->faults_are_on = false;
-        shutdown_end_survivors(sched);
+        shutdown_end_survivors_locked(sched);
         const bool empty = drive_until_empty(sim, SKUA_FOREVER);
         SKUA_ASSERT(empty); /* all are Ready and marked to end */
         result = SKUA_E_TIMEOUT;

@@ -60,7 +60,7 @@ void tracer_stop(struct tracer *tracer)
 }
 
 /* While a ring is closed, neither builds a record nor reads the clock. */
-static void write_timed(struct ring *ring, const struct ring_record *record)
+static void write_timed_owner(struct ring *ring, const struct ring_record *record)
 {
     if (!ring_refuses_owner(ring)) {
         struct ring_record timed = *record;
@@ -72,10 +72,10 @@ static void write_timed(struct ring *ring, const struct ring_record *record)
 void tracer_write(struct trace *trace, uint32_t ring, const struct ring_record *record)
 {
     if (ring != trace->outside) {
-        write_timed(&trace->rings[ring], record);
+        write_timed_owner(&trace->rings[ring], record);
         return;
     }
     mutex_lock(&trace->outside_lock); /* before the clock: times rise in every ring */
-    write_timed(&trace->rings[ring], record);
+    write_timed_owner(&trace->rings[ring], record);
     mutex_unlock(&trace->outside_lock);
 }

@@ -107,7 +107,7 @@ static void check_sources(struct scheduler *sched)
     const uint64_t last = load_relaxed(&sched->poll.last);   /* hint */
     const bool waits = load_seq_cst(&sched->poll.waits) > 0; /* MO-poll */
     if (waits && last <= now && now - last >= patience) {
-        poll_look(sched, NULL, now);
+        poll_check(sched, NULL, now);
     }
     chores_check_if_overdue(sched, now);
 }

@@ -138,7 +138,7 @@ void chores_check_if_overdue(struct scheduler *sched, uint64_t now)
     (void)now;
 }
 
-void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
+void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     (void)sched;
     (void)worker;

@@ -29,7 +29,7 @@ void idle_wake_one(struct scheduler *all, struct worker *worker)
     (void)worker;
 }
 
-void poll_look(struct scheduler *all, struct worker *worker, uint64_t now)
+void poll_check(struct scheduler *all, struct worker *worker, uint64_t now)
 {
     (void)all;
     (void)worker;

@@ -288,7 +288,7 @@ static void register_descriptor(void)
     (void)fetch_add_seq_cst(&rig.poll.waits, 1); /* P1 */
     poll_publish(&rig, &rig.workers[BUSY], NEVER);
     if (are_checked) {
-        chores_want(&rig, &rig.workers[BUSY], CHORE_CHECK, time_now(rig.time) + INSTANT(1));
+        chores_schedule(&rig, &rig.workers[BUSY], CHORE_CHECK, time_now(rig.time) + INSTANT(1));
     }
 }
 
@@ -326,7 +326,7 @@ static void run_clock(const void *ticks)
 static void run_monitor(const void *arg)
 {
     (void)arg;
-    poll_look(&rig, NULL, 0);
+    poll_check(&rig, NULL, 0);
 }
 
 static void run_stopper(const void *arg)

@@ -79,7 +79,7 @@ void spare_wake_resting(struct scheduler *sched)
     (void)sched;
 }
 
-void poll_look(struct scheduler *sched, struct worker *worker, uint64_t now)
+void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
 {
     (void)sched;
     (void)worker;

@@ -241,7 +241,8 @@ static int wait_for_source(void *arg, skua_command *command, skua_payload *resul
     (void)fetch_add_seq_cst(&sched->poll.waits, 1);
     poll_publish(sched, worker, UINT64_MAX);
     if (virtual->check_period_ns > 0) {
-        chores_want(sched, worker, CHORE_CHECK, virtual_now(virtual) + virtual->check_period_ns);
+        chores_schedule(sched, worker, CHORE_CHECK,
+                        virtual_now(virtual) + virtual->check_period_ns);
     }
     return SKUA_PENDING;
 }

@@ -108,7 +108,7 @@ static int set_up(void **state)
         0);
     registry_init(&rig.registry, &rig.sched.allocator);
     store_seq_cst(&rig.sched.threads, WORKERS);
-    shutdown_open(&rig.sched);
+    shutdown_open_locked(&rig.sched);
     return 0;
 }
 

@@ -148,7 +148,7 @@ static int set_up(void **state)
     const skua_handler handler = {.name = "pending", .run = stay_pending};
     assert_int_equal(registry_add_locked(&rig.registry, PENDING, &handler), 0);
     store_seq_cst(&rig.sched.threads, WORKERS);
-    shutdown_open(&rig.sched);
+    shutdown_open_locked(&rig.sched);
     spawn(IDLE, worker(0), &resting);
     spawn(CALLING, worker(0), &calling);
     spawn(TIMED, worker(0), &timed);
