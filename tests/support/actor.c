@@ -779,6 +779,16 @@ struct act deadline(uint64_t deadline_ns)
     return (struct act){.perform = set_deadline, .number = deadline_ns};
 }
 
+static int set_timeout(struct turn *turn, const struct act *act)
+{
+    return skua_step_deadline(turn->out, skua_context_deadline(turn->ctx, act->number));
+}
+
+struct act timeout(uint64_t duration_ns)
+{
+    return (struct act){.perform = set_timeout, .number = duration_ns};
+}
+
 static int cancel_yields(struct turn *turn, const struct act *act)
 {
     return skua_step_cancel(turn->out, act->tag);

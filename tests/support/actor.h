@@ -258,6 +258,7 @@ struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, 
 struct act waits_for(uint64_t tag, uint64_t source);
 /* For the yield before it. */
 struct act deadline(uint64_t deadline_ns);
+struct act timeout(uint64_t duration_ns);
 struct act cancels(uint64_t tag);
 
 /* What the process says it waits for, if nothing is said after it in this step. */

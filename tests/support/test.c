@@ -28,6 +28,7 @@ static struct {
     bool complete;
     void (*at_end[AT_END_MAX])(void);
     size_t at_end_count;
+    char row[80];
     struct block *blocks;
     uint64_t round; /* 0: none */
     /* What was there before the first round, and stays. */
@@ -54,6 +55,14 @@ void test_at_end(void (*function)(void))
 {
     assert_in_range(now.at_end_count, 0, AT_END_MAX - 1);
     now.at_end[now.at_end_count++] = function;
+}
+
+void test_row(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(now.row, sizeof now.row, format, arguments);
+    va_end(arguments);
 }
 
 void *test_alloc(size_t size)
@@ -99,6 +108,7 @@ static void run_once(const struct test *test, uint32_t workers)
     now.complete = false;
     now.at_end_count = 0;
     now.round = 0;
+    now.row[0] = '\0';
     test_number++;
     watchdog_restart();
     test->body();
@@ -128,6 +138,9 @@ static int tell_failure(void **state)
         }
         if (now.round > 0) {
             print_error("          in round %" PRIu64 "\n", now.round);
+        }
+        if (now.row[0] != '\0') {
+            print_error("          in the row %s\n", now.row);
         }
     }
     return 0;
@@ -178,7 +191,7 @@ static bool read_worker_counts(const char *list)
     return false;
 }
 
-int main(int argc, char **argv)
+int test_main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The frame of a test program: tests register themselves, and main is here.
+/* The frame of a test program: tests register themselves, and main is there.
  *
  *   #include "test.h"
  *
@@ -39,6 +39,9 @@ struct test {
 
 void test_register(struct test *test);
 
+/* What main does (test_main.c), unless a program has one of its own. */
+int test_main(int argc, char **argv);
+
 /* Defines a test; its body follows. */
 #define TEST(name_)                                                                                \
     static void name_(void);                                                                       \
@@ -58,6 +61,9 @@ extern uint64_t test_number;
 /* Has `function` called after the current test, if it came to its end; last asked, first called.
  * It may assert. */
 void test_at_end(void (*function)(void));
+
+/* For a test that goes through a table: the name of its row, told if the test fails in it. */
+void test_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Memory that is released after the test, zeroed. */
 void *test_alloc(size_t size);
