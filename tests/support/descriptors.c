@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "descriptors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define OPEN_MAX_COUNT 4096
+
+static int owned[OPEN_MAX_COUNT]; /* by the test with this number */
+static size_t owned_count;
+static uint64_t owner_number;
+
+static void close_all(void)
+{
+    world_close();
+    while (owned_count > 0) {
+        assert_int_equal(close(owned[--owned_count]), 0); /* nobody else has */
+    }
+}
+
+int fd_own(int fd)
+{
+    assert_true(fd >= 0);
+    if (owner_number != test_number) {
+        owner_number = test_number;
+        owned_count = 0;
+        test_at_end(close_all);
+    }
+    assert_in_range(owned_count, 0, OPEN_MAX_COUNT - 1);
+    owned[owned_count++] = fd;
+    return fd;
+}
+
+void fd_disown(int fd)
+{
+    for (size_t i = 0; i < owned_count; i++) {
+        if (owned[i] == fd) {
+            owned[i] = owned[--owned_count];
+            return;
+        }
+    }
+    fail_msg("descriptor %d is not the test's", fd);
+}
+
+void fd_close(int fd)
+{
+    fd_disown(fd);
+    assert_int_equal(close(fd), 0);
+}
+
+bool fd_is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+int fd_close_by_runtime(int fd)
+{
+    const int error = skua_descriptor_close(world_runtime(), fd);
+    if (error == 0) {
+        fd_disown(fd);
+    }
+    return error;
+}
+
+static struct ends own_both(const int ends[2])
+{
+    return (struct ends){.near = fd_own(ends[0]), .far = fd_own(ends[1])};
+}
+
+struct ends pipe_open(void)
+{
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
+    return own_both(ends);
+}
+
+struct ends pair_open(void)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    return own_both(ends);
+}
+
+struct ends full_pair_open(void)
+{
+    const struct ends pair = pair_open();
+    fill(pair.near);
+    return pair;
+}
+
+int eventfd_open(void)
+{
+    return fd_own(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+}
+
+int file_open(void)
+{
+    char path[] = "/tmp/skua-test-XXXXXX";
+    const int fd = fd_own(mkostemp(path, O_CLOEXEC));
+    assert_int_equal(unlink(path), 0);
+    return fd;
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+/* A port of the system's choice; -1 if there is no loopback. */
+static int try_listener(void)
+{
+    const struct sockaddr_in address = loopback(0);
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 &&
+        (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0 || listen(fd, 1) != 0)) {
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+bool has_loopback(void)
+{
+    const int fd = try_listener();
+    return fd >= 0 && close(fd) == 0;
+}
+
+void need_loopback(void)
+{
+    if (!has_loopback()) {
+        skip();
+    }
+}
+
+int listener_open(void)
+{
+    return fd_own(try_listener());
+}
+
+uint16_t port_of(int listener)
+{
+    struct sockaddr_in address;
+    socklen_t size = sizeof address;
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    return ntohs(address.sin_port);
+}
+
+int client_open(uint16_t port, int flags)
+{
+    const struct sockaddr_in address = loopback(port);
+    const int fd = fd_own(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));
+    assert_true(connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 ||
+                errno == EINPROGRESS || errno == ECONNREFUSED);
+    return fd;
+}
+
+/* By a bare system call: a thread sanitizer would take the reuse of a number that somebody waits
+ * for, which is the point, for a race. */
+int number_reuse(int number)
+{
+    int ends[2];
+    assert_int_equal(syscall(SYS_pipe2, ends, O_NONBLOCK | O_CLOEXEC), 0);
+    if (ends[1] == number) {
+        ends[1] = fcntl(ends[1], F_DUPFD_CLOEXEC, 0); /* the number is overwritten below */
+    }
+    if (ends[0] != number) {
+        assert_int_equal(dup2(ends[0], number), number);
+        assert_int_equal(close(ends[0]), 0);
+    }
+    (void)fd_own(number);
+    return fd_own(ends[1]);
+}
+
+void write_byte(int fd)
+{
+    assert_int_equal(write(fd, "x", 1), 1);
+}
+
+void signal_eventfd(int fd)
+{
+    const uint64_t one = 1;
+    assert_int_equal(write(fd, &one, sizeof one), sizeof one);
+}
+
+void fill(int fd)
+{
+    static const char block[4096];
+    while (write(fd, block, sizeof block) > 0) {
+    }
+    assert_int_equal(errno, EAGAIN);
+    while (write(fd, block, 1) > 0) {
+    }
+    assert_int_equal(errno, EAGAIN);
+}
+
+void drain(int fd)
+{
+    char block[4096];
+    while (read(fd, block, sizeof block) > 0) {
+    }
+    assert_int_equal(errno, EAGAIN);
+}
+
+static rlim_t allowed_before;
+static uint64_t allowance_number; /* the test that has changed it */
+
+static void restore_allowance(void)
+{
+    files_allow(allowed_before);
+}
+
+void files_allow(uint64_t count)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (allowance_number != test_number) {
+        allowance_number = test_number;
+        allowed_before = limit.rlim_cur;
+        test_at_end(restore_allowance);
+    }
+    limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+void files_allow_many(void)
+{
+    files_allow(RLIM_INFINITY);
+}
