@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* The monitor when nothing is stuck: it sleeps, and so do the spare workers that were needed. Also
+ * its settings, and the signal for backtraces. */
+#include <signal.h>
+
+#include "runtime/runtime.h"
+#include "stalls.h"
+#include "waits.h"
+#include "workers.h"
+
+static bool monitor_is_asleep(void *arg)
+{
+    (void)arg;
+    return load_seq_cst(&world_runtime()->sched.monitor.asleep) == 1;
+}
+
+static void await_monitor_asleep(void)
+{
+    wait_until(monitor_is_asleep, NULL, "the monitor to sleep");
+}
+
+/* ---- sleeping ---- */
+
+/* Timers and descriptors that are waited for do not keep it awake, as they do no worker. */
+TEST(monitor_sleeps_while_all_is_idle_and_wakes_for_work)
+{
+    stalls_open((skua_runtime_config){0});
+    await_monitor_asleep();
+    struct actor *sleeper = actor_start(ACTS(sleeps(1, 3600 * SKUA_SECOND)));
+    struct actor *reader = reader_start(pipe_open().near);
+    actor_await_state(sleeper, SKUA_PROCESS_BLOCKED);
+
+    for (int round = 0; round < 3; round++) {
+        await_monitor_asleep();
+        struct actor *culprit = actor_start(ACTS(holds(), finishes(0)));
+        (void)stall_await(culprit);
+        assert_false(monitor_is_asleep(NULL));
+        assert_stalled_once(culprit, "actor");
+        actor_let_go(culprit);
+        actor_await_end(culprit);
+    }
+    await_monitor_asleep();
+    assert_waits(sleeper, 0);
+    assert_waits(reader, 0);
+}
+
+TEST(monitor_sleeps_while_a_step_blocks_and_finds_it_stuck_afterwards)
+{
+    stalls_open((skua_runtime_config){0});
+    struct actor *culprit = actor_start(ACTS(blocks(), holds(), finishes(0)));
+    actor_await_held(culprit, 1);
+    await_monitor_asleep();
+    assert_int_equal(stall_count_of(culprit), 0);
+
+    actor_let_go(culprit);
+    actor_await_held(culprit, 2);
+
+    (void)stall_await(culprit); /* with nothing else to wake it */
+    actor_await_end(actor_start(ACTS(finishes(0))));
+    assert_stalled_once(culprit, "actor");
+    actor_let_go(culprit);
+}
+
+/* Its thread must not be left behind, however deep it sleeps. */
+TEST(monitor_that_sleeps_does_not_hold_up_the_stop)
+{
+    const uint32_t threads = os_wait_alone();
+    stalls_open((skua_runtime_config){0});
+    assert_int_equal(os_thread_count(), threads + test_workers() + 1);
+    await_monitor_asleep();
+    world_close();
+    assert_int_equal(os_wait_alone(), threads);
+}
+
+TEST(monitor_with_the_longest_limit_does_not_hold_up_the_stop)
+{
+    world_open_with((skua_runtime_config){.stall_limit_ns = SKUA_DURATION_MAX});
+    assert_result(actor_run(actor_new(ACTS(finishes(0)))), 0);
+}
+
+/* ---- after a stall ---- */
+
+#define CLEAR_LIMIT_NS (100 * SKUA_MILLISECOND) /* no short step takes that long */
+
+/* A spare worker that rests is in no step, whatever it has run last: it must be taken neither for
+ * stuck by the monitor nor for running by the stop. */
+TEST(monitor_takes_a_spare_that_rests_for_what_it_is)
+{
+    struct actor *listeners[2];
+    stalls_open((skua_runtime_config){.worker_count = 1, .stall_limit_ns = CLEAR_LIMIT_NS});
+    const struct scheduler *sched = &world_runtime()->sched;
+    struct actor *culprit = actor_start(ACTS(holds(), finishes(0)));
+    (void)stall_await(culprit);
+    for (size_t i = 0; i < COUNT_OF(listeners); i++) {
+        listeners[i] = actor_start(NO_ACTS); /* it runs on the spare worker */
+        actor_await_state(listeners[i], SKUA_PROCESS_IDLE);
+    }
+    actor_let_go(culprit);
+    actor_await_end(culprit);
+    workers_let_spares_rest();
+    assert_int_equal(load_seq_cst(&sched->spare.resting), 1);
+
+    await_monitor_asleep(); /* before it sleeps it looks for longer than the limit */
+
+    assert_int_equal(load_seq_cst(&sched->spare.resting), 1);
+    for (size_t i = 0; i < COUNT_OF(listeners); i++) {
+        assert_int_equal(stall_count_of(listeners[i]), 0);
+        assert_int_equal(load_seq_cst(&sched->workers[i].running), RUNNING_NOTHING);
+    }
+    assert_int_equal(stall_count(), 1);
+    assert_int_equal(world_stats().stalls, 1);
+    assert_int_equal(world_stats().spares, 1);
+}
+
+/* The same few threads serve again and again. */
+TEST(monitor_uses_the_same_spare_for_stall_after_stall)
+{
+    stalls_open((skua_runtime_config){.worker_count = 1, .stall_limit_ns = SKUA_MILLISECOND});
+    for (int round = 0; round < 20; round++) {
+        struct actor *culprit = actor_start(ACTS(holds(), finishes(0)));
+        (void)stall_await(culprit);
+        actor_await_end(actor_start(ACTS(finishes(0))));
+        actor_let_go(culprit);
+        actor_await_end(culprit);
+        if (round % 2 == 0) {
+            workers_let_spares_rest();
+        }
+    }
+    /* A short step may have taken a millisecond as well, so one more may have been needed. */
+    assert_in_range(workers_count(), 2, 4);
+    assert_true(world_stats().stalls >= 20);
+}
+
+/* ---- backtraces ---- */
+
+/* Not inlined: there is an address to return to. */
+__attribute__((noinline)) static int hold_here(struct turn *turn, const struct act *act)
+{
+    *(void **)act->arg = __builtin_return_address(0);
+    return perform(turn, holds());
+}
+
+static bool has_frame(const struct stall_record *record, const void *wanted)
+{
+    for (uint32_t i = 0; i < record->stall.frame_count; i++) {
+        if (record->frames[i] == wanted) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The monitor does not wait long for a thread that gets no CPU, so this is tried a few times. */
+TEST(monitor_with_a_signal_gives_the_stack_of_the_stuck_step)
+{
+    struct stall_record record = {0};
+    bool found = false;
+    stalls_open((skua_runtime_config){.worker_count = 2, .stall_signal = SIGUSR2});
+    for (int attempt = 0; attempt < 100 && !found; attempt++) {
+        void *return_address = NULL;
+        struct actor *captive = actor_start(ACTS(does(hold_here, &return_address), finishes(0)));
+        record = stall_await(captive);
+        actor_let_go(captive);
+        actor_await_end(captive);
+        found = has_frame(&record, return_address);
+    }
+    assert_true(found);
+    assert_string_equal(record.stall.type_name, "actor");
+    assert_in_range(record.stall.frame_count, 2, BACKTRACE_MAX);
+    assert_false(has_frame(&record, NULL));
+}
+
+static void ignore_signal(int number)
+{
+    (void)number;
+}
+
+static bool signal_is_mine(void)
+{
+    struct sigaction action;
+    assert_int_equal(sigaction(SIGUSR2, NULL, &action), 0);
+    return action.sa_handler == ignore_signal;
+}
+
+TEST(monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it)
+{
+    const struct sigaction mine = {.sa_handler = ignore_signal};
+    struct sigaction before;
+    struct api apis[2];
+    assert_int_equal(sigaction(SIGUSR2, &mine, &before), 0);
+    for (size_t i = 0; i < COUNT_OF(apis); i++) {
+        api_create(&apis[i], (skua_runtime_config){.worker_count = 1, .stall_signal = SIGUSR2});
+        assert_true(signal_is_mine() == (i == 0));
+        api_start(&apis[i]);
+        assert_false(signal_is_mine());
+    }
+    api_stop(&apis[0]);
+    assert_false(signal_is_mine());
+    api_stop(&apis[1]);
+    assert_true(signal_is_mine());
+    assert_int_equal(sigaction(SIGUSR2, &before, NULL), 0);
+}
+
+/* ---- settings ---- */
+
+TEST(monitor_signal_that_cannot_be_caught_is_refused)
+{
+    static const int signals[] = {SIGKILL, SIGSTOP, NSIG, 1000, INT32_MAX};
+    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+        struct api api;
+        test_row("signal %d", signals[i]);
+        const uint32_t threads = os_wait_alone();
+        const uint32_t files = os_file_count();
+        api_create(&api, (skua_runtime_config){.stall_signal = signals[i]});
+        assert_int_equal(skua_runtime_start(api.runtime), SKUA_E_INVALID);
+        assert_int_equal(os_thread_count(), threads);
+        assert_int_equal(os_file_count(), files);
+        assert_int_equal(skua_runtime_stop(api.runtime, 0), SKUA_E_NOT_STARTED);
+        assert_int_equal(skua_runtime_destroy(api.runtime), 0);
+        assert_true(counting_allocator_is_clean(&api.memory));
+    }
+}
+
+TEST(monitor_limits_out_of_range_are_refused)
+{
+    static const skua_runtime_config wrong[] = {
+        {.stall_signal = -1},
+        {.stall_limit_ns = SKUA_MILLISECOND - 1},
+        {.stall_limit_ns = SKUA_FOREVER},
+        {.spare_limit = SKUA_SPARES_MAX + 1},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        skua_runtime *runtime;
+        test_row("%zu", i);
+        assert_int_equal(skua_runtime_create(&runtime, &wrong[i]), SKUA_E_INVALID);
+    }
+    skua_runtime_config config = {.stall_limit_ns = SKUA_MILLISECOND,
+                                  .spare_limit = SKUA_SPARES_MAX};
+    world_open_with(config);
+    assert_int_equal(skua_runtime_config_read(world_runtime(), &config), 0);
+    assert_int_equal(config.stall_limit_ns, SKUA_MILLISECOND);
+    assert_int_equal(config.spare_limit, SKUA_SPARES_MAX);
+}
