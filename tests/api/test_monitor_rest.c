@@ -11,7 +11,7 @@
 static bool monitor_is_asleep(void *arg)
 {
     (void)arg;
-    return load_seq_cst(&world_runtime()->sched.monitor.asleep) == 1;
+    return load_seq_cst(&world_runtime()->sched.monitor_asleep) == 1;
 }
 
 static void await_monitor_asleep(void)

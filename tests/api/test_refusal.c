@@ -4,7 +4,8 @@
  * CMakeLists.txt), so that any one call can be made to fail, whatever the limits of the machine
  * are.
  *
- * Limits that are real are tested in test_alloc_failure.c (threads) and test_net_refused.c (files). */
+ * Limits that are real are tested in test_alloc_failure.c (threads) and test_net_refused.c
+ * (files). */
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>

@@ -12,7 +12,7 @@
 #define SKUA_TESTS_STALLS_H
 
 #include "actor.h"
-#include "sched/scheduler.h"
+#include "watch/backtrace.h"
 
 #define STALLS_MAX 256 /* that are noted */
 
