@@ -182,7 +182,7 @@ TEST(start_without_files_can_be_tried_again)
 
     for (rlim_t allowed = (rlim_t)next; error != 0; allowed++) {
         files_allow(allowed);
-        error = skua_runtime_start(world_runtime());
+        error = world_try_start();
         files_allow(limit.rlim_cur);
         if (error != 0) {
             failures++;

@@ -183,7 +183,7 @@ static void assert_as_if_never_started(struct surroundings before)
 /* All that start has to set up is there. */
 static void assert_usable(void)
 {
-    assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_STARTED);
+    assert_int_equal(world_try_start(), SKUA_E_STARTED);
     for (int i = 0; i < 100; i++) {
         assert_result(actor_run(actor_new(ACTS(finishes(0)))), 0);
     }
@@ -217,7 +217,7 @@ TEST(refusal_of_any_call_of_start_can_be_tried_again)
         for (unsigned n = 1; n <= needed[i].calls; n++) {
             test_row("%s, call %u", names[needed[i].function], n);
             refuse_calls(needed[i].function, n, n);
-            assert_int_equal(skua_runtime_start(world_runtime()), needed[i].error);
+            assert_int_equal(world_try_start(), needed[i].error);
             assert_true(calls_of(needed[i].function) >= n);
             refuse_none(needed[i].function);
             assert_as_if_never_started(before);
@@ -259,7 +259,7 @@ TEST(refusal_of_start_freezes_nothing)
     const skua_blocking_pool pool = {.name = "late"};
     create();
     refuse_all(PTHREAD_CREATE);
-    assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_THREAD);
+    assert_int_equal(world_try_start(), SKUA_E_THREAD);
     refuse_none(PTHREAD_CREATE);
     assert_int_equal(skua_command_register(world_runtime(), 1, &handler), 0);
     assert_int_equal(skua_blocking_register(world_runtime(), &pool), 0);
@@ -282,7 +282,7 @@ static void check_inspected_start(enum function function, unsigned n, int expect
     create_inspected();
     const struct surroundings before = look_around();
     refuse_calls(function, n, n);
-    assert_int_equal(skua_runtime_start(world_runtime()), expected);
+    assert_int_equal(world_try_start(), expected);
     refuse_none(function);
     assert_as_if_never_started(before);
     assert_false(inspect_is_there(world_runtime()));
@@ -330,7 +330,7 @@ TEST(refusal_of_the_inspector_is_a_warning_by_environment)
         create();
         capture_begin(&capture);
         refuse_calls(cases[i].function, 1, 1);
-        const int error = skua_runtime_start(world_runtime());
+        const int error = world_try_start();
         refuse_none(cases[i].function);
         const char *said = capture_end(&capture);
         assert_int_equal(error, 0);

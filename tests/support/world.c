@@ -69,10 +69,16 @@ void world_create_sim(uint64_t seed, skua_sim_config config)
     create_sim((skua_runtime_config){.seed = seed, .sim = &config});
 }
 
+int world_try_start(void)
+{
+    const int error = skua_runtime_start(world_runtime());
+    world->is_started |= error == 0;
+    return error;
+}
+
 void world_start(void)
 {
-    api_start(world->api);
-    world->is_started = true;
+    assert_int_equal(world_try_start(), 0);
 }
 
 void world_open_with(skua_runtime_config config)

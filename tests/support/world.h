@@ -63,6 +63,9 @@ void world_create_virtual(skua_runtime_config config);
 void world_create_sim(uint64_t seed, skua_sim_config config);
 void world_start(void);
 
+/* The same; returns what skua_runtime_start did. */
+int world_try_start(void);
+
 /* Stops the runtime now, for tests that check something afterwards, or whose local variables are
  * used until then. Every process has to finish by
  * itself, unless world_expect_survivors was called, and every block of memory has to be back. */
