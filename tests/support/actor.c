@@ -52,16 +52,24 @@ struct seen tick(uint64_t tag, uint64_t count)
     return (struct seen){.type = SKUA_EVENT_TICK, .tag = tag, .value = count};
 }
 
+struct seen tick_at(uint64_t tag, uint64_t count, uint64_t time)
+{
+    struct seen expected = tick(tag, count);
+    expected.tick_time = time;
+    return expected;
+}
+
 static bool is_as_expected(const struct seen *seen, const struct seen *expected)
 {
     const bool same_payload =
         seen->payload_type == expected->payload_type && seen->value == expected->value;
-    return seen->type == expected->type && seen->tag == expected->tag &&
+    const bool same_time = expected->tick_time == 0 || seen->tick_time == expected->tick_time;
+    return same_time && seen->type == expected->type && seen->tag == expected->tag &&
            seen->error == expected->error && (expected->any_payload || same_payload);
 }
 
 struct seen_text {
-    char text[96];
+    char text[128];
 };
 
 static struct seen_text describe(const struct seen *seen)
@@ -73,9 +81,11 @@ static struct seen_text describe(const struct seen *seen)
         [SKUA_EVENT_TICK] = "tick",
     };
     struct seen_text text;
-    (void)snprintf(text.text, sizeof text.text, "%s %s tag %" PRIu64 " type %u value %" PRIu64,
+    (void)snprintf(text.text, sizeof text.text,
+                   "%s %s tag %" PRIu64 " type %u value %" PRIu64 " time %" PRIu64,
                    seen->type < COUNT_OF(names) ? names[seen->type] : "?",
-                   skua_error_name(seen->error), seen->tag, seen->payload_type, seen->value);
+                   skua_error_name(seen->error), seen->tag, seen->payload_type, seen->value,
+                   seen->tick_time);
     return text;
 }
 
@@ -116,6 +126,36 @@ size_t actor_largest_batch(const struct actor *actor)
         largest = batch > largest ? batch : largest;
     }
     return largest;
+}
+
+void assert_saw_since(struct actor *actor, const struct seen *expected, size_t count)
+{
+    const size_t from = actor->asserted;
+    assert_saw_from(actor, from, expected, count);
+    actor->asserted = from + count;
+}
+
+void assert_then_saw_nothing(struct actor *actor)
+{
+    assert_saw_since(actor, NULL, 0);
+}
+
+void assert_saw_these_since(struct actor *actor, const struct seen *expected, size_t count)
+{
+    bool *came = test_alloc(count + 1);
+    assert_no_surprise(actor);
+    for (size_t i = actor->asserted; i < actor->seen_count; i++) {
+        size_t n = 0;
+        while (n < count && (came[n] || !is_as_expected(&actor->seen[i], &expected[n]))) {
+            n++;
+        }
+        if (n == count) {
+            fail_msg("%s: event %zu is %s", actor->type.name, i, describe(&actor->seen[i]).text);
+        }
+        came[n] = true;
+    }
+    assert_int_equal(actor->seen_count, actor->asserted + count);
+    actor->asserted = actor->seen_count;
 }
 
 void assert_completed_each_once(const struct actor *actor, size_t total, int error)
@@ -195,10 +235,11 @@ static void begin_script(struct actor *actor, const skua_payload *payload)
     actor->read = actor->seen_count;
 }
 
-/* Whether there is a cancel event among what the script has not dealt with. */
-static bool was_cancelled(const struct actor *actor)
+/* Whether there is a cancel event among the events from `first` on that the script has not dealt
+ * with. */
+static bool was_cancelled(const struct actor *actor, size_t first)
 {
-    for (size_t i = actor->read; i < actor->seen_count; i++) {
+    for (size_t i = actor->read > first ? actor->read : first; i < actor->seen_count; i++) {
         if (actor->seen[i].type == SKUA_EVENT_CANCEL) {
             return true;
         }
@@ -256,7 +297,7 @@ static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t 
     }
     tally_add(&actor->arrived, actor->seen_count - before);
     go_on(&turn);
-    if (!turn.finished && !actor->ignores_cancel && was_cancelled(actor)) {
+    if (!turn.finished && !actor->ignores_cancel && was_cancelled(actor, before)) {
         skua_step_done(out, skua_payload_empty(0));
     }
     return turn.error;
@@ -278,6 +319,7 @@ static int actor_init(void *self, skua_context *ctx, const char *method, skua_pa
     actor->counter = 0;
     actor->repeated = 0;
     actor->read = actor->seen_count;
+    actor->given += actor->script.count > 0;
     (void)atomic_fetch_add(&actor->inits, 1);
     for (size_t i = 0; i < actor->in_init.count; i++) {
         const struct act *act = &actor->in_init.acts[i];
@@ -406,26 +448,30 @@ void actor_tell(struct actor *actor, struct script script)
 {
     struct script *told = test_alloc(sizeof *told);
     *told = script;
+    if (!world->is_simulated) {
+        tally_wait(&actor->performed, actor->given);
+    }
+    actor->given += script.count > 0;
     assert_int_equal(world_send(actor->pid, skua_payload_pointer(SCRIPT_MESSAGE, told, NULL)), 0);
 }
 
-static void await_performed(struct actor *actor, uint64_t scripts)
+/* Until it has come to the end of all scripts it was given. */
+static void await_performed(struct actor *actor)
 {
     if (!world->is_simulated) {
-        tally_wait(&actor->performed, scripts);
+        tally_wait(&actor->performed, actor->given);
     }
     if (world->is_simulated || world->is_virtual) {
         world_settle();
-        assert_int_equal(tally_count(&actor->performed), scripts);
+        assert_int_equal(tally_count(&actor->performed), actor->given);
         assert_no_surprise(actor);
     }
 }
 
 void actor_perform(struct actor *actor, struct script script)
 {
-    const uint64_t before = tally_count(&actor->performed);
     actor_tell(actor, script);
-    await_performed(actor, before + 1);
+    await_performed(actor);
 }
 
 void actor_perform_until_held(struct actor *actor, struct script script)
@@ -442,9 +488,8 @@ void actor_let_go(struct actor *actor)
 
 void actor_release(struct actor *actor)
 {
-    const uint64_t before = tally_count(&actor->performed);
     actor_let_go(actor);
-    await_performed(actor, before + 1);
+    await_performed(actor);
 }
 
 void actor_await_seen(struct actor *actor, uint64_t events)
@@ -464,7 +509,7 @@ void actor_await_state(const struct actor *actor, enum skua_process_state state)
 
 void actor_await_end(struct actor *actor)
 {
-    tally_wait(&actor->closed, 1);
+    tally_wait(&actor->closed, actor->inits);
     api_wait_end(world->api, actor->pid);
 }
 

@@ -34,13 +34,13 @@ struct seen {
     int error;
     uint64_t tag;
     uint32_t payload_type;
-    uint64_t value;   /* the number in its payload, also of a tracked one; of a tick, its count */
-    bool any_payload; /* in an expectation: the payload does not matter */
+    uint64_t value;     /* the number in its payload, also of a tracked one; of a tick, its count */
+    bool any_payload;   /* in an expectation: the payload does not matter */
+    uint64_t tick_time; /* of a tick; in an expectation 0: does not matter */
     /* Not compared. */
     skua_pid from;
-    uint64_t now;       /* of the step */
-    uint64_t tick_time; /* of a tick */
-    uint64_t step;      /* the first is 1 */
+    uint64_t now;  /* of the step */
+    uint64_t step; /* the first is 1 */
 };
 
 struct seen message(uint32_t payload_type, uint64_t value);
@@ -49,6 +49,7 @@ struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value);
 struct seen failure(uint64_t tag, int error); /* a completion without a payload */
 struct seen cancel(int error);
 struct seen tick(uint64_t tag, uint64_t count);
+struct seen tick_at(uint64_t tag, uint64_t count, uint64_t time);
 
 /* That the actor saw exactly these, in this order, and had no surprise. */
 #define assert_saw(actor, ...)                                                                     \
@@ -59,6 +60,19 @@ struct seen tick(uint64_t tag, uint64_t count);
 void assert_saw_from(const struct actor *actor, size_t from, const struct seen *expected,
                      size_t count);
 void assert_saw_nothing(const struct actor *actor);
+
+/* The same for what came since the last assert_then_saw, for tests that look again and again. */
+#define assert_then_saw(actor, ...)                                                                \
+    assert_saw_since(actor, (const struct seen[]){__VA_ARGS__},                                    \
+                     COUNT_OF(((const struct seen[]){__VA_ARGS__})))
+void assert_saw_since(struct actor *actor, const struct seen *expected, size_t count);
+void assert_then_saw_nothing(struct actor *actor);
+
+/* The same, in any order. */
+#define assert_then_saw_in_any_order(actor, ...)                                                   \
+    assert_saw_these_since(actor, (const struct seen[]){__VA_ARGS__},                              \
+                           COUNT_OF(((const struct seen[]){__VA_ARGS__})))
+void assert_saw_these_since(struct actor *actor, const struct seen *expected, size_t count);
 
 /* The most messages that came in one step. */
 size_t actor_largest_batch(const struct actor *actor);
@@ -104,8 +118,10 @@ struct actor {
     size_t position;
     uint64_t counter; /* of the act that waits */
     uint64_t repeated;
-    uint64_t sent; /* by sends_numbers */
-    size_t read;   /* events that the script has dealt with */
+    uint64_t sent;   /* by sends_numbers */
+    size_t read;     /* events that the script has dealt with */
+    size_t asserted; /* events that assert_then_saw has dealt with */
+    uint64_t given;  /* scripts */
     size_t seen_capacity;
     unsigned surprises;
     char surprise[160]; /* the first */
@@ -139,7 +155,8 @@ skua_exit actor_run(struct actor *actor);
 /* The same; returns what skua_process_run did. `exit` may be null. Any thread. */
 int actor_try_run(struct actor *actor, skua_exit *exit);
 
-/* Has a resting actor perform these acts; returns at once. */
+/* Has an actor perform these acts, in a step of its own: waits for the end of its last script, but
+ * not of this one. */
 void actor_tell(struct actor *actor, struct script script);
 
 /* The same, and waits until it has come to the end of them. In virtual time, and in the simulator,

@@ -83,6 +83,14 @@ struct desk *desk_open_with(skua_runtime_config config)
     return desk;
 }
 
+struct desk *desk_open_virtual(void)
+{
+    world_create_virtual((skua_runtime_config){0});
+    struct desk *desk = desk_open();
+    world_start();
+    return desk;
+}
+
 void desk_await_kept(struct desk *desk, uint64_t count)
 {
     tally_wait(&desk->kept_count, count);
@@ -97,6 +105,17 @@ int desk_complete(struct desk *desk, size_t n, int error, uint64_t value)
 int desk_complete_with(struct desk *desk, size_t n, skua_payload result)
 {
     return skua_command_complete(world_runtime(), desk->kept[n], 0, result);
+}
+
+void assert_late(struct desk *desk, size_t n)
+{
+    struct tracked result = {0};
+    const uint64_t late = world_stats().late_completions;
+    assert_int_equal(skua_command_complete(world_runtime(), desk->kept[n], 0,
+                                           tracked_payload(DESK_RESULT, &result)),
+                     SKUA_E_LATE);
+    assert_drops(&result, 1, 1);
+    assert_int_equal(world_stats().late_completions, late + 1);
 }
 
 void desk_await_stuck(struct desk *desk, uint64_t count)

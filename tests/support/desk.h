@@ -45,11 +45,17 @@ struct desk *desk_open(void);
 /* world_create, desk_open and world_start. */
 struct desk *desk_open_with(skua_runtime_config config);
 
+/* Opens a world of virtual time with a desk in it. */
+struct desk *desk_open_virtual(void);
+
 void desk_await_kept(struct desk *desk, uint64_t count);
 
 /* Completes the n-th that was kept; returns what skua_command_complete did. Any thread. */
 int desk_complete(struct desk *desk, size_t n, int error, uint64_t value);
 int desk_complete_with(struct desk *desk, size_t n, skua_payload result);
+
+/* That the n-th ended before: a completion now is refused, and its result dropped and counted. */
+void assert_late(struct desk *desk, size_t n);
 
 /* Until some DESK_STICK does not return; lets all go on that are held so. */
 void desk_await_stuck(struct desk *desk, uint64_t count);

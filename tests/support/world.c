@@ -157,13 +157,19 @@ uint64_t world_now(void)
     return world->is_simulated ? skua_sim_now(world_runtime()) : virtual_now(&world->time);
 }
 
-void world_advance_to(uint64_t instant)
+void world_set_clock(uint64_t instant)
 {
     if (world->is_simulated) {
         assert_true(skua_sim_run(world_runtime(), instant) >= 0);
         return;
     }
     virtual_advance_to(&world->time, instant);
+}
+
+void world_advance_to(uint64_t instant)
+{
+    world_settle();
+    world_set_clock(instant);
     world_settle();
 }
 

@@ -90,6 +90,9 @@ uint64_t world_now(void);
 void world_advance(uint64_t duration_ns);
 void world_advance_to(uint64_t instant);
 
+/* Moves the clock only: for tests that hold a step. */
+void world_set_clock(uint64_t instant);
+
 /* ---- what is done from the thread of the test ---- */
 
 /* Each returns what the public function does. */

@@ -191,3 +191,23 @@ TEST(rounds_leave_what_was_opened_before_them)
     world_close();
     assert_saw(before, message(NUMBER, 5), cancel(SKUA_E_STOPPED));
 }
+
+TEST(actor_that_is_told_something_finishes_its_script_first)
+{
+    world_open();
+    struct actor *actor = actor_start(ACTS(sends(actor_start(NO_ACTS), NUMBER, 1)));
+    actor_perform(actor, ACTS(finishes(0)));
+    actor_await_end(actor);
+    assert_true(actor->steps >= 2);
+}
+
+TEST(events_are_looked_at_as_they_come)
+{
+    world_open_virtual();
+    struct actor *actor = actor_start(ACTS(sleeps(1, 0), sleeps(2, 0), ticker(3, SKUA_SECOND)));
+    world_settle();
+    assert_then_saw_in_any_order(actor, completion(2, 0), completion(1, 0));
+    assert_then_saw_nothing(actor);
+    world_advance(2 * SKUA_SECOND);
+    assert_then_saw(actor, tick_at(3, 2, WORLD_START + 2 * SKUA_SECOND));
+}
