@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping and waking: a runtime with nothing to do does nothing at all (G2, INV-12); work that
- * comes while its workers sleep always runs (G3 to G5); work for several workers is done by
- * several. */
+/* Sleeping and waking: a runtime with nothing to do does nothing at all; work that comes while its
+ * workers sleep always runs; work for several workers is done by several. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "actor.h"
 #include "runtime/runtime.h"
-#include "runtime_support.h"
 
-#define WORKERS_MAX 4
+/* ---- idle is idle ---- */
 
-/* ---- what the kernel says about threads ---- */
-
+#define WORKERS     4
+#define POPULATION  10000
 #define THREADS_MAX 64
 
 /* The threads of this program, as their ids. */
@@ -21,21 +20,6 @@ struct threads {
     uint32_t count;
     long ids[THREADS_MAX];
 };
-
-static struct threads list_threads(void)
-{
-    struct threads threads = {0};
-    DIR *directory = opendir("/proc/self/task");
-    assert_non_null(directory);
-    for (const struct dirent *entry = readdir(directory); entry != NULL;
-         entry = readdir(directory)) {
-        if (entry->d_name[0] != '.' && threads.count < THREADS_MAX) {
-            threads.ids[threads.count++] = strtol(entry->d_name, NULL, 10);
-        }
-    }
-    (void)closedir(directory);
-    return threads;
-}
 
 static bool contains(const struct threads *threads, long id)
 {
@@ -47,109 +31,94 @@ static bool contains(const struct threads *threads, long id)
     return false;
 }
 
-/* Those that are in `all` and not in `others`. */
-static struct threads difference(const struct threads *all, const struct threads *others)
+/* Those that are not among `others`. */
+static struct threads list_threads(const struct threads *others)
 {
-    struct threads rest = {0};
-    for (uint32_t i = 0; i < all->count; i++) {
-        if (!contains(others, all->ids[i])) {
-            rest.ids[rest.count++] = all->ids[i];
+    struct threads threads = {0};
+    DIR *directory = opendir("/proc/self/task");
+    assert_non_null(directory);
+    for (const struct dirent *entry = readdir(directory); entry != NULL;
+         entry = readdir(directory)) {
+        const long id = strtol(entry->d_name, NULL, 10);
+        if (id > 0 && threads.count < THREADS_MAX && !contains(others, id)) {
+            threads.ids[threads.count++] = id;
         }
     }
-    return rest;
+    (void)closedir(directory);
+    return threads;
 }
 
 struct thread_status {
-    char state; /* S: sleeping */
+    bool asleep;
     uint64_t switches;
 };
 
-static struct thread_status read_status(long id)
+/* Whether all of them sleep, and how often they were switched to and from. */
+static struct thread_status read_status(const struct threads *threads)
 {
-    struct thread_status status = {0};
-    char path[64];
-    char line[256];
-    (void)snprintf(path, sizeof path, "/proc/self/task/%ld/status", id);
-    FILE *file = fopen(path, "re");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        uint64_t number;
-        (void)sscanf(line, "State: %c", &status.state);
-        if (sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &number) == 1 ||
-            sscanf(line, "nonvoluntary_ctxt_switches: %" SCNu64, &number) == 1) {
+    struct thread_status status = {.asleep = true};
+    for (uint32_t i = 0; i < threads->count; i++) {
+        char text[64];
+        (void)snprintf(text, sizeof text, "/proc/self/task/%ld/status", threads->ids[i]);
+        FILE *file = fopen(text, "re");
+        assert_non_null(file);
+        char line[256];
+        while (fgets(line, sizeof line, file) != NULL) {
+            char state = 'S';
+            uint64_t number = 0;
+            (void)sscanf(line, "State: %c", &state);
+            (void)sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &number);
+            (void)sscanf(line, "nonvoluntary_ctxt_switches: %" SCNu64, &number);
+            status.asleep = status.asleep && state == 'S';
             status.switches += number;
         }
+        (void)fclose(file);
     }
-    (void)fclose(file);
     return status;
 }
 
-/* Context switches of all these threads. */
-static uint64_t sum_of_switches(const struct threads *threads)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < threads->count; i++) {
-        sum += read_status(threads->ids[i]).switches;
-    }
-    return sum;
-}
-
-/* ---- idle is idle ---- */
-
-/* All workers parked and asleep, and so is the monitor; looked at from outside. */
 struct dormitory {
-    const struct api *api;
     struct threads threads;
     skua_stats before; /* the last look */
 };
 
+/* All workers have parked, and nothing has moved since the last look. */
 static bool all_sleep(void *arg)
 {
     struct dormitory *dormitory = arg;
-    skua_stats workers[WORKERS_MAX];
+    skua_stats workers[WORKERS];
     skua_stats now;
-    const int count = skua_stats_read(dormitory->api->runtime, &now, workers, WORKERS_MAX);
+    (void)skua_stats_read(world_runtime(), &now, workers, WORKERS);
     bool asleep = now.steps == dormitory->before.steps && now.parks == dormitory->before.parks &&
-                  load_seq_cst(&dormitory->api->runtime->sched.monitor_asleep) != 0;
+                  load_seq_cst(&world_runtime()->sched.monitor_asleep) != 0;
     dormitory->before = now;
-    for (int i = 0; i < count && i < WORKERS_MAX; i++) {
+    for (int i = 0; i < WORKERS; i++) {
         asleep = asleep && workers[i].parks > 0;
     }
-    for (uint32_t i = 0; i < dormitory->threads.count; i++) {
-        asleep = asleep && read_status(dormitory->threads.ids[i]).state == 'S';
-    }
-    return asleep;
+    return asleep && read_status(&dormitory->threads).asleep;
 }
-
-#define POPULATION 10000
 
 TEST(idle_runtime_with_many_processes_never_runs)
 {
-    const struct threads before = list_threads();
-    struct api api;
-    api_create(&api, (skua_runtime_config){.worker_count = WORKERS_MAX,
-                                           .stall_limit_ns = 10 * SKUA_MILLISECOND});
-    api_start(&api);
-    const struct threads all = list_threads();
-    struct dormitory dormitory = {.api = &api, .threads = difference(&all, &before)};
-    assert_int_equal(dormitory.threads.count, WORKERS_MAX + 1);
+    const struct threads before = list_threads(&(struct threads){0});
+    world_open_with(
+        (skua_runtime_config){.worker_count = WORKERS, .stall_limit_ns = 10 * SKUA_MILLISECOND});
+    struct dormitory dormitory = {.threads = list_threads(&before)};
+    assert_int_equal(dormitory.threads.count, WORKERS + 1); /* and the monitor */
     for (int i = 0; i < POPULATION; i++) {
-        (void)api_submit(&api, &api_idler, NULL);
+        (void)actor_start(NO_ACTS);
     }
     wait_until(all_sleep, &dormitory, "all threads to sleep");
-    const skua_stats stats = api_stats(&api);
+    const skua_stats stats = world_stats();
+    const uint64_t switches = read_status(&dormitory.threads).switches;
     assert_int_equal(stats.live, POPULATION);
-    const uint64_t switches = sum_of_switches(&dormitory.threads);
 
     /* The length of the observation; nothing is synchronised by it. */
-    const struct timespec window = {.tv_sec = 1};
-    (void)nanosleep(&window, NULL);
+    (void)nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
 
-    const uint64_t later = sum_of_switches(&dormitory.threads);
-    const skua_stats stats_later = api_stats(&api);
-    assert_int_equal(later, switches);
+    const skua_stats stats_later = world_stats();
+    assert_int_equal(read_status(&dormitory.threads).switches, switches);
     assert_memory_equal(&stats_later, &stats, sizeof stats);
-    api_stop(&api);
 }
 
 /* ---- no wake-up is lost ---- */
@@ -167,59 +136,31 @@ static void pause_randomly(uint64_t *seed)
 TEST(idle_runtime_runs_what_is_submitted_at_any_moment)
 {
     uint64_t seed = seed_choose();
-    const uint32_t workers = test_workers();
-    struct probe ends = {.habit = PROBE_ENDS};
-    struct api api;
-    api_run(&api, workers);
+    world_open();
+    struct actor *actor = actor_new(ACTS(finishes(1)));
     for (int round = 0; round < 5000; round++) {
         pause_randomly(&seed);
-        (void)api_run_process(&api, &probe_type, &ends);
+        assert_result(actor_run(actor), 1);
     }
-    assert_int_equal(atomic_load(&ends.closes), 5000);
-    api_stop(&api);
+    assert_int_equal(actor->closes, 5000);
 }
-
-/* Says how many messages it has got. */
-static int counter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
-{
-    struct tally *received = api_world(self);
-    (void)ctx;
-    if (!api_finish_if_cancelled(events, count, out)) {
-        tally_add(received, count);
-    }
-    return 0;
-}
-
-static const skua_process_type counter_type = {
-    .name = "counter",
-    .state_size = sizeof(void *),
-    .init = api_init_world,
-    .step = counter_step,
-};
 
 TEST(idle_process_gets_every_message_sent_at_any_moment)
 {
     uint64_t seed = seed_choose();
-    const uint32_t workers = test_workers();
-    struct tally received;
-    tally_init(&received);
-    struct api api;
-    api_run(&api, workers);
-    const skua_pid pid = api_submit(&api, &counter_type, &received);
+    world_open();
+    struct actor *actor = actor_start(NO_ACTS);
     for (uint64_t round = 1; round <= 5000; round++) {
         pause_randomly(&seed);
-        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
-        tally_wait(&received, round);
+        assert_int_equal(world_send(actor->pid, skua_payload_empty(0)), 0);
+        actor_await_seen(actor, round);
     }
-    assert_int_equal(tally_count(&received), 5000);
-    api_stop(&api);
+    assert_int_equal(tally_count(&actor->arrived), 5000);
 }
 
 /* Several threads at once: publishers race with each other too. */
 struct publisher {
-    const struct api *api;
-    struct probe probe;
+    struct actor *actor;
     uint64_t seed;
     uint32_t failures;
 };
@@ -229,33 +170,35 @@ static void publish_again_and_again(void *arg)
     struct publisher *publisher = arg;
     for (int round = 0; round < 3000; round++) {
         pause_randomly(&publisher->seed);
-        skua_payload input = api_world_payload(&publisher->probe);
-        publisher->failures +=
-            skua_process_run(publisher->api->runtime, &probe_type, NULL, &input, 1, NULL) != 0;
+        publisher->failures += actor_try_run(publisher->actor, NULL) != 0;
     }
 }
 
 TEST(idle_runtime_loses_nothing_to_racing_publishers)
 {
     uint64_t seed = seed_choose();
-    const uint32_t workers = test_workers();
     struct publisher publishers[3] = {{0}};
-    struct api api;
-    api_run(&api, workers);
+    world_open();
     for (size_t i = 0; i < COUNT_OF(publishers); i++) {
-        publishers[i].api = &api;
-        publishers[i].probe.habit = PROBE_ENDS;
+        publishers[i].actor = actor_new(ACTS(finishes(0)));
         publishers[i].seed = seed_next(&seed);
     }
     api_in_threads(COUNT_OF(publishers), publish_again_and_again, publishers, sizeof publishers[0]);
     for (size_t i = 0; i < COUNT_OF(publishers); i++) {
         assert_int_equal(publishers[i].failures, 0);
-        assert_int_equal(atomic_load(&publishers[i].probe.closes), 3000);
+        assert_int_equal(publishers[i].actor->closes, 3000);
     }
-    api_stop(&api);
 }
 
 /* ---- every worker is used ---- */
+
+/* With two workers at least. */
+static uint32_t open_with_several_workers(void)
+{
+    const uint32_t workers = test_workers() + 1;
+    world_open_with((skua_runtime_config){.worker_count = workers});
+    return workers;
+}
 
 /* Steps that return only when `size` of them run at the same moment, on as many workers. */
 struct meeting {
@@ -278,114 +221,79 @@ static bool all_arrive(struct meeting *meeting)
     return false;
 }
 
-static int meet_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int meet(struct turn *turn, const struct act *act)
 {
-    struct meeting *meeting = api_world(self);
-    (void)ctx;
-    (void)events;
-    (void)count;
+    struct meeting *meeting = act->arg;
+    (void)turn;
     tally_add(&meeting->arrived, 1);
     (void)atomic_fetch_add(&meeting->missed, !all_arrive(meeting));
-    skua_step_done(out, skua_payload_empty(0));
     return 0;
 }
 
-static const skua_process_type meet_type = {
-    .name = "meets", .state_size = sizeof(void *), .init = api_init_world, .step = meet_step};
+/* 300 meetings of all workers, called together by the test or by a process. */
+static void check_meetings(bool spawned)
+{
+    struct meeting meeting = {.size = open_with_several_workers()};
+    struct act *spawning = test_alloc((meeting.size + 1) * sizeof *spawning);
+    struct actor **members = test_alloc(meeting.size * sizeof *members);
+    tally_init(&meeting.arrived);
+    for (uint32_t i = 0; i < meeting.size; i++) {
+        members[i] = actor_new(ACTS(does(meet, &meeting), finishes(0)));
+        spawning[i] = spawns(members[i]);
+    }
+    spawning[meeting.size] = finishes(0);
+    struct actor *host = actor_new((struct script){spawning, meeting.size + 1});
+    for (meeting.round = 1; meeting.round <= 300; meeting.round++) {
+        if (spawned) {
+            assert_result(actor_run(host), 0);
+        }
+        for (uint32_t i = 0; i < meeting.size && !spawned; i++) {
+            actor_submit(members[i]);
+        }
+        world_await_live(0);
+        assert_int_equal(meeting.missed, 0);
+    }
+    assert_int_equal(tally_count(&meeting.arrived), 300 * meeting.size);
+}
 
 TEST(idle_workers_all_wake_for_long_steps_submitted_at_once)
 {
-    for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
-        struct meeting meeting = {.size = workers};
-        tally_init(&meeting.arrived);
-        struct api api;
-        api_run(&api, workers);
-        for (uint64_t round = 1; round <= 300; round++) {
-            meeting.round = round;
-            for (uint32_t i = 0; i < workers; i++) {
-                (void)api_submit(&api, &meet_type, &meeting);
-            }
-            api_wait_live(&api, 0);
-            assert_int_equal(atomic_load(&meeting.missed), 0);
-        }
-        assert_int_equal(tally_count(&meeting.arrived), 300 * workers);
-        api_stop(&api);
-    }
-}
-
-/* The same with processes that a step spawns. */
-static void spawn_meeting(void *arg, skua_context *ctx, skua_step *out)
-{
-    struct meeting *meeting = arg;
-    (void)out;
-    for (uint32_t i = 0; i < meeting->size; i++) {
-        skua_payload input = api_world_payload(meeting);
-        (void)skua_context_spawn(ctx, &meet_type, NULL, &input, 1, NULL);
-    }
+    check_meetings(false);
 }
 
 TEST(idle_workers_all_wake_for_long_steps_spawned_at_once)
 {
-    for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
-        struct meeting meeting = {.size = workers};
-        tally_init(&meeting.arrived);
-        struct api api;
-        api_run(&api, workers);
-        for (uint64_t round = 1; round <= 300; round++) {
-            meeting.round = round;
-            api_in_step(&api, spawn_meeting, &meeting);
-            api_wait_live(&api, 0);
-            assert_int_equal(atomic_load(&meeting.missed), 0);
-        }
-        assert_int_equal(tally_count(&meeting.arrived), 300 * workers);
-        api_stop(&api);
-    }
+    check_meetings(true);
 }
 
 /* A worker that is in a long step does not keep what it has in its deque from the others. */
-struct hoard {
-    struct tally ran;
-    uint32_t spawned;
-};
+#define HOARD 500
 
-static int hoarded_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int run_once(struct turn *turn, const struct act *act)
 {
-    struct hoard *hoard = api_world(self);
-    (void)ctx;
-    (void)events;
-    (void)count;
-    tally_add(&hoard->ran, 1);
-    skua_step_done(out, skua_payload_empty(0));
+    (void)turn;
+    tally_add(act->arg, 1);
     return 0;
 }
 
-static const skua_process_type hoarded_type = {
-    .name = "hoarded", .state_size = sizeof(void *), .init = api_init_world, .step = hoarded_step};
-
-static void spawn_and_stay(void *arg, skua_context *ctx, skua_step *out)
+static int stay(struct turn *turn, const struct act *act)
 {
-    struct hoard *hoard = arg;
-    (void)out;
-    for (int i = 0; i < 500; i++) {
-        skua_payload input = api_world_payload(hoard);
-        hoard->spawned += skua_context_spawn(ctx, &hoarded_type, NULL, &input, 1, NULL) == 0;
-    }
-    /* All but the last one, which is this worker's own next step. */
-    tally_wait(&hoard->ran, hoard->spawned - 1);
+    (void)turn;
+    tally_wait(act->arg, HOARD - 1); /* the last one is this worker's own next step */
+    return 0;
 }
 
 TEST(idle_workers_take_all_that_a_long_step_has_spawned)
 {
-    for (uint32_t workers = 2; workers <= WORKERS_MAX; workers++) {
-        struct hoard hoard = {0};
-        tally_init(&hoard.ran);
-        struct api api;
-        api_run(&api, workers);
-        api_in_step(&api, spawn_and_stay, &hoard);
-        assert_int_equal(hoard.spawned, 500);
-        tally_wait(&hoard.ran, 500);
-        api_stop(&api);
+    struct act acts[HOARD + 2];
+    struct tally ran;
+    tally_init(&ran);
+    (void)open_with_several_workers();
+    for (int i = 0; i < HOARD; i++) {
+        acts[i] = spawns(actor_new(ACTS(does(run_once, &ran), finishes(0))));
     }
+    acts[HOARD] = does(stay, &ran);
+    acts[HOARD + 1] = finishes(0);
+    assert_result(actor_run(actor_new(script_copy(acts, COUNT_OF(acts)))), 0);
+    tally_wait(&ran, HOARD);
 }
