@@ -187,8 +187,7 @@ TEST(poller_is_handed_over_before_a_step_runs)
 /* Ready by the poller, and held: the worker that delivered it is the one that is stuck. */
 TEST(poller_is_handed_over_by_the_worker_that_was_in_it)
 {
-    FOR_ROUNDS(round, 20)
-    {
+    FOR_ROUNDS (round, 20) {
         world_open_virtual_with((skua_runtime_config){.worker_count = 2});
         struct actor *other = actor_start(ACTS(sleeps(1, SECOND)));
         struct actor *held = actor_start(ACTS(waits_for(1, 1), awaits(1), holds(), finishes(0)));
