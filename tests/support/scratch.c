@@ -60,6 +60,16 @@ void scratch_path(char *path, const char *name)
     assert_in_range(length, 1, SCRATCH_PATH_SIZE - 1);
 }
 
+void scratch_write(const char *name, const char *content)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_path(path, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(content, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
 size_t scratch_count(const char *path)
 {
     size_t count = 0;

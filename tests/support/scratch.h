@@ -22,6 +22,9 @@ const char *scratch_folder(void);
 /* The path of something in it. */
 void scratch_path(char *path, const char *name);
 
+/* Writes a file there. */
+void scratch_write(const char *name, const char *content);
+
 /* How many entries a folder has; 0 if there is none. */
 size_t scratch_count(const char *folder);
 
