@@ -3,16 +3,12 @@
  * on one thread, by a gate that changes the word while it decides. */
 #include "concurrent/event_list.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "pool_support.h"
+#include "test_memory.h"
 
-#include <cmocka.h>
-
-#include "counting_allocator.h"
-
-#define TAG UINT32_C(0xfedcba98)
+#define TAG    UINT32_C(0xfedcba98)
+#define ASTRAY 99 /* where the link of a node that is in no list may lead */
+#define COUNT  300
 
 struct node {
     struct pool_link link; /* while free */
@@ -21,12 +17,9 @@ struct node {
     char rest[48];
 };
 
-struct fixture {
-    struct counting_allocator memory;
-    struct object_pool pool;
-    struct pool_cache cache;
-    atomic_u64 word;
-};
+static struct object_pool pool;
+static struct pool_cache cache;
+static atomic_u64 word;
 
 static void construct(void *object, uint32_t index, uint32_t floor)
 {
@@ -34,291 +27,226 @@ static void construct(void *object, uint32_t index, uint32_t floor)
     ((struct node *)object)->number = index;
 }
 
-static int set_up(void **state)
+static void close_pool(void)
 {
-    static struct fixture fixture;
-    fixture = (struct fixture){.word = event_list_word(OBJECT_NONE, TAG)};
-    counting_allocator_init(&fixture.memory);
-    *state = &fixture;
-    const bool ready =
-        object_pool_init(&fixture.pool, &fixture.memory.allocator,
-                         &(struct object_pool_shape){
-                             .layout = {sizeof(struct node), offsetof(struct node, link)},
-                             .limit = 1000,
-                             .cache_count = 1,
-                             .construct = construct,
-                         });
-    return ready ? 0 : -1;
+    object_pool_deinit(&pool);
 }
 
-static int tear_down(void **state)
+static void open_list(void)
 {
-    struct fixture *fixture = *state;
-    object_pool_deinit(&fixture->pool);
-    return counting_allocator_is_clean(&fixture->memory) ? 0 : -1;
+    memory_open();
+    cache = (struct pool_cache){0};
+    store_relaxed(&word, event_list_word(OBJECT_NONE, TAG));
+    assert_true(object_pool_init(&pool, &memory.allocator,
+                                 &(struct object_pool_shape){
+                                     .layout = {sizeof(struct node), offsetof(struct node, link)},
+                                     .limit = 1000,
+                                     .cache_count = 1,
+                                     .construct = construct,
+                                 }));
+    test_at_end(close_pool);
 }
 
-static struct node *node_at(struct fixture *fixture, uint32_t index)
+static struct node *node_at(uint32_t index)
 {
-    return object_pool_at(&fixture->pool, index);
+    return object_pool_at(&pool, index);
 }
 
-static uint32_t take_node(struct fixture *fixture)
+static uint32_t take_node(void)
 {
-    uint32_t index = OBJECT_NONE;
-    assert_int_equal(
-        object_acquire_owner(&fixture->pool, fixture->pool.shape.layout, &fixture->cache, &index),
-        OBJECT_POOL_OK);
+    const uint32_t index = pool_take(&pool, &cache);
+    node_at(index)->next = ASTRAY;
     return index;
 }
 
-static enum event_list_verdict push(struct fixture *fixture, uint32_t index, event_list_gate *gate,
-                                    uint32_t arg)
+static enum event_list_verdict push(uint32_t index, event_list_gate *gate, uint32_t arg)
 {
-    return event_list_push_any(&fixture->word, index, &node_at(fixture, index)->next, gate, arg);
+    return event_list_push_any(&word, index, &node_at(index)->next, gate, arg);
 }
 
-static uint32_t reverse(struct fixture *fixture, uint32_t first)
+static uint32_t reverse(uint32_t first)
 {
-    return event_list_reverse(&fixture->pool, fixture->pool.shape.layout, first,
-                              offsetof(struct node, next));
+    return event_list_reverse(&pool, pool.shape.layout, first, offsetof(struct node, next));
+}
+
+static void assert_word(uint32_t first, uint32_t tag)
+{
+    assert_int_equal(load_relaxed(&word), event_list_word(first, tag));
 }
 
 /* ---- gates ---- */
 
 static enum event_list_verdict admit(uint32_t *tag, uint32_t arg)
 {
-    (void)tag;
-    (void)arg;
-    return EVENT_LIST_ADDED;
-}
-
-static enum event_list_verdict admit_and_add(uint32_t *tag, uint32_t arg)
-{
     *tag += arg;
     return EVENT_LIST_ADDED;
 }
 
-static enum event_list_verdict leave_and_add(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict leave(uint32_t *tag, uint32_t arg)
 {
     *tag += arg;
     return EVENT_LIST_CALLER;
 }
 
-static enum event_list_verdict refuse_and_spoil(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict refuse(uint32_t *tag, uint32_t arg)
 {
     *tag = arg;
     return EVENT_LIST_REFUSED;
 }
 
-/* ---- tests ---- */
-
-static void event_list_word_holds_first_and_tag_apart(void **state)
+static void push_nodes(uint32_t *nodes, size_t count)
 {
-    (void)state;
-    const uint64_t word = event_list_word(UINT32_C(0x89abcdef), UINT32_C(0xf1234567));
-    assert_int_equal(event_list_first(word), UINT32_C(0x89abcdef));
-    assert_int_equal(event_list_tag(word), UINT32_C(0xf1234567));
+    for (size_t i = 0; i < count; i++) {
+        nodes[i] = take_node();
+        assert_int_equal(push(nodes[i], admit, 0), EVENT_LIST_ADDED);
+    }
 }
 
-static void event_list_push_links_newest_first(void **state)
+/* ---- one push after another ---- */
+
+TEST(event_list_word_holds_first_and_tag_apart)
 {
-    struct fixture *fixture = *state;
+    const uint64_t both = event_list_word(UINT32_C(0x89abcdef), UINT32_C(0xf1234567));
+    assert_int_equal(event_list_first(both), UINT32_C(0x89abcdef));
+    assert_int_equal(event_list_tag(both), UINT32_C(0xf1234567));
+}
+
+TEST(event_list_push_links_newest_first)
+{
     uint32_t nodes[5];
-    for (size_t i = 0; i < 5; i++) {
-        nodes[i] = take_node(fixture);
-        assert_int_equal(push(fixture, nodes[i], admit, 0), EVENT_LIST_ADDED);
-    }
-    uint32_t index = event_list_first(load_relaxed(&fixture->word));
+    open_list();
+    push_nodes(nodes, 5);
+    assert_word(nodes[4], TAG);
     for (size_t i = 5; i-- > 0;) {
-        assert_int_equal(index, nodes[i]);
-        index = node_at(fixture, index)->next;
+        assert_int_equal(node_at(nodes[i])->next, i > 0 ? nodes[i - 1] : OBJECT_NONE);
     }
-    assert_int_equal(index, OBJECT_NONE);
-    assert_int_equal(event_list_tag(load_relaxed(&fixture->word)), TAG);
 }
 
-static void event_list_gate_gets_its_argument_and_sets_the_tag(void **state)
+TEST(event_list_gate_gets_its_argument_and_sets_the_tag)
 {
-    struct fixture *fixture = *state;
-    store_relaxed(&fixture->word, event_list_word(OBJECT_NONE, 10));
-    assert_int_equal(push(fixture, take_node(fixture), admit_and_add, 5), EVENT_LIST_ADDED);
-    assert_int_equal(event_list_tag(load_relaxed(&fixture->word)), 15);
-    assert_int_equal(push(fixture, take_node(fixture), admit_and_add, UINT32_MAX),
-                     EVENT_LIST_ADDED);
-    assert_int_equal(event_list_tag(load_relaxed(&fixture->word)), 14);
+    open_list();
+    store_relaxed(&word, event_list_word(OBJECT_NONE, 10));
+    const uint32_t first = take_node();
+    const uint32_t second = take_node();
+    assert_int_equal(push(first, admit, 5), EVENT_LIST_ADDED);
+    assert_word(first, 15);
+    assert_int_equal(push(second, admit, UINT32_MAX), EVENT_LIST_ADDED);
+    assert_word(second, 14);
 }
 
-static void event_list_refused_push_changes_nothing(void **state)
+TEST(event_list_refused_push_changes_nothing)
 {
-    struct fixture *fixture = *state;
-    assert_int_equal(push(fixture, take_node(fixture), admit, 0), EVENT_LIST_ADDED);
-    const uint64_t before = load_relaxed(&fixture->word);
-    const uint32_t index = take_node(fixture);
-    node_at(fixture, index)->next = 99;
-    assert_int_equal(push(fixture, index, refuse_and_spoil, 3), EVENT_LIST_REFUSED);
-    assert_int_equal(node_at(fixture, index)->next, 99);
-    assert_int_equal(load_relaxed(&fixture->word), before);
+    uint32_t older;
+    open_list();
+    push_nodes(&older, 1);
+    const uint32_t index = take_node();
+    assert_int_equal(push(index, refuse, 3), EVENT_LIST_REFUSED);
+    assert_int_equal(node_at(index)->next, ASTRAY);
+    assert_word(older, TAG);
 }
 
 /* The node is its pusher's, the list stays as it is. */
-static void event_list_node_left_to_its_pusher_is_not_linked(void **state)
+TEST(event_list_node_left_to_its_pusher_is_not_linked)
 {
-    struct fixture *fixture = *state;
-    const uint32_t older = take_node(fixture);
-    const uint32_t index = take_node(fixture);
-    const uint32_t firsts[] = {OBJECT_NONE, older};
-    for (size_t i = 0; i < 2; i++) {
-        store_relaxed(&fixture->word, event_list_word(firsts[i], 10));
-        node_at(fixture, index)->next = 99;
-        assert_int_equal(push(fixture, index, leave_and_add, 5), EVENT_LIST_CALLER);
-        assert_int_equal(load_relaxed(&fixture->word), event_list_word(firsts[i], 15));
-        assert_int_equal(node_at(fixture, index)->next, 99);
+    open_list();
+    const uint32_t index = take_node();
+    const uint32_t firsts[] = {OBJECT_NONE, take_node()};
+    for (size_t i = 0; i < COUNT_OF(firsts); i++) {
+        store_relaxed(&word, event_list_word(firsts[i], 10));
+        assert_int_equal(push(index, leave, 5), EVENT_LIST_CALLER);
+        assert_word(firsts[i], 15);
+        assert_int_equal(node_at(index)->next, ASTRAY);
     }
 }
 
-static void event_list_take_empties_the_list_and_sets_the_tag(void **state)
+TEST(event_list_take_empties_the_list_and_sets_the_tag)
 {
-    struct fixture *fixture = *state;
-    const uint32_t index = take_node(fixture);
-    assert_int_equal(push(fixture, index, admit, 0), EVENT_LIST_ADDED);
-    assert_int_equal(event_list_take_owner(&fixture->word, 77), event_list_word(index, TAG));
-    assert_int_equal(load_relaxed(&fixture->word), event_list_word(OBJECT_NONE, 77));
-    assert_int_equal(event_list_take_owner(&fixture->word, 78), event_list_word(OBJECT_NONE, 77));
+    uint32_t index;
+    open_list();
+    push_nodes(&index, 1);
+    assert_int_equal(event_list_take_owner(&word, 77), event_list_word(index, TAG));
+    assert_word(OBJECT_NONE, 77);
+    assert_int_equal(event_list_take_owner(&word, 78), event_list_word(OBJECT_NONE, 77));
 }
 
-static void event_list_reversed_is_in_order_of_pushing(void **state)
+TEST(event_list_reversed_is_in_order_of_pushing)
 {
-    struct fixture *fixture = *state;
-    enum { COUNT = 300 };
-    uint32_t nodes[COUNT];
-    for (size_t i = 0; i < COUNT; i++) {
-        nodes[i] = take_node(fixture);
-        assert_int_equal(push(fixture, nodes[i], admit, 0), EVENT_LIST_ADDED);
+    static const size_t counts[] = {0, 1, 2, COUNT};
+    FOR_ROWS (count, counts) {
+        uint32_t nodes[COUNT];
+        open_list();
+        push_nodes(nodes, *count);
+        uint32_t index = reverse(event_list_first(event_list_take_owner(&word, TAG)));
+        for (size_t i = 0; i < *count; i++) {
+            assert_int_equal(index, nodes[i]);
+            assert_int_equal(node_at(index)->number, nodes[i]); /* only links were written */
+            index = node_at(index)->next;
+        }
+        assert_int_equal(index, OBJECT_NONE);
     }
-    uint32_t index = reverse(fixture, event_list_first(event_list_take_owner(&fixture->word, TAG)));
-    for (size_t i = 0; i < COUNT; i++) {
-        assert_int_equal(index, nodes[i]);
-        assert_int_equal(node_at(fixture, index)->number, nodes[i]); /* only links were written */
-        index = node_at(fixture, index)->next;
-    }
-    assert_int_equal(index, OBJECT_NONE);
-}
-
-static void event_list_reverse_of_none_and_of_one_is_the_same(void **state)
-{
-    struct fixture *fixture = *state;
-    assert_int_equal(reverse(fixture, OBJECT_NONE), OBJECT_NONE);
-    const uint32_t index = take_node(fixture);
-    node_at(fixture, index)->next = OBJECT_NONE;
-    assert_int_equal(reverse(fixture, index), index);
-    assert_int_equal(node_at(fixture, index)->next, OBJECT_NONE);
 }
 
 /* ---- pushes that lose a race ---- */
 
 static struct {
-    atomic_u64 *word;
     uint64_t meanwhile; /* what the word becomes while the gate first decides */
     int calls;
 } race;
 
-static enum event_list_verdict admit_while_others_push(uint32_t *tag, uint32_t arg)
+static void lose_first(void)
 {
     if (race.calls++ == 0) {
-        store_relaxed(race.word, race.meanwhile);
+        store_relaxed(&word, race.meanwhile);
     }
-    *tag += arg;
-    return EVENT_LIST_ADDED;
 }
 
-static enum event_list_verdict admit_the_first_tag_only(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict admit_while_others_push(uint32_t *tag, uint32_t arg)
 {
-    if (race.calls++ == 0) {
-        store_relaxed(race.word, race.meanwhile);
-    }
+    lose_first();
+    return admit(tag, arg);
+}
+
+static enum event_list_verdict admit_one_tag_only(uint32_t *tag, uint32_t arg)
+{
+    lose_first();
     return *tag == arg ? EVENT_LIST_ADDED : EVENT_LIST_REFUSED;
 }
 
 /* As for two wakers: only the first becomes responsible. */
-static enum event_list_verdict leave_the_first_tag_only(uint32_t *tag, uint32_t arg)
+static enum event_list_verdict leave_one_tag_only(uint32_t *tag, uint32_t arg)
 {
-    if (race.calls++ == 0) {
-        store_relaxed(race.word, race.meanwhile);
-    }
+    lose_first();
     return *tag == arg ? EVENT_LIST_CALLER : EVENT_LIST_ADDED;
 }
 
-static void start_race(struct fixture *fixture, uint64_t meanwhile)
+/* The gate is asked again, about the word that there is now, and the node linked to what that
+ * leads to. */
+TEST(event_list_push_after_a_lost_race_begins_anew)
 {
-    race.word = &fixture->word;
-    race.meanwhile = meanwhile;
-    race.calls = 0;
-}
-
-static void event_list_push_after_a_lost_race_uses_the_new_word(void **state)
-{
-    struct fixture *fixture = *state;
-    const uint32_t other = take_node(fixture);
-    const uint32_t mine = take_node(fixture);
-    start_race(fixture, event_list_word(other, 100));
-    assert_int_equal(push(fixture, mine, admit_while_others_push, 1), EVENT_LIST_ADDED);
-    assert_int_equal(race.calls, 2);
-    assert_int_equal(load_relaxed(&fixture->word), event_list_word(mine, 101));
-    assert_int_equal(node_at(fixture, mine)->next, other);
-}
-
-static void event_list_push_after_a_lost_race_asks_the_gate_again(void **state)
-{
-    struct fixture *fixture = *state;
-    const uint64_t closed = event_list_word(OBJECT_NONE, 100);
-    start_race(fixture, closed);
-    assert_int_equal(push(fixture, take_node(fixture), admit_the_first_tag_only, TAG),
-                     EVENT_LIST_REFUSED);
-    assert_int_equal(race.calls, 2);
-    assert_int_equal(load_relaxed(&fixture->word), closed);
-}
-
-static void event_list_pusher_that_lost_the_race_is_not_responsible(void **state)
-{
-    struct fixture *fixture = *state;
-    const uint32_t mine = take_node(fixture);
-    start_race(fixture, event_list_word(OBJECT_NONE, 100));
-    assert_int_equal(push(fixture, mine, leave_the_first_tag_only, TAG), EVENT_LIST_ADDED);
-    assert_int_equal(race.calls, 2);
-    assert_int_equal(load_relaxed(&fixture->word), event_list_word(mine, 100));
-    assert_int_equal(node_at(fixture, mine)->next, OBJECT_NONE);
-}
-
-static void event_list_responsibility_after_a_lost_race_leaves_the_new_list(void **state)
-{
-    struct fixture *fixture = *state;
-    const uint32_t other = take_node(fixture);
-    const uint32_t mine = take_node(fixture);
-    node_at(fixture, mine)->next = 99;
-    start_race(fixture, event_list_word(other, 100));
-    assert_int_equal(push(fixture, mine, leave_the_first_tag_only, 100), EVENT_LIST_CALLER);
-    assert_int_equal(race.calls, 2);
-    assert_int_equal(load_relaxed(&fixture->word), event_list_word(other, 100));
-}
-
-#define LIST_TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(event_list_word_holds_first_and_tag_apart),
-        LIST_TEST(event_list_push_links_newest_first),
-        LIST_TEST(event_list_gate_gets_its_argument_and_sets_the_tag),
-        LIST_TEST(event_list_refused_push_changes_nothing),
-        LIST_TEST(event_list_node_left_to_its_pusher_is_not_linked),
-        LIST_TEST(event_list_take_empties_the_list_and_sets_the_tag),
-        LIST_TEST(event_list_reversed_is_in_order_of_pushing),
-        LIST_TEST(event_list_reverse_of_none_and_of_one_is_the_same),
-        LIST_TEST(event_list_push_after_a_lost_race_uses_the_new_word),
-        LIST_TEST(event_list_push_after_a_lost_race_asks_the_gate_again),
-        LIST_TEST(event_list_pusher_that_lost_the_race_is_not_responsible),
-        LIST_TEST(event_list_responsibility_after_a_lost_race_leaves_the_new_list),
+    static const struct {
+        event_list_gate *gate;
+        uint32_t arg;
+        bool others_push; /* or only change the tag */
+        enum event_list_verdict verdict;
+        uint32_t tag;
+    } rows[] = {
+        {admit_while_others_push, 1, true, EVENT_LIST_ADDED, 101},
+        {admit_one_tag_only, TAG, false, EVENT_LIST_REFUSED, 100},
+        {leave_one_tag_only, TAG, false, EVENT_LIST_ADDED, 100},
+        {leave_one_tag_only, 100, true, EVENT_LIST_CALLER, 100},
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    FOR_ROWS (row, rows) {
+        open_list();
+        const uint32_t other = row->others_push ? take_node() : OBJECT_NONE;
+        const uint32_t mine = take_node();
+        race.meanwhile = event_list_word(other, 100);
+        race.calls = 0;
+        assert_int_equal(push(mine, row->gate, row->arg), row->verdict);
+        assert_int_equal(race.calls, 2);
+        const bool is_linked = row->verdict == EVENT_LIST_ADDED;
+        assert_word(is_linked ? mine : other, row->tag);
+        if (is_linked) {
+            assert_int_equal(node_at(mine)->next, other);
+        }
+    }
 }
