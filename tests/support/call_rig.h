@@ -15,7 +15,7 @@ struct call_rig {
     struct deadlines deadlines;
 };
 
-extern struct call_rig rig;
+extern struct call_rig call_rig;
 
 /* Opens the memory, too; both are closed when the test ends. */
 void call_rig_open(void);

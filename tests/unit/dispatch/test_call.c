@@ -167,7 +167,7 @@ static void open_and_link(void)
     process.calls = OBJECT_NONE;
     for (size_t i = 0; i < CALLS; i++) {
         calls[i] = open_one();
-        call_link_owner(&rig.events, &process, call_index(calls[i]));
+        call_link_owner(&call_rig.events, &process, call_index(calls[i]));
         is_linked[i] = true;
     }
 }
@@ -180,7 +180,7 @@ static void open_rig_and_link(void)
 
 static void unlink_call(skua_completion completion)
 {
-    call_unlink_owner(&rig.events, &process, node_of(completion), call_index(completion));
+    call_unlink_owner(&call_rig.events, &process, node_of(completion), call_index(completion));
 }
 
 static size_t number_of(uint32_t index)
@@ -265,10 +265,10 @@ TEST(mark_of_a_call_that_ends_survives_a_new_neighbour)
     open_rig();
     const skua_completion ending = open_one();
     struct open_call *call = &node_of(ending)->as.call;
-    call_link_owner(&rig.events, &process, call_index(ending));
+    call_link_owner(&call_rig.events, &process, call_index(ending));
     call->previous |= CALL_ENDS;
     const uint32_t neighbour = call_index(open_one());
-    call_link_owner(&rig.events, &process, neighbour);
+    call_link_owner(&call_rig.events, &process, neighbour);
     assert_int_equal(call->previous, CALL_ENDS | neighbour);
     unlink_call(ending);
     assert_int_equal(process.calls, neighbour);
@@ -292,7 +292,7 @@ TEST(link_after_the_completion_is_undone_by_its_delivery)
     open_rig_and_link();
     const skua_completion early = open_one();
     complete(early, 0, 2);
-    call_link_owner(&rig.events, &process, call_index(early));
+    call_link_owner(&call_rig.events, &process, call_index(early));
     assert_int_equal(process.calls, call_index(early));
     assert_event(early, 0, 2);
     unlink_call(early);
@@ -303,13 +303,13 @@ TEST(link_after_the_completion_is_undone_by_its_delivery)
 
 static void arm(skua_completion completion, uint32_t wheel, uint64_t when)
 {
-    (void)!deadlines_arm_any(&rig.deadlines, wheel, call_index(completion), when, 0);
+    (void)!deadlines_arm_any(&call_rig.deadlines, wheel, call_index(completion), when, 0);
 }
 
 static void disarm(skua_completion completion)
 {
     assert_true(claim(completion));
-    call_disarm_owner(&rig.deadlines, node_of(completion), call_index(completion));
+    call_disarm_owner(&call_rig.deadlines, node_of(completion), call_index(completion));
 }
 
 /* Calls in each wheel. */
@@ -317,8 +317,8 @@ static void assert_armed(uint32_t first, uint32_t second, uint32_t third)
 {
     const uint32_t expected[CALL_RIG_WHEELS] = {first, second, third};
     for (uint32_t i = 0; i < CALL_RIG_WHEELS; i++) {
-        assert_int_equal(rig.deadlines.wheels[i].wheel.count, expected[i]);
-        assert_int_equal(deadlines_next(&rig.deadlines, i) == WHEEL_NEVER, expected[i] == 0);
+        assert_int_equal(call_rig.deadlines.wheels[i].wheel.count, expected[i]);
+        assert_int_equal(deadlines_next(&call_rig.deadlines, i) == WHEEL_NEVER, expected[i] == 0);
     }
 }
 
@@ -383,9 +383,9 @@ TEST(reopen_keeps_the_place_in_the_list)
  * find the process closed. */
 static void assert_revokes(uint32_t count)
 {
-    const uint32_t before = rig.cache.active.count + rig.cache.spare.count;
-    call_revoke_all_owner(&rig.events, &rig.deadlines, &rig.cache, &process);
-    assert_int_equal(rig.cache.active.count + rig.cache.spare.count, before + count);
+    const uint32_t before = call_rig.cache.active.count + call_rig.cache.spare.count;
+    call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process);
+    assert_int_equal(call_rig.cache.active.count + call_rig.cache.spare.count, before + count);
     assert_int_equal(process.calls, OBJECT_NONE);
     assert_armed(0, 0, 0);
 }
@@ -427,7 +427,7 @@ TEST(revoke_leaves_a_call_whose_deadline_has_passed)
     struct wheel_due due[CALLS];
     open_rig_and_link();
     arm(calls[2], 0, 1000);
-    assert_int_equal(deadlines_collect_any(&rig.deadlines, 0, SKUA_SECOND, due, CALLS), 1);
+    assert_int_equal(deadlines_collect_any(&call_rig.deadlines, 0, SKUA_SECOND, due, CALLS), 1);
     assert_int_equal(due[0].index, call_index(calls[2]));
     assert_revokes(CALLS - 1);
     assert_false(claim(calls[2]));

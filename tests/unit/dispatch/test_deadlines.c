@@ -36,7 +36,7 @@ static bool claim(uint32_t call)
 
 static bool arm(uint32_t wheel, uint32_t call, uint64_t when)
 {
-    return deadlines_arm_any(&rig.deadlines, wheel, call, when, 0);
+    return deadlines_arm_any(&call_rig.deadlines, wheel, call, when, 0);
 }
 
 static uint32_t open_armed(uint32_t wheel, uint64_t when)
@@ -48,24 +48,24 @@ static uint32_t open_armed(uint32_t wheel, uint64_t when)
 
 static bool move(uint32_t wheel, uint32_t call, uint64_t when, int error)
 {
-    return deadlines_move_any(&rig.deadlines, wheel, call, when, error);
+    return deadlines_move_any(&call_rig.deadlines, wheel, call, when, error);
 }
 
 static void claim_and_disarm(uint32_t call)
 {
     assert_true(claim(call));
-    deadlines_disarm_any(&rig.deadlines, call);
+    deadlines_disarm_any(&call_rig.deadlines, call);
     assert_int_equal(call_at(call)->timer.when, 0);
 }
 
 static uint64_t next_of(uint32_t wheel)
 {
-    return deadlines_next(&rig.deadlines, wheel);
+    return deadlines_next(&call_rig.deadlines, wheel);
 }
 
 static uint32_t count_of(uint32_t wheel)
 {
-    return rig.deadlines.wheels[wheel].wheel.count;
+    return call_rig.deadlines.wheels[wheel].wheel.count;
 }
 
 static void assert_empty(uint32_t wheel)
@@ -80,7 +80,7 @@ static struct wheel_due due[DUE_MAX]; /* what was collected last */
 
 static uint32_t collect_most(uint32_t wheel, uint64_t now, uint32_t most)
 {
-    const uint32_t count = deadlines_collect_any(&rig.deadlines, wheel, now, due, most);
+    const uint32_t count = deadlines_collect_any(&call_rig.deadlines, wheel, now, due, most);
     assert_true(count <= most);
     for (uint32_t i = 0; i < count; i++) {
         const struct open_call *call = call_at(due[i].index);
@@ -124,7 +124,7 @@ TEST(wheels_without_calls_have_no_next)
         assert_empty(wheel);
         assert_int_equal(collect(wheel, UINT64_MAX - 1), 0);
     }
-    assert_int_equal(deadlines_next_of_all(&rig.deadlines, WHEELS), WHEEL_NEVER);
+    assert_int_equal(deadlines_next_of_all(&call_rig.deadlines, WHEELS), WHEEL_NEVER);
 }
 
 /* ---- arming ---- */
@@ -190,7 +190,7 @@ TEST(next_of_all_is_that_of_the_earliest_among_the_first)
     (void)open_armed(1, 100 * TICK);
     (void)open_armed(2, 300 * TICK);
     for (uint32_t count = 0; count <= WHEELS; count++) {
-        assert_int_equal(deadlines_next_of_all(&rig.deadlines, count), expected[count]);
+        assert_int_equal(deadlines_next_of_all(&call_rig.deadlines, count), expected[count]);
     }
 }
 
@@ -287,7 +287,7 @@ TEST(collect_leaves_calls_that_another_has_claimed)
                 expected++;
             } else {
                 assert_int_equal(call_at(calls[i])->timer.when, 0);
-                deadlines_disarm_any(&rig.deadlines, calls[i]);
+                deadlines_disarm_any(&call_rig.deadlines, calls[i]);
                 assert_empty(0);
             }
             give_node(calls[i]);
@@ -363,7 +363,7 @@ TEST(call_disarm_of_a_call_without_deadline_touches_no_wheel)
     const uint32_t call = open_armed(2, TICK);
     struct event_node *node = node_at(call);
     assert_true(claim(call));
-    call_disarm_owner(&rig.deadlines, node, call);
+    call_disarm_owner(&call_rig.deadlines, node, call);
     assert_empty(2);
 
     call_complete_owner(node, 0, &nothing); /* leaves something where the wheel was */
@@ -371,7 +371,7 @@ TEST(call_disarm_of_a_call_without_deadline_touches_no_wheel)
     assert_int_equal(node->as.call.wheel, 0);
     assert_true(claim(call));
     node->as.call.timer.when = 12345; /* of no meaning now */
-    call_disarm_owner(&rig.deadlines, node, call);
+    call_disarm_owner(&call_rig.deadlines, node, call);
     assert_int_equal(node->as.call.timer.when, 12345);
     for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
         assert_empty(wheel);
@@ -478,7 +478,7 @@ static void *claim_some(void *arg)
         struct event_node *node = node_at(race.calls[i]);
         if (random_below(&random, 3) > 0 && call_claim_any(node, race.guards[i])) {
             const skua_payload result = skua_payload_u64(1, i);
-            call_disarm_owner(&rig.deadlines, node, race.calls[i]);
+            call_disarm_owner(&call_rig.deadlines, node, race.calls[i]);
             call_complete_owner(node, 0, &result);
             claimed[i]++;
         }
@@ -491,7 +491,7 @@ static uint32_t fire(uint32_t wheel, uint64_t now)
 {
     struct wheel_due fired[DUE_MAX];
     const skua_payload nothing = skua_payload_empty(0);
-    const uint32_t count = deadlines_collect_any(&rig.deadlines, wheel, now, fired, DUE_MAX);
+    const uint32_t count = deadlines_collect_any(&call_rig.deadlines, wheel, now, fired, DUE_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct event_node *node = node_at(fired[i].index);
         call_complete_owner(node, node->as.call.error, &nothing);
@@ -505,7 +505,7 @@ static uint32_t fire(uint32_t wheel, uint64_t now)
 static void *fire_all(void *arg)
 {
     uint64_t now = 0;
-    while (deadlines_next_of_all(&rig.deadlines, WHEELS) != WHEEL_NEVER) {
+    while (deadlines_next_of_all(&call_rig.deadlines, WHEELS) != WHEEL_NEVER) {
         now += 10 * TICK;
         for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
             (void)fire(wheel, now);

@@ -34,8 +34,8 @@ static void open_output(void)
     out = test_alloc(sizeof *out);
     *out = (skua_step){
         .allocator = &memory.allocator,
-        .events = &rig.events,
-        .event_cache = &rig.cache,
+        .events = &call_rig.events,
+        .event_cache = &call_rig.cache,
         .payload_limit = PAYLOAD_LIMIT,
     };
     step_output_reset(out);
@@ -51,13 +51,13 @@ static void assert_discard_drops(int count)
 
 static uint32_t nodes_in_use(void)
 {
-    uint32_t unused = rig.cache.active.count + rig.cache.spare.count;
-    uint32_t first = rig.events.chains;
+    uint32_t unused = call_rig.cache.active.count + call_rig.cache.spare.count;
+    uint32_t first = call_rig.events.chains;
     while (first != OBJECT_NONE) {
-        unused += rig.events.batch;
+        unused += call_rig.events.batch;
         first = node_at(first)->as.link.next_chain;
     }
-    return load_relaxed(&rig.events.ready) - 1 - unused;
+    return load_relaxed(&call_rig.events.ready) - 1 - unused;
 }
 
 static void yield_empty(uint64_t tag)
