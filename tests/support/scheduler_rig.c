@@ -29,6 +29,14 @@ static int rest(void *self, skua_context *ctx, skua_event *events, size_t count,
 
 const skua_process_type rig_resting = {.name = "resting", .step = rest};
 
+static int stay_pending(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return SKUA_PENDING;
+}
+
 static void close_rig(void)
 {
     for (uint32_t i = 0; i < rig.pid_count; i++) {
@@ -49,12 +57,14 @@ void scheduler_rig_open(void)
                                       .spare_limit = 1,
                                       .alloc = counting_allocate,
                                       .alloc_arg = &memory};
+    const skua_handler handler = {.name = "pending", .run = stay_pending};
     skua_runtime_config config;
     assert_int_equal(config_resolve(&wish, &config), 0);
     assert_int_equal(
         scheduler_init(&rig.sched, &config, 1, &rig.registry, &rig.time, &rig.poller, &rig.monitor),
         0);
     registry_init(&rig.registry, &rig.sched.allocator);
+    assert_int_equal(registry_add_locked(&rig.registry, RIG_PENDING, &handler), 0);
     store_seq_cst(&rig.sched.threads, SCHEDULER_RIG_WORKERS);
     shutdown_open(&rig.sched);
     test_at_end(close_rig);

@@ -31,6 +31,9 @@ void scheduler_rig_open(void);
 
 struct worker *worker(uint32_t index);
 
+/* A command whose calls stay open. */
+#define RIG_PENDING 1
+
 /* Does nothing, whatever comes. */
 extern const skua_process_type rig_resting;
 
