@@ -3,45 +3,27 @@
  * no memory. */
 #include "sim/agenda.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
 #include "base/random.h"
-#include "counting_allocator.h"
+#include "test_memory.h"
 
 #define MANY 1000
 
-static struct counting_allocator memory;
 static struct agenda agenda;
+static struct agenda_item item; /* that was taken last */
 
-static int set_up(void **state)
+static void close_agenda(void)
 {
-    (void)state;
-    counting_allocator_init(&memory);
-    agenda_init(&agenda, &memory.allocator);
-    return 0;
-}
-
-static void empty(void)
-{
-    struct agenda_item item;
     while (agenda.count > 0) {
         agenda_take(&agenda, &item);
     }
+    agenda_deinit(&agenda);
 }
 
-static int tear_down(void **state)
+static void open_agenda(void)
 {
-    (void)state;
-    empty();
-    agenda_deinit(&agenda);
-    assert_true(counting_allocator_is_clean(&memory));
-    return 0;
+    memory_open();
+    agenda_init(&agenda, &memory.allocator);
+    test_at_end(close_agenda);
 }
 
 /* The error of a completion tells the items apart. */
@@ -54,20 +36,25 @@ static void add_completion(uint64_t when, int number)
                                               .as.completion.error = -number});
 }
 
-static void add_message(uint64_t when, uint64_t from, uint64_t to)
+static struct agenda_item message_of(uint64_t when, uint64_t from, uint64_t to)
 {
-    assert_true(agenda_make_room(&agenda));
-    agenda_add(&agenda,
-               &(struct agenda_item){.when = when,
-                                     .type = AGENDA_EVENT,
-                                     .payload = skua_payload_empty(0),
-                                     .as.event = {.sender = {from}, .turn = {from}, .to = {to}}});
+    return (struct agenda_item){.when = when,
+                                .type = AGENDA_EVENT,
+                                .payload = skua_payload_empty(0),
+                                .as.event = {.sender = {from}, .turn = {from}, .to = {to}}};
 }
 
-static uint64_t last_message(uint64_t from, uint64_t to)
+static void add_message(uint64_t when, uint64_t from, uint64_t to)
 {
-    const struct agenda_item event = {.as.event = {.sender = {from}, .turn = {from}, .to = {to}}};
-    return agenda_last_event(&agenda, &event);
+    const struct agenda_item message = message_of(when, from, to);
+    assert_true(agenda_make_room(&agenda));
+    agenda_add(&agenda, &message);
+}
+
+static void assert_last_message(uint64_t from, uint64_t to, uint64_t when)
+{
+    const struct agenda_item message = message_of(0, from, to);
+    assert_int_equal(agenda_last_event(&agenda, &message), when);
 }
 
 /* ---- order ---- */
@@ -87,69 +74,62 @@ static int compare(const void *a, const void *b)
     return first->number < second->number ? -1 : 1; /* in the order they were added */
 }
 
-static void assert_sorted(uint64_t spread)
+TEST(agenda_gives_items_in_the_order_of_time)
 {
-    static struct entry entries[MANY];
-    uint64_t random = spread;
-    for (int i = 0; i < MANY; i++) {
-        entries[i] = (struct entry){random_next(&random) % spread, i};
-        add_completion(entries[i].when, i);
+    /* Hardly one instant twice, many of one instant, all of one. */
+    static const uint64_t spreads[] = {UINT64_C(1) << 31, 20, 1};
+    FOR_ROWS (spread, spreads) {
+        struct entry entries[MANY];
+        uint64_t random = *spread;
+        open_agenda();
+        for (int i = 0; i < MANY; i++) {
+            entries[i] = (struct entry){random_next(&random) % *spread, i};
+            add_completion(entries[i].when, i);
+        }
+        qsort(entries, MANY, sizeof entries[0], compare);
+        for (size_t i = 0; i < MANY; i++) {
+            assert_int_equal(agenda_next(&agenda), entries[i].when);
+            agenda_take(&agenda, &item);
+            assert_int_equal(item.when, entries[i].when);
+            assert_int_equal(-item.as.completion.error, entries[i].number);
+        }
+        assert_int_equal(agenda_next(&agenda), UINT64_MAX);
     }
-    qsort(entries, MANY, sizeof entries[0], compare);
-    for (size_t i = 0; i < MANY; i++) {
-        struct agenda_item item;
-        assert_int_equal(agenda_next(&agenda), entries[i].when);
-        agenda_take(&agenda, &item);
-        assert_int_equal(item.when, entries[i].when);
-        assert_int_equal(-item.as.completion.error, entries[i].number);
-    }
-    assert_int_equal(agenda_next(&agenda), UINT64_MAX);
 }
 
-static void agenda_gives_items_in_the_order_of_time(void **state)
+TEST(agenda_keeps_its_order_while_it_grows_and_shrinks)
 {
-    (void)state;
-    assert_sorted(UINT64_C(1) << 31); /* hardly one instant twice */
-    assert_sorted(20);                /* many of one instant */
-    assert_sorted(1);                 /* all of one */
-}
-
-static void agenda_keeps_its_order_while_it_grows_and_shrinks(void **state)
-{
-    (void)state;
     uint64_t random = 5;
     uint64_t now = 0;
+    open_agenda();
     for (int i = 0; i < 20 * MANY; i++) {
         if (random_next(&random) % 2 == 0 || agenda.count == 0) {
             add_completion(now + random_next(&random) % 100, i);
             continue;
         }
-        struct agenda_item item;
         agenda_take(&agenda, &item);
         assert_true(item.when >= now); /* nothing is added for a time that has passed */
         now = item.when;
     }
 }
 
-static void agenda_has_room_for_the_end_of_time(void **state)
+TEST(agenda_has_room_for_the_end_of_time)
 {
-    (void)state;
+    static const uint64_t instants[] = {UINT64_MAX, UINT64_MAX - 1, 0};
+    open_agenda();
     assert_int_equal(agenda_next(&agenda), UINT64_MAX);
-    add_completion(UINT64_MAX, 1);
-    assert_int_equal(agenda_next(&agenda), UINT64_MAX);
-    add_completion(UINT64_MAX - 1, 2);
-    assert_int_equal(agenda_next(&agenda), UINT64_MAX - 1);
-    add_completion(0, 3);
-    assert_int_equal(agenda_next(&agenda), 0);
+    for (int i = 0; i < 3; i++) {
+        add_completion(instants[i], i);
+        assert_int_equal(agenda_next(&agenda), instants[i]);
+    }
 }
 
 /* ---- messages ---- */
 
-static void agenda_knows_the_last_message_between_two(void **state)
+TEST(agenda_knows_the_last_message_between_two)
 {
-    (void)state;
-    struct agenda_item item;
-    assert_int_equal(last_message(1, 2), 0);
+    open_agenda();
+    assert_last_message(1, 2, 0);
     add_message(50, 1, 2);
     add_message(90, 1, 2);
     add_message(70, 1, 2);
@@ -157,24 +137,23 @@ static void agenda_knows_the_last_message_between_two(void **state)
     add_message(300, 1, 3);
     add_message(400, 3, 2);
     add_completion(500, 1);
-    assert_int_equal(last_message(1, 2), 90);
-    assert_int_equal(last_message(2, 1), 200);
-    assert_int_equal(last_message(1, 3), 300);
-    assert_int_equal(last_message(3, 1), 0);
+    assert_last_message(1, 2, 90);
+    assert_last_message(2, 1, 200);
+    assert_last_message(1, 3, 300);
+    assert_last_message(3, 1, 0);
     for (int i = 0; i < 3; i++) {
         agenda_take(&agenda, &item);
     }
-    assert_int_equal(last_message(1, 2), 0);
-    assert_int_equal(last_message(3, 2), 400);
+    assert_last_message(1, 2, 0);
+    assert_last_message(3, 2, 400);
 }
 
 /* Taking messages out of the middle leaves the rest in order. */
-static void agenda_gives_the_messages_to_one_process(void **state)
+TEST(agenda_gives_the_messages_to_one_process)
 {
-    (void)state;
-    struct agenda_item item;
     uint64_t random = 9;
     int to_seven = 0;
+    open_agenda();
     for (int i = 0; i < MANY; i++) {
         const uint64_t to = random_next(&random) % 8;
         to_seven += to == 7;
@@ -188,28 +167,27 @@ static void agenda_gives_the_messages_to_one_process(void **state)
     }
     assert_int_equal(to_seven, 0);
     assert_false(agenda_take_event(&agenda, (skua_pid){8}, &item));
-    uint64_t when = 0;
-    uint64_t serial = 0;
+    struct agenda_item before = {.when = 0};
     while (agenda.count > 0) {
         agenda_take(&agenda, &item);
-        assert_true(item.when > when || (item.when == when && item.serial >= serial));
+        assert_true(item.when > before.when ||
+                    (item.when == before.when && item.serial >= before.serial));
         assert_true(item.type != AGENDA_EVENT || item.as.event.to.bits != 7);
-        when = item.when;
-        serial = item.serial;
+        before = item;
     }
 }
 
 /* ---- memory ---- */
 
-static void agenda_without_memory_keeps_what_it_has(void **state)
+TEST(agenda_without_memory_keeps_what_it_has)
 {
-    (void)state;
+    int count = 0;
+    open_agenda();
     counting_allocator_fail_from(&memory, 1);
     assert_false(agenda_make_room(&agenda));
     counting_allocator_fail_never(&memory);
     assert_true(agenda_make_room(&agenda));
     counting_allocator_fail_from(&memory, 1);
-    int count = 0;
     while (agenda_make_room(&agenda)) { /* as many as there is room for */
         add_completion(1000 - (uint64_t)count, count);
         count++;
@@ -219,25 +197,8 @@ static void agenda_without_memory_keeps_what_it_has(void **state)
     counting_allocator_fail_never(&memory);
     add_completion(2000, count);
     for (int i = count - 1; i >= 0; i--) {
-        struct agenda_item item;
         agenda_take(&agenda, &item);
         assert_int_equal(-item.as.completion.error, i);
     }
     assert_int_equal(agenda_next(&agenda), 2000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(agenda_gives_items_in_the_order_of_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(agenda_keeps_its_order_while_it_grows_and_shrinks, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(agenda_has_room_for_the_end_of_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(agenda_knows_the_last_message_between_two, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(agenda_gives_the_messages_to_one_process, set_up,
-                                        tear_down),
-        cmocka_unit_test_setup_teardown(agenda_without_memory_keeps_what_it_has, set_up, tear_down),
-    };
-    return cmocka_run_group_tests_name("agenda", tests, NULL, NULL);
 }
