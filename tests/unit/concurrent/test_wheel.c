@@ -6,9 +6,9 @@
 #include <inttypes.h>
 
 #include "base/random.h"
-#include "counting_allocator.h"
 #include "effort.h"
-#include "test.h"
+#include "pool_support.h"
+#include "test_memory.h"
 
 #define TICK      (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define LAST_TICK (UINT64_MAX >> WHEEL_TICK_SHIFT)
@@ -16,6 +16,7 @@
 #define ALL       UINT32_MAX
 #define MARK      UINT64_C(0x6d61726b6d61726b)
 #define DUE_MAX   64
+#define ITEMS_MAX 1000
 
 struct item {
     struct pool_link free;
@@ -31,16 +32,13 @@ struct expected {
     uint64_t tick; /* at whose beginning it is due: not before that of the wheel as it was added */
 };
 
-struct fixture {
-    struct counting_allocator memory;
-    struct object_pool pool;
-    struct pool_cache cache;
-    struct wheel wheel;
-    struct expected *expected; /* by index: 1 to item_count */
-    uint32_t item_count;
-    uint32_t count;     /* of those that are in */
-    uint64_t last_tick; /* of what came out last */
-};
+static struct object_pool pool;
+static struct wheel wheel;
+
+static struct expected expected[ITEMS_MAX + 1]; /* by index: 1 to item_count */
+static uint32_t item_count;
+static uint32_t in_count;  /* of those that are in */
+static uint64_t last_tick; /* of what came out last */
 
 static void construct(void *object, uint32_t index, uint32_t floor)
 {
@@ -51,40 +49,49 @@ static void construct(void *object, uint32_t index, uint32_t floor)
     item->link.when = 0;
 }
 
-static void fixture_init(struct fixture *fixture, uint32_t item_count)
+static const struct item *item_at(uint32_t index)
 {
-    *fixture = (struct fixture){.item_count = item_count};
-    counting_allocator_init(&fixture->memory);
-    assert_true(object_pool_init(&fixture->pool, &fixture->memory.allocator,
+    return object_pool_at(&pool, index);
+}
+
+/* An empty wheel at the beginning of time, and as many items. */
+static void reset_wheel(void)
+{
+    memset(expected, 0, sizeof expected);
+    in_count = 0;
+    last_tick = 0;
+    for (uint32_t i = 1; i <= item_count; i++) {
+        construct(object_pool_at(&pool, i), i, 0);
+    }
+    wheel_init(&wheel, &pool, offsetof(struct item, link));
+}
+
+static void close_pool(void)
+{
+    object_pool_deinit(&pool);
+}
+
+static void open_wheel(uint32_t items)
+{
+    struct pool_cache cache = {0};
+    memory_open();
+    assert_in_range(items, 1, ITEMS_MAX);
+    item_count = items;
+    assert_true(object_pool_init(&pool, &memory.allocator,
                                  &(struct object_pool_shape){
                                      .layout = {sizeof(struct item), offsetof(struct item, free)},
-                                     .limit = item_count,
+                                     .limit = items,
                                      .cache_count = 1,
                                      .construct = construct,
                                  }));
-    for (uint32_t i = 0; i < item_count; i++) {
-        uint32_t index;
-        assert_int_equal(object_acquire_owner(&fixture->pool, fixture->pool.shape.layout,
-                                              &fixture->cache, &index),
-                         OBJECT_POOL_OK);
-        assert_in_range(index, 1, item_count);
+    for (uint32_t i = 0; i < items; i++) {
+        assert_in_range(pool_take(&pool, &cache), 1, items);
     }
-    fixture->expected = calloc(item_count + 1, sizeof *fixture->expected);
-    assert_non_null(fixture->expected);
-    wheel_init(&fixture->wheel, &fixture->pool, offsetof(struct item, link));
+    reset_wheel();
+    test_at_end(close_pool);
 }
 
-static void fixture_deinit(struct fixture *fixture)
-{
-    free(fixture->expected);
-    object_pool_deinit(&fixture->pool);
-    assert_true(counting_allocator_is_clean(&fixture->memory));
-}
-
-static const struct item *item_at(const struct fixture *fixture, uint32_t index)
-{
-    return object_pool_at(&fixture->pool, index);
-}
+/* ---- the reference ---- */
 
 /* The tick at whose beginning an instant has passed. Those in the last tick of all count as its
  * beginning: there is no later one. */
@@ -94,112 +101,113 @@ static uint64_t tick_after(uint64_t when)
     return tick < LAST_TICK ? tick : LAST_TICK;
 }
 
-/* ---- the reference ---- */
-
-static uint64_t first_tick(const struct fixture *fixture)
+static uint64_t first_tick(void)
 {
     uint64_t first = UINT64_MAX;
-    for (uint32_t i = 1; i <= fixture->item_count; i++) {
-        if (fixture->expected[i].is_in && fixture->expected[i].tick < first) {
-            first = fixture->expected[i].tick;
+    for (uint32_t i = 1; i <= item_count; i++) {
+        if (expected[i].is_in && expected[i].tick < first) {
+            first = expected[i].tick;
         }
     }
     return first;
 }
 
 /* When there is something to do, were it known exactly. */
-static uint64_t first_instant(const struct fixture *fixture)
+static uint64_t first_instant(void)
 {
-    return fixture->count > 0 ? first_tick(fixture) * TICK : WHEEL_NEVER;
+    return in_count > 0 ? first_tick() * TICK : WHEEL_NEVER;
 }
 
-static void assert_next_is_not_late(const struct fixture *fixture)
+static void assert_next_is_not_late(void)
 {
-    const uint64_t next = wheel_next(&fixture->wheel);
-    assert_true(next <= first_instant(fixture));
-    assert_true((next == WHEEL_NEVER) == (fixture->count == 0));
+    const uint64_t next = wheel_next(&wheel);
+    assert_true(next <= first_instant());
+    assert_true((next == WHEEL_NEVER) == (in_count == 0));
     /* What has been done once is not asked for again. */
-    assert_true(next >= fixture->wheel.current * TICK);
+    assert_true(next >= wheel.current * TICK);
 }
 
-static void assert_items(const struct fixture *fixture)
+static void assert_items(void)
 {
-    assert_int_equal(fixture->wheel.count, fixture->count);
-    for (uint32_t i = 1; i <= fixture->item_count; i++) {
-        const struct expected *expected = &fixture->expected[i];
-        assert_int_equal(item_at(fixture, i)->mark, MARK);
-        assert_int_equal(item_at(fixture, i)->link.when, expected->is_in ? expected->when : 0);
+    assert_int_equal(wheel.count, in_count);
+    for (uint32_t i = 1; i <= item_count; i++) {
+        assert_int_equal(item_at(i)->mark, MARK);
+        assert_int_equal(item_at(i)->link.when, expected[i].is_in ? expected[i].when : 0);
     }
 }
 
-static void add(struct fixture *fixture, uint32_t index, uint64_t when)
+static void add(uint32_t index, uint64_t when)
 {
-    struct expected *expected = &fixture->expected[index];
-    assert_false(expected->is_in);
-    expected->is_in = true;
-    expected->when = when > 0 ? when : 1;
-    const uint64_t tick = tick_after(expected->when);
-    expected->tick = tick > fixture->wheel.current ? tick : fixture->wheel.current;
-    fixture->count++;
-    wheel_add(&fixture->wheel, index, when, 0);
+    struct expected *item = &expected[index];
+    assert_false(item->is_in);
+    item->is_in = true;
+    item->when = when > 0 ? when : 1;
+    const uint64_t tick = tick_after(item->when);
+    item->tick = tick > wheel.current ? tick : wheel.current;
+    in_count++;
+    wheel_add(&wheel, index, when, 0);
 }
 
-static void remove_item(struct fixture *fixture, uint32_t index)
+static void remove_item(uint32_t index)
 {
-    assert_true(fixture->expected[index].is_in);
-    fixture->expected[index].is_in = false;
-    fixture->count--;
-    wheel_remove(&fixture->wheel, index);
+    assert_true(expected[index].is_in);
+    expected[index].is_in = false;
+    in_count--;
+    wheel_remove(&wheel, index);
 }
 
 /* One that has come out: nothing is early, lost, doubled or out of order. */
-static void take_out(struct fixture *fixture, const struct wheel_due *due, uint64_t now)
+static void take_out(const struct wheel_due *due, uint64_t now)
 {
-    assert_in_range(due->index, 1, fixture->item_count);
-    struct expected *expected = &fixture->expected[due->index];
-    assert_true(expected->is_in);
-    assert_int_equal(due->when, expected->when);
-    assert_true(expected->when <= now || now / TICK == LAST_TICK);
-    assert_true(expected->tick <= now / TICK);
-    assert_true(expected->tick >= fixture->last_tick);
-    assert_int_equal(item_at(fixture, due->index)->link.when, 0);
-    fixture->last_tick = expected->tick;
-    expected->is_in = false;
-    fixture->count--;
+    assert_in_range(due->index, 1, item_count);
+    struct expected *item = &expected[due->index];
+    assert_true(item->is_in);
+    assert_int_equal(due->when, item->when);
+    assert_true(item->when <= now || now / TICK == LAST_TICK);
+    assert_true(item->tick <= now / TICK);
+    assert_true(item->tick >= last_tick);
+    assert_int_equal(item_at(due->index)->link.when, 0);
+    last_tick = item->tick;
+    item->is_in = false;
+    in_count--;
 }
 
-static uint32_t expire(struct fixture *fixture, uint64_t now, uint32_t most, uint32_t budget)
+static uint32_t expire_some(uint64_t now, uint32_t most, uint32_t budget)
 {
     struct wheel_due due[DUE_MAX + 1];
     assert_true(most <= DUE_MAX);
     due[most] = (struct wheel_due){MARK, ALL};
-    const uint32_t count = wheel_expire(&fixture->wheel, now, due, most, budget);
+    const uint32_t count = wheel_expire(&wheel, now, due, most, budget);
     assert_true(count <= most);
     assert_true(due[most].when == MARK && due[most].index == ALL);
     for (uint32_t i = 0; i < count; i++) {
-        take_out(fixture, &due[i], now);
+        take_out(&due[i], now);
     }
-    const uint64_t next = wheel_next(&fixture->wheel);
-    const uint64_t rest = first_tick(fixture);
-    assert_true(fixture->count == 0 || rest >= fixture->last_tick); /* the earliest came first */
-    assert_true(next <= now || fixture->count == 0 || rest > now / TICK);
+    const uint64_t next = wheel_next(&wheel);
+    const uint64_t rest = first_tick();
+    assert_true(in_count == 0 || rest >= last_tick); /* the earliest came first */
+    assert_true(next <= now || in_count == 0 || rest > now / TICK);
     if (budget == ALL && count < most) {
         assert_true(next > now); /* all that was due came out, and it knows */
     }
     return count;
 }
 
+/* So many come out, with all the moving there is to do. */
+static void expire(uint64_t now, uint32_t count)
+{
+    assert_int_equal(expire_some(now, DUE_MAX, ALL), count);
+}
+
 /* ---- instants ---- */
 
 TEST(wheel_without_items_is_never_due)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 1);
-    assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
-    assert_int_equal(expire(&fixture, 0, DUE_MAX, ALL), 0);
-    assert_int_equal(expire(&fixture, LAST_TIME, DUE_MAX, ALL), 0);
-    assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
-    fixture_deinit(&fixture);
+    open_wheel(1);
+    assert_int_equal(wheel_next(&wheel), WHEEL_NEVER);
+    expire(0, 0);
+    expire(LAST_TIME, 0);
+    assert_int_equal(wheel_next(&wheel), WHEEL_NEVER);
 }
 
 /* One that nobody has looked at for long need not begin in the distant past; one with items in it
@@ -207,40 +215,36 @@ TEST(wheel_without_items_is_never_due)
 TEST(add_to_a_stale_wheel_begins_at_the_instant_that_has_passed)
 {
     const uint64_t past = 1000 * TICK + 5;
-    struct fixture fixture;
-    fixture_init(&fixture, 2);
-    wheel_add(&fixture.wheel, 1, past + TICK, past);
-    assert_int_equal(fixture.wheel.current, 1000);
-    assert_true(fixture.wheel.occupied[0] != 0); /* the lowest level */
-    wheel_add(&fixture.wheel, 2, past + 5 * TICK, past + 4 * TICK);
-    assert_int_equal(fixture.wheel.current, 1000);
     struct wheel_due due[2];
-    assert_int_equal(wheel_expire(&fixture.wheel, past + TICK, due, 2, 0), 0);
-    assert_int_equal(wheel_expire(&fixture.wheel, past + 2 * TICK, due, 2, 0), 1);
+    open_wheel(2);
+    wheel_add(&wheel, 1, past + TICK, past);
+    assert_int_equal(wheel.current, 1000);
+    assert_true(wheel.occupied[0] != 0); /* the lowest level */
+    wheel_add(&wheel, 2, past + 5 * TICK, past + 4 * TICK);
+    assert_int_equal(wheel.current, 1000);
+    assert_int_equal(wheel_expire(&wheel, past + TICK, due, 2, 0), 0);
+    assert_int_equal(wheel_expire(&wheel, past + 2 * TICK, due, 2, 0), 1);
     assert_int_equal(due[0].index, 1);
-    wheel_remove(&fixture.wheel, 2);
-    fixture_deinit(&fixture);
+    wheel_remove(&wheel, 2);
 }
 
 /* Alone in a wheel whose time is `start`. */
 static void assert_fires_at_the_end_of_its_tick(uint64_t start, uint64_t when)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 1);
-    (void)expire(&fixture, start, DUE_MAX, ALL);
-    add(&fixture, 1, when);
-    const uint64_t due_at = first_instant(&fixture);
-    assert_int_equal(wheel_next(&fixture.wheel), due_at);
+    reset_wheel();
+    expire(start, 0);
+    add(1, when);
+    const uint64_t due_at = first_instant();
+    assert_int_equal(wheel_next(&wheel), due_at);
     if (due_at > start) {
-        assert_int_equal(expire(&fixture, start, DUE_MAX, ALL), 0);
-        assert_int_equal(expire(&fixture, due_at - 1, DUE_MAX, ALL), 0);
-        assert_int_equal(wheel_next(&fixture.wheel), due_at);
+        expire(start, 0);
+        expire(due_at - 1, 0);
+        assert_int_equal(wheel_next(&wheel), due_at);
     }
-    assert_items(&fixture);
-    assert_int_equal(expire(&fixture, due_at, DUE_MAX, ALL), 1);
-    assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
-    assert_items(&fixture);
-    fixture_deinit(&fixture);
+    assert_items();
+    expire(due_at, 1);
+    assert_int_equal(wheel_next(&wheel), WHEEL_NEVER);
+    assert_items();
 }
 
 TEST(add_on_every_level_fires_at_the_end_of_its_tick)
@@ -251,13 +255,14 @@ TEST(add_on_every_level_fires_at_the_end_of_its_tick)
                                       (UINT64_C(1) << 40) - 1,
                                       UINT64_C(1) << 63,
                                       UINT64_MAX - 3 * TICK};
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+    FOR_ROWS (start, starts) {
+        open_wheel(1);
         for (uint32_t bit = 0; bit < 64; bit += EFFORT_SHARE == 1 ? 1 : 5) {
             const uint64_t span = UINT64_C(1) << bit;
-            const uint64_t when = starts[i] < UINT64_MAX - span ? starts[i] + span : UINT64_MAX;
-            assert_fires_at_the_end_of_its_tick(starts[i], when - 1);
-            assert_fires_at_the_end_of_its_tick(starts[i], when);
-            assert_fires_at_the_end_of_its_tick(starts[i], when | (span - 1));
+            const uint64_t when = *start < UINT64_MAX - span ? *start + span : UINT64_MAX;
+            assert_fires_at_the_end_of_its_tick(*start, when - 1);
+            assert_fires_at_the_end_of_its_tick(*start, when);
+            assert_fires_at_the_end_of_its_tick(*start, when | (span - 1));
         }
     }
 }
@@ -266,207 +271,185 @@ TEST(add_in_the_past_is_due_at_once)
 {
     const uint64_t now = UINT64_C(1) << 42;
     const uint64_t pasts[] = {0, 1, TICK, now - TICK, now - 1, now};
-    for (size_t i = 0; i < sizeof pasts / sizeof pasts[0]; i++) {
-        struct fixture fixture;
-        fixture_init(&fixture, 1);
-        (void)expire(&fixture, now, DUE_MAX, ALL);
-        add(&fixture, 1, pasts[i]);
-        assert_true(wheel_next(&fixture.wheel) <= now);
-        assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), 1);
-        fixture_deinit(&fixture);
+    FOR_ROWS (past, pasts) {
+        open_wheel(1);
+        expire(now, 0);
+        add(1, *past);
+        assert_true(wheel_next(&wheel) <= now);
+        expire(now, 1);
     }
 }
 
 /* 0 in the link means that it is in no wheel. */
 TEST(add_at_zero_counts_as_one)
 {
-    struct fixture fixture;
     struct wheel_due due;
-    fixture_init(&fixture, 1);
-    wheel_add(&fixture.wheel, 1, 0, 0);
-    assert_int_equal(item_at(&fixture, 1)->link.when, 1);
-    assert_int_equal(wheel_expire(&fixture.wheel, TICK, &due, 1, ALL), 1);
+    open_wheel(1);
+    wheel_add(&wheel, 1, 0, 0);
+    assert_int_equal(item_at(1)->link.when, 1);
+    assert_int_equal(wheel_expire(&wheel, TICK, &due, 1, ALL), 1);
     assert_int_equal(due.when, 1);
-    fixture_deinit(&fixture);
 }
 
 /* Two threads may look at the clock in one order and come here in the other. */
 TEST(expire_with_a_time_before_the_last_fires_nothing_early)
 {
     const uint64_t now = 1000 * TICK;
-    struct fixture fixture;
-    fixture_init(&fixture, 3);
-    (void)expire(&fixture, now, DUE_MAX, ALL);
-    add(&fixture, 1, now - 5 * TICK);
-    add(&fixture, 2, now - 2 * TICK);
-    add(&fixture, 3, now + 1);
-    assert_int_equal(expire(&fixture, now - 3 * TICK, DUE_MAX, 0), 0);
-    assert_int_equal(expire(&fixture, now - 1, DUE_MAX, 0), 0);
-    assert_items(&fixture);
-    assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), 2);
-    assert_int_equal(expire(&fixture, now + TICK, DUE_MAX, ALL), 1);
-    fixture_deinit(&fixture);
+    open_wheel(3);
+    expire(now, 0);
+    add(1, now - 5 * TICK);
+    add(2, now - 2 * TICK);
+    add(3, now + 1);
+    assert_int_equal(expire_some(now - 3 * TICK, DUE_MAX, 0), 0);
+    assert_int_equal(expire_some(now - 1, DUE_MAX, 0), 0);
+    assert_items();
+    expire(now, 2);
+    expire(now + TICK, 1);
 }
 
 /* ---- order and portions ---- */
 
 TEST(expire_brings_the_earliest_ticks_first)
 {
-    struct fixture fixture;
-    const uint32_t count = 500;
-    fixture_init(&fixture, count);
-    for (uint32_t i = 1; i <= count; i++) { /* each tick twice, in a wild order */
-        add(&fixture, i, 1 + (uint64_t)(i * 77 % 250) * 50 * TICK);
-    }
     uint32_t fired = 0;
-    for (uint32_t portion; (portion = expire(&fixture, UINT64_C(1) << 40, 7, ALL)) > 0;) {
-        fired += portion;
-        assert_items(&fixture);
+    open_wheel(500);
+    for (uint32_t i = 1; i <= 500; i++) { /* each tick twice, in a wild order */
+        add(i, 1 + (uint64_t)(i * 77 % 250) * 50 * TICK);
     }
-    assert_int_equal(fired, count);
-    fixture_deinit(&fixture);
+    for (uint32_t portion; (portion = expire_some(UINT64_C(1) << 40, 7, ALL)) > 0;) {
+        fired += portion;
+        assert_items();
+    }
+    assert_int_equal(fired, 500);
 }
 
 TEST(expire_of_nothing_takes_nothing_out)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 2);
-    add(&fixture, 1, 10 * TICK);
-    add(&fixture, 2, 5000 * TICK);
-    assert_int_equal(expire(&fixture, 10000 * TICK, 0, ALL), 0);
-    assert_items(&fixture);
-    assert_int_equal(expire(&fixture, 10000 * TICK, DUE_MAX, ALL), 2);
-    fixture_deinit(&fixture);
+    open_wheel(2);
+    add(1, 10 * TICK);
+    add(2, 5000 * TICK);
+    assert_int_equal(expire_some(10000 * TICK, 0, ALL), 0);
+    assert_items();
+    expire(10000 * TICK, 2);
 }
 
 /* What is added for soon then lies where it need not be moved again. */
 TEST(expire_of_an_empty_wheel_brings_it_up_to_now)
 {
-    struct fixture fixture;
     const uint64_t now = UINT64_C(123456789) * WHEEL_SLOTS * TICK;
-    fixture_init(&fixture, 1);
-    assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), 0);
-    add(&fixture, 1, now + (WHEEL_SLOTS - 1) * TICK);
-    assert_int_equal(expire(&fixture, now + (WHEEL_SLOTS - 1) * TICK, DUE_MAX, 0), 1);
-    fixture_deinit(&fixture);
+    const uint64_t soon = now + (WHEEL_SLOTS - 1) * TICK;
+    open_wheel(1);
+    expire(now, 0);
+    add(1, soon);
+    assert_int_equal(expire_some(soon, DUE_MAX, 0), 1);
 }
 
-static uint32_t slot_length(const struct fixture *fixture, uint32_t level, uint32_t slot)
-{
-    const struct wheel *wheel = &fixture->wheel;
-    uint32_t length = 0;
-    if ((wheel->occupied[level] >> slot & 1) != 0) {
-        for (uint32_t i = wheel->first[level][slot]; i != OBJECT_NONE;) {
-            length++;
-            i = item_at(fixture, i)->link.next;
-        }
-    }
-    return length;
-}
+/* ---- cascades ---- */
 
 /* Ticks that lie in slot 3 of level 1 until the wheel comes there. */
 #define CASCADE_BEGIN ((uint64_t)3 * WHEEL_SLOTS)
 #define CASCADE_TICKS WHEEL_SLOTS
+#define CASCADE_END   ((CASCADE_BEGIN + CASCADE_TICKS) * TICK)
 
-static void add_cascade(struct fixture *fixture)
+static void assert_cascade_length(uint32_t length)
 {
-    for (uint32_t i = 1; i <= fixture->item_count; i++) {
-        add(fixture, i, (CASCADE_BEGIN + i % CASCADE_TICKS) * TICK);
+    uint32_t found = 0;
+    if ((wheel.occupied[1] >> 3 & 1) != 0) {
+        for (uint32_t i = wheel.first[1][3]; i != OBJECT_NONE; i = item_at(i)->link.next) {
+            found++;
+        }
     }
-    assert_int_equal(slot_length(fixture, 1, 3), fixture->item_count);
+    assert_int_equal(found, length);
+}
+
+/* The first `count` items lie there, spread over so many ticks. */
+static void add_cascade(uint32_t count, uint32_t ticks)
+{
+    for (uint32_t i = 1; i <= count; i++) {
+        add(i, (CASCADE_BEGIN + i % ticks) * TICK);
+    }
+    assert_cascade_length(count);
 }
 
 TEST(expire_moves_no_more_than_its_budget)
 {
-    struct fixture fixture;
     const uint32_t count = 1000;
     const uint32_t budget = 30;
-    const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
-    fixture_init(&fixture, count);
-    add_cascade(&fixture);
+    open_wheel(count);
+    add_cascade(count, CASCADE_TICKS);
     for (uint32_t moved = 0; moved < count - budget;) {
-        assert_int_equal(expire(&fixture, now, DUE_MAX, budget), 0);
+        assert_int_equal(expire_some(CASCADE_END, DUE_MAX, budget), 0);
         moved += budget;
-        assert_int_equal(slot_length(&fixture, 1, 3), count - moved);
-        assert_true(wheel_next(&fixture.wheel) <= now); /* so that the caller comes again */
+        assert_cascade_length(count - moved);
+        assert_true(wheel_next(&wheel) <= CASCADE_END); /* so that the caller comes again */
     }
-    assert_int_equal(expire(&fixture, now, DUE_MAX, budget), DUE_MAX);
-    assert_int_equal(slot_length(&fixture, 1, 3), 0);
-    assert_items(&fixture);
-    while (fixture.count > 0) {
-        assert_true(expire(&fixture, now, DUE_MAX, 0) > 0); /* nothing is left to be moved */
+    assert_int_equal(expire_some(CASCADE_END, DUE_MAX, budget), DUE_MAX);
+    assert_cascade_length(0);
+    assert_items();
+    while (in_count > 0) {
+        assert_true(expire_some(CASCADE_END, DUE_MAX, 0) > 0); /* nothing is left to be moved */
     }
-    fixture_deinit(&fixture);
 }
 
 TEST(expire_without_budget_stays_before_the_cascade)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 10);
-    add_cascade(&fixture);
     const uint64_t now = 2 * CASCADE_BEGIN * TICK;
-    assert_int_equal(expire(&fixture, now, DUE_MAX, 0), 0);
-    assert_true(wheel_next(&fixture.wheel) <= now);
-    assert_int_equal(slot_length(&fixture, 1, 3), 10);
-    assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), 10);
-    fixture_deinit(&fixture);
+    open_wheel(10);
+    add_cascade(10, CASCADE_TICKS);
+    assert_int_equal(expire_some(now, DUE_MAX, 0), 0);
+    assert_true(wheel_next(&wheel) <= now);
+    assert_cascade_length(10);
+    expire(now, 10);
 }
 
 /* From the highest level each item goes down one or more levels at a time, never up. */
 TEST(expire_moves_an_item_at_most_once_per_level)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 1);
-    add(&fixture, 1, UINT64_C(0xfedcba9876540000)); /* none of its levels is left out */
     uint32_t calls = 0;
-    while (fixture.count > 0) {
-        (void)expire(&fixture, LAST_TIME, DUE_MAX, 1);
+    open_wheel(1);
+    add(1, UINT64_C(0xfedcba9876540000)); /* none of its levels is left out */
+    while (in_count > 0) {
+        (void)expire_some(LAST_TIME, DUE_MAX, 1);
         assert_true(++calls <= WHEEL_LEVELS);
     }
     assert_int_equal(calls, WHEEL_LEVELS - 1);
-    fixture_deinit(&fixture);
 }
 
 /* Of what is added while a slot cascades, the earliest still comes first. */
 TEST(add_during_a_cascade_keeps_the_order)
 {
-    struct fixture fixture;
     const uint32_t count = 200;
-    const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
-    fixture_init(&fixture, count + 5);
-    for (uint32_t i = 1; i <= count; i++) {
-        add(&fixture, i, (CASCADE_BEGIN + i % CASCADE_TICKS) * TICK);
-    }
-    assert_int_equal(expire(&fixture, now, DUE_MAX, count / 2), 0);
-    const uint64_t instants[] = {1, CASCADE_BEGIN * TICK, (CASCADE_BEGIN + 1) * TICK, now,
-                                 now + 1000 * TICK};
-    for (uint32_t i = 0; i < 5; i++) {
-        add(&fixture, count + 1 + i, instants[i]);
-        assert_next_is_not_late(&fixture);
-    }
-    assert_items(&fixture);
+    const uint64_t late = CASCADE_END + 1000 * TICK;
+    const uint64_t instants[] = {1, CASCADE_BEGIN * TICK, (CASCADE_BEGIN + 1) * TICK, CASCADE_END,
+                                 late};
     uint32_t fired = 0;
-    while (wheel_next(&fixture.wheel) <= now) {
-        fired += expire(&fixture, now, 5, 10); /* checks the order */
+    open_wheel(count + COUNT_OF(instants));
+    add_cascade(count, CASCADE_TICKS);
+    assert_int_equal(expire_some(CASCADE_END, DUE_MAX, count / 2), 0);
+    for (uint32_t i = 0; i < COUNT_OF(instants); i++) {
+        add(count + 1 + i, instants[i]);
+        assert_next_is_not_late();
     }
-    assert_int_equal(fired, count + 4);
-    assert_int_equal(wheel_next(&fixture.wheel), now + 1000 * TICK);
-    fixture_deinit(&fixture);
+    assert_items();
+    while (wheel_next(&wheel) <= CASCADE_END) {
+        fired += expire_some(CASCADE_END, 5, 10); /* checks the order */
+    }
+    assert_int_equal(fired, count + COUNT_OF(instants) - 1);
+    assert_int_equal(wheel_next(&wheel), late);
 }
 
 /* ---- removal ---- */
 
 TEST(remove_of_the_only_item_empties_the_wheel)
 {
+    open_wheel(1);
     for (uint32_t bit = 0; bit < 64; bit++) {
-        struct fixture fixture;
-        fixture_init(&fixture, 1);
-        add(&fixture, 1, UINT64_C(1) << bit);
-        remove_item(&fixture, 1);
-        assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
-        assert_items(&fixture);
-        assert_int_equal(expire(&fixture, LAST_TIME, DUE_MAX, ALL), 0);
-        fixture_deinit(&fixture);
+        reset_wheel();
+        add(1, UINT64_C(1) << bit);
+        remove_item(1);
+        assert_int_equal(wheel_next(&wheel), WHEEL_NEVER);
+        assert_items();
+        expire(LAST_TIME, 0);
     }
 }
 
@@ -475,21 +458,20 @@ TEST(remove_works_in_every_position)
 {
     static const uint32_t orders[][3] = {{1, 2, 3}, {1, 3, 2}, {2, 1, 3},
                                          {2, 3, 1}, {3, 1, 2}, {3, 2, 1}};
-    for (size_t order = 0; order < sizeof orders / sizeof orders[0]; order++) {
+    FOR_ROWS (order, orders) {
+        open_wheel(4);
         for (uint32_t removed = 0; removed <= 3; removed++) {
-            struct fixture fixture;
-            fixture_init(&fixture, 4);
+            reset_wheel();
             for (uint32_t i = 1; i <= 3; i++) {
-                add(&fixture, i, 100 * TICK);
+                add(i, 100 * TICK);
             }
-            add(&fixture, 4, 5000 * TICK); /* must stay whatever happens to the others */
+            add(4, 5000 * TICK); /* must stay whatever happens to the others */
             for (uint32_t i = 0; i < removed; i++) {
-                remove_item(&fixture, orders[order][i]);
+                remove_item((*order)[i]);
             }
-            assert_items(&fixture);
-            assert_int_equal(expire(&fixture, 100 * TICK, DUE_MAX, ALL), 3 - removed);
-            assert_int_equal(expire(&fixture, 5000 * TICK, DUE_MAX, ALL), 1);
-            fixture_deinit(&fixture);
+            assert_items();
+            expire(100 * TICK, 3 - removed);
+            expire(5000 * TICK, 1);
         }
     }
 }
@@ -497,116 +479,101 @@ TEST(remove_works_in_every_position)
 /* An overdue item lies where its instant does not lead to. */
 TEST(remove_of_overdue_items_works_in_every_position)
 {
+    open_wheel(3);
     for (uint32_t removed = 1; removed <= 3; removed++) {
-        struct fixture fixture;
-        fixture_init(&fixture, 3);
-        (void)expire(&fixture, 1000 * TICK, DUE_MAX, ALL);
-        add(&fixture, 1, 10 * TICK);
-        add(&fixture, 2, 1000 * TICK);
-        add(&fixture, 3, 990 * TICK);
-        remove_item(&fixture, removed);
-        assert_items(&fixture);
-        assert_int_equal(expire(&fixture, 1000 * TICK, DUE_MAX, ALL), 2);
-        fixture_deinit(&fixture);
+        reset_wheel();
+        expire(1000 * TICK, 0);
+        add(1, 10 * TICK);
+        add(2, 1000 * TICK);
+        add(3, 990 * TICK);
+        remove_item(removed);
+        assert_items();
+        expire(1000 * TICK, 2);
     }
 }
 
 /* Its slot may still promise something earlier; one look corrects that. */
 TEST(remove_of_the_earliest_makes_next_early_once_at_most)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 2);
-    add(&fixture, 1, 5000 * TICK);
-    add(&fixture, 2, 5010 * TICK); /* the same slot of level 2 */
-    remove_item(&fixture, 1);
-    const uint64_t next = wheel_next(&fixture.wheel);
+    open_wheel(2);
+    add(1, 5000 * TICK);
+    add(2, 5010 * TICK); /* the same slot of level 2 */
+    remove_item(1);
+    const uint64_t next = wheel_next(&wheel);
     assert_in_range(next, 1, 5010 * TICK);
-    assert_int_equal(expire(&fixture, next, DUE_MAX, ALL), next == 5010 * TICK);
-    if (fixture.count > 0) {
-        assert_int_equal(wheel_next(&fixture.wheel), 5010 * TICK);
-        assert_int_equal(expire(&fixture, 5010 * TICK, DUE_MAX, ALL), 1);
+    expire(next, next == 5010 * TICK);
+    if (in_count > 0) {
+        assert_int_equal(wheel_next(&wheel), 5010 * TICK);
+        expire(5010 * TICK, 1);
     }
-    fixture_deinit(&fixture);
 }
 
 /* After `moved` of the slot's items have gone down, every one of them in turn is removed. */
 TEST(remove_during_a_cascade_works_wherever_the_item_is)
 {
     const uint32_t count = 9;
-    const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
+    open_wheel(count);
     for (uint32_t moved = 0; moved <= count; moved++) {
         for (uint32_t removed = 1; removed <= count; removed++) {
-            struct fixture fixture;
-            fixture_init(&fixture, count);
-            for (uint32_t i = 1; i <= count; i++) {
-                add(&fixture, i, (CASCADE_BEGIN + i % 4) * TICK); /* several in one tick */
-            }
-            (void)expire(&fixture, now, 0, moved);
-            assert_int_equal(slot_length(&fixture, 1, 3), count - moved);
-            remove_item(&fixture, removed);
-            assert_next_is_not_late(&fixture);
-            assert_items(&fixture);
-            assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), count - 1);
-            assert_items(&fixture);
-            fixture_deinit(&fixture);
+            reset_wheel();
+            add_cascade(count, 4); /* several in one tick */
+            (void)expire_some(CASCADE_END, 0, moved);
+            assert_cascade_length(count - moved);
+            remove_item(removed);
+            assert_next_is_not_late();
+            assert_items();
+            expire(CASCADE_END, count - 1);
+            assert_items();
         }
     }
 }
 
 TEST(remove_of_all_during_a_cascade_ends_it)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 20);
-    add_cascade(&fixture);
-    const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
-    assert_int_equal(expire(&fixture, now, DUE_MAX, 10), 0);
+    open_wheel(20);
+    add_cascade(20, CASCADE_TICKS);
+    assert_int_equal(expire_some(CASCADE_END, DUE_MAX, 10), 0);
     for (uint32_t i = 1; i <= 20; i++) {
-        remove_item(&fixture, i);
-        assert_next_is_not_late(&fixture);
+        remove_item(i);
+        assert_next_is_not_late();
     }
-    assert_int_equal(wheel_next(&fixture.wheel), WHEEL_NEVER);
-    assert_int_equal(expire(&fixture, now, DUE_MAX, 0), 0); /* nothing is left to be moved */
-    fixture_deinit(&fixture);
+    assert_int_equal(wheel_next(&wheel), WHEEL_NEVER);
+    assert_int_equal(expire_some(CASCADE_END, DUE_MAX, 0), 0); /* nothing is left to be moved */
 }
 
 /* ---- again ---- */
 
 TEST(add_again_after_firing_and_removal_works)
 {
-    struct fixture fixture;
-    fixture_init(&fixture, 2);
     uint64_t now = 0;
+    open_wheel(2);
     for (uint32_t bit = 16; bit < 62; bit++) {
         const uint64_t when = now + (UINT64_C(1) << bit);
-        add(&fixture, 1, when);
-        add(&fixture, 2, when);
-        remove_item(&fixture, 1);
-        add(&fixture, 1, when + TICK); /* as a move does */
-        assert_int_equal(expire(&fixture, when, DUE_MAX, ALL), 1);
-        assert_int_equal(expire(&fixture, when + TICK, DUE_MAX, ALL), 1);
-        assert_items(&fixture);
+        add(1, when);
+        add(2, when);
+        remove_item(1);
+        add(1, when + TICK); /* as a move does */
+        expire(when, 1);
+        expire(when + TICK, 1);
+        assert_items();
         now = when + TICK;
     }
-    fixture_deinit(&fixture);
 }
 
 TEST(add_again_during_a_cascade_works)
 {
-    struct fixture fixture;
     const uint32_t count = 20;
-    fixture_init(&fixture, count);
-    add_cascade(&fixture);
-    const uint64_t now = (CASCADE_BEGIN + CASCADE_TICKS) * TICK;
-    (void)expire(&fixture, now, 0, count / 2);
+    open_wheel(count);
+    add_cascade(count, CASCADE_TICKS);
+    (void)expire_some(CASCADE_END, 0, count / 2);
     for (uint32_t i = 1; i <= count; i++) {
-        remove_item(&fixture, i);
-        add(&fixture, i, i % 2 == 0 ? now + i * TICK : CASCADE_BEGIN * TICK);
-        assert_next_is_not_late(&fixture);
+        remove_item(i);
+        add(i, i % 2 == 0 ? CASCADE_END + i * TICK : CASCADE_BEGIN * TICK);
+        assert_next_is_not_late();
     }
-    assert_items(&fixture);
-    assert_int_equal(expire(&fixture, now, DUE_MAX, ALL), count / 2);
-    assert_int_equal(expire(&fixture, now + count * TICK, DUE_MAX, ALL), count / 2);
-    fixture_deinit(&fixture);
+    assert_items();
+    expire(CASCADE_END, count / 2);
+    expire(CASCADE_END + count * TICK, count / 2);
 }
 
 /* ---- random use ---- */
@@ -625,7 +592,6 @@ struct profile {
 
 struct run {
     const struct profile *profile;
-    struct fixture fixture;
     uint64_t random;
     uint64_t now;
     uint64_t fired;
@@ -672,15 +638,14 @@ static uint64_t random_instant(struct run *run)
 
 static void add_or_remove(struct run *run)
 {
-    struct fixture *fixture = &run->fixture;
     const uint32_t index = 1 + random_below(&run->random, RANDOM_ITEMS);
-    if (!fixture->expected[index].is_in) {
-        add(fixture, index, random_instant(run));
+    if (!expected[index].is_in) {
+        add(index, random_instant(run));
     } else if (run->profile->removes) {
-        remove_item(fixture, index);
+        remove_item(index);
         run->removed++;
         if (random_below(&run->random, 2) == 0) {
-            add(fixture, index, random_instant(run));
+            add(index, random_instant(run));
         }
     }
 }
@@ -694,22 +659,20 @@ static void expire_randomly(struct run *run)
         run->now = later(run->now, random_span(random, run->profile->step_bits));
     }
     const uint32_t budget = budgets[random_below(random, 5)];
-    run->fired += expire(&run->fixture, run->now, mosts[random_below(random, 5)], budget);
+    run->fired += expire_some(run->now, mosts[random_below(random, 5)], budget);
 }
 
 /* Portions however small come to an end. */
 static void expire_all_that_is_due(struct run *run)
 {
-    struct fixture *fixture = &run->fixture;
     const uint32_t budget = 1 + random_below(&run->random, 5);
     const uint32_t most = 1 + random_below(&run->random, 5);
-    const uint32_t calls_max =
-        fixture->count * (WHEEL_LEVELS - 1) / budget + fixture->count / most + 1;
-    for (uint32_t calls = 0; wheel_next(&fixture->wheel) <= run->now; calls++) {
+    const uint32_t calls_max = in_count * (WHEEL_LEVELS - 1) / budget + in_count / most + 1;
+    for (uint32_t calls = 0; wheel_next(&wheel) <= run->now; calls++) {
         assert_true(calls <= calls_max);
-        run->fired += expire(fixture, run->now, most, budget);
+        run->fired += expire_some(run->now, most, budget);
     }
-    assert_true(fixture->count == 0 || first_tick(fixture) > run->now / TICK);
+    assert_true(in_count == 0 || first_tick() > run->now / TICK);
 }
 
 static void operate_randomly(struct run *run)
@@ -722,31 +685,10 @@ static void operate_randomly(struct run *run)
     } else {
         expire_all_that_is_due(run);
     }
-    assert_next_is_not_late(&run->fixture);
+    assert_next_is_not_late();
     if (!run->profile->removes) { /* then nothing can make it early */
-        assert_int_equal(wheel_next(&run->fixture.wheel), first_instant(&run->fixture));
+        assert_int_equal(wheel_next(&wheel), first_instant());
     }
-}
-
-static void run_profile(const struct profile *profile)
-{
-    print_message("%s: seed %" PRIu64 "\n", profile->name, profile->seed);
-    struct run run = {.profile = profile, .random = profile->seed, .now = profile->start};
-    struct fixture *fixture = &run.fixture;
-    fixture_init(fixture, RANDOM_ITEMS);
-    for (uint32_t i = 0; i < RANDOM_OPERATIONS; i++) {
-        operate_randomly(&run);
-        if (i % 64 == 0) {
-            assert_items(fixture);
-        }
-    }
-    run.now = LAST_TIME;
-    expire_all_that_is_due(&run);
-    assert_int_equal(fixture->count, 0);
-    assert_items(fixture);
-    assert_true(run.fired > RANDOM_OPERATIONS / 20); /* it was no idle run */
-    assert_true(!profile->removes || run.removed > RANDOM_OPERATIONS / 20);
-    fixture_deinit(fixture);
 }
 
 TEST(wheel_random_use_agrees_with_a_naive_reference)
@@ -762,7 +704,21 @@ TEST(wheel_random_use_agrees_with_a_naive_reference)
         {"nothing removed", 20250208, UINT64_C(1) << 44, 22, 31, false},
         {"nothing removed over all of time", 20250209, 0, 53, 60, false},
     };
-    for (size_t i = 0; i < sizeof profiles / sizeof profiles[0]; i++) {
-        run_profile(&profiles[i]);
+    FOR_ROWS (profile, profiles) {
+        struct run run = {.profile = profile, .random = profile->seed, .now = profile->start};
+        print_message("%s: seed %" PRIu64 "\n", profile->name, profile->seed);
+        open_wheel(RANDOM_ITEMS);
+        for (uint32_t i = 0; i < RANDOM_OPERATIONS; i++) {
+            operate_randomly(&run);
+            if (i % 64 == 0) {
+                assert_items();
+            }
+        }
+        run.now = LAST_TIME;
+        expire_all_that_is_due(&run);
+        assert_int_equal(in_count, 0);
+        assert_items();
+        assert_true(run.fired > RANDOM_OPERATIONS / 20); /* it was no idle run */
+        assert_true(!profile->removes || run.removed > RANDOM_OPERATIONS / 20);
     }
 }
