@@ -12,7 +12,7 @@
 static const enum process_state all_states[] = {
     STATE_READY, STATE_BLOCKED, STATE_IDLE, STATE_INIT, STATE_COMPLETE, STATE_FREE,
 };
-#define STATE_COUNT (sizeof all_states / sizeof all_states[0])
+#define STATE_COUNT COUNT_OF(all_states)
 
 static const uint32_t all_requests[] = {
     STATE_KILL,
@@ -23,7 +23,9 @@ static const uint32_t all_requests[] = {
     STATE_CANCEL | STATE_WATCHED,
     STATE_REQUESTS,
 };
-#define REQUEST_COUNT (sizeof all_requests / sizeof all_requests[0])
+#define REQUEST_COUNT COUNT_OF(all_requests)
+
+static const enum process_state waiting_states[] = {STATE_IDLE, STATE_BLOCKED};
 
 #define BACKLOG  UINT32_C(5) /* before the transition under test; most leave it alone */
 #define RESERVED UINT32_C(40)
@@ -74,39 +76,27 @@ static bool is_waiting(enum process_state state)
     return state == STATE_BLOCKED || state == STATE_IDLE;
 }
 
-/* Runs `transition` from each state other than the allowed ones and expects it to abort. */
-static void assert_aborts_except(void (*transition)(void *arg), enum process_state allowed,
-                                 enum process_state also_allowed)
-{
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        if (all_states[i] != allowed && all_states[i] != also_allowed) {
-            set(OBJECT_NONE, all_states[i], 0);
-            assert_true(aborts(transition, NULL));
-        }
-    }
-}
-
 /* ---- the word ---- */
 
 TEST(tag_keeps_its_parts_apart)
 {
     static const uint32_t generations[] = {0, 1, GENERATION, GENERATION_MAX};
-    for (size_t g = 0; g < sizeof generations / sizeof generations[0]; g++) {
+    FOR_ROWS (generation, generations) {
         for (size_t i = 0; i < STATE_COUNT; i++) {
-            const uint32_t tag = state_tag(generations[g], all_states[i]);
+            const uint32_t tag = state_tag(*generation, all_states[i]);
             assert_int_equal(tag & STATE_REQUESTS, 0);
             assert_int_equal(state_of(tag | STATE_REQUESTS), all_states[i]);
-            assert_int_equal(state_generation(tag | STATE_REQUESTS), generations[g]);
+            assert_int_equal(state_generation(tag | STATE_REQUESTS), *generation);
         }
     }
 }
 
 TEST(tag_tells_live_and_waiting_states)
 {
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        const uint32_t tag = state_tag(GENERATION_MAX, all_states[i]) | STATE_REQUESTS;
-        assert_int_equal(state_is_live(tag), is_live(all_states[i]));
-        assert_int_equal(state_is_waiting(tag), is_waiting(all_states[i]));
+    FOR_ROWS (state, all_states) {
+        const uint32_t tag = state_tag(GENERATION_MAX, *state) | STATE_REQUESTS;
+        assert_int_equal(state_is_live(tag), is_live(*state));
+        assert_int_equal(state_is_waiting(tag), is_waiting(*state));
     }
 }
 
@@ -133,15 +123,15 @@ TEST(peek_sees_the_tag_without_the_list)
 
 TEST(gate_leaves_the_event_that_wakes_to_its_sender)
 {
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        const uint32_t before = state_tag(GENERATION, all_states[i]) | STATE_WATCHED;
+    FOR_ROWS (state, all_states) {
+        const uint32_t before = state_tag(GENERATION, *state) | STATE_WATCHED;
+        const bool is_ready = *state == STATE_READY;
         uint32_t tag = before;
         const enum event_list_verdict verdict = state_gate(&tag, GENERATION);
-        if (is_waiting(all_states[i])) {
+        if (is_waiting(*state)) {
             assert_int_equal(verdict, EVENT_LIST_CALLER);
             assert_int_equal(tag, state_tag(GENERATION, STATE_READY) | STATE_WATCHED);
         } else {
-            const bool is_ready = all_states[i] == STATE_READY;
             assert_int_equal(verdict, is_ready ? EVENT_LIST_ADDED : EVENT_LIST_REFUSED);
             assert_int_equal(tag, before);
         }
@@ -150,25 +140,58 @@ TEST(gate_leaves_the_event_that_wakes_to_its_sender)
 
 TEST(gate_for_wakers_admits_only_to_a_waiting_process)
 {
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        uint32_t tag = state_tag(GENERATION, all_states[i]);
-        const enum event_list_verdict verdict = state_gate_waiting(&tag, GENERATION);
-        assert_int_equal(verdict,
-                         is_waiting(all_states[i]) ? EVENT_LIST_CALLER : EVENT_LIST_REFUSED);
-        tag = state_tag(GENERATION + 1, all_states[i]);
+    FOR_ROWS (state, all_states) {
+        uint32_t tag = state_tag(GENERATION, *state);
+        assert_int_equal(state_gate_waiting(&tag, GENERATION),
+                         is_waiting(*state) ? EVENT_LIST_CALLER : EVENT_LIST_REFUSED);
+        tag = state_tag(GENERATION + 1, *state);
         assert_int_equal(state_gate_waiting(&tag, GENERATION), EVENT_LIST_REFUSED);
     }
 }
 
-/* ---- state_wake_any: Idle, Blocked -> Ready, for a message ---- */
+/* ---- for anybody: state_wake_any, state_push_any, state_request_any ---- */
+
+/* Nothing reaches a process of this generation, nor changes the record. */
+static void assert_closed(enum process_state state, uint32_t generation)
+{
+    for (size_t r = 0; r < REQUEST_COUNT; r++) {
+        uint32_t next = 99;
+        const uint32_t list = is_waiting(state) ? OBJECT_NONE : 7;
+        set(list, state, STATE_CANCEL);
+        assert_false(state_wake_any(&process, generation, LIST, &next));
+        assert_int_equal(next, 99);
+        assert_int_equal(state_push_any(&process, generation, LIST, &next), STATE_CLOSED);
+        assert_int_equal(state_request_any(&process, generation, all_requests[r]), STATE_CLOSED);
+        assert_word(list, state, STATE_CANCEL);
+        assert_record_untouched(state);
+    }
+}
+
+TEST(process_that_is_not_live_is_closed)
+{
+    FOR_ROWS (state, all_states) {
+        if (!is_live(*state)) {
+            assert_closed(*state, GENERATION);
+        }
+    }
+}
+
+TEST(another_generation_is_closed_in_every_state)
+{
+    static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
+    FOR_ROWS (state, all_states) {
+        for (size_t g = 0; g < COUNT_OF(others); g++) {
+            assert_closed(*state, others[g]);
+        }
+    }
+}
 
 /* The message is in the backlog, not in the list, and counted without a reservation. */
 TEST(wake_of_a_waiting_process_puts_the_message_in_its_backlog)
 {
-    static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
-    for (size_t i = 0; i < 2; i++) {
+    FOR_ROWS (state, waiting_states) {
         uint32_t next = 99;
-        set(OBJECT_NONE, waiting[i], STATE_WATCHED);
+        set(OBJECT_NONE, *state, STATE_WATCHED);
         process.backlog = OBJECT_NONE;
         assert_true(state_wake_any(&process, GENERATION, LIST, &next));
         assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
@@ -178,49 +201,31 @@ TEST(wake_of_a_waiting_process_puts_the_message_in_its_backlog)
     }
 }
 
-TEST(wake_of_a_process_that_does_not_wait_is_refused)
+TEST(wake_of_a_ready_process_is_refused)
 {
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        if (!is_waiting(all_states[i])) {
-            uint32_t next = 99;
-            set(7, all_states[i], STATE_CANCEL);
-            assert_false(state_wake_any(&process, GENERATION, LIST, &next));
-            assert_word(7, all_states[i], STATE_CANCEL);
-            assert_record_untouched(all_states[i]);
-            assert_int_equal(next, 99);
-        }
-    }
+    uint32_t next = 99;
+    set(7, STATE_READY, STATE_CANCEL);
+    assert_false(state_wake_any(&process, GENERATION, LIST, &next));
+    assert_word(7, STATE_READY, STATE_CANCEL);
+    assert_record_untouched(STATE_READY);
+    assert_int_equal(next, 99);
 }
-
-TEST(wake_of_another_generation_is_refused_in_every_state)
-{
-    static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
-            uint32_t next;
-            set(OBJECT_NONE, all_states[i], 0);
-            assert_false(state_wake_any(&process, others[g], LIST, &next));
-            assert_word(OBJECT_NONE, all_states[i], 0);
-            assert_record_untouched(all_states[i]);
-        }
-    }
-}
-
-/* ---- state_push_any: Idle, Blocked -> Ready, or a longer list ---- */
 
 /* What wakes it is in the backlog; if it is a message, it was counted before. */
 TEST(push_to_a_waiting_process_makes_it_ready)
 {
-    static const enum process_state waiting[] = {STATE_IDLE, STATE_BLOCKED};
-    for (size_t i = 0; i < 2; i++) {
-        uint32_t next = 99;
-        set(OBJECT_NONE, waiting[i], 0);
-        process.backlog = OBJECT_NONE;
-        assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
-        assert_word(OBJECT_NONE, STATE_READY, 0);
-        assert_int_equal(process.backlog, LIST);
-        assert_int_equal(next, OBJECT_NONE);
-        assert_places(0);
+    static const uint32_t requests[] = {0, STATE_WATCHED};
+    FOR_ROWS (state, waiting_states) {
+        for (size_t r = 0; r < COUNT_OF(requests); r++) {
+            uint32_t next = 99;
+            set(OBJECT_NONE, *state, requests[r]);
+            process.backlog = OBJECT_NONE;
+            assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+            assert_word(OBJECT_NONE, STATE_READY, requests[r]);
+            assert_int_equal(process.backlog, LIST);
+            assert_int_equal(next, OBJECT_NONE);
+            assert_places(0);
+        }
     }
 }
 
@@ -234,122 +239,21 @@ TEST(push_to_a_ready_process_adds_to_its_list)
     assert_record_untouched(STATE_READY);
 }
 
-TEST(push_to_a_watched_waiting_process_keeps_the_watch)
+static void assert_request(uint32_t request, enum state_duty result)
 {
-    uint32_t next;
-    set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
-    assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
-    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
+    assert_int_equal(state_request_any(&process, GENERATION, request), result);
 }
-
-TEST(push_to_a_process_that_is_not_live_is_refused)
-{
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        if (!is_live(all_states[i])) {
-            uint32_t next;
-            set(OBJECT_NONE, all_states[i], 0);
-            assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
-            assert_word(OBJECT_NONE, all_states[i], 0);
-            assert_record_untouched(all_states[i]);
-        }
-    }
-}
-
-TEST(push_to_another_generation_is_refused_in_every_state)
-{
-    static const uint32_t others[] = {0, GENERATION - 1, GENERATION + 1, GENERATION_MAX};
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        for (size_t g = 0; g < sizeof others / sizeof others[0]; g++) {
-            uint32_t next;
-            set(7, all_states[i], 0);
-            assert_int_equal(state_push_any(&process, others[g], LIST, &next), STATE_CLOSED);
-            assert_word(7, all_states[i], 0);
-            assert_record_untouched(all_states[i]);
-        }
-    }
-}
-
-/* ---- state_request_any ---- */
 
 TEST(request_with_kill_or_cancel_wakes_a_waiting_process)
 {
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        if (all_requests[r] == STATE_WATCHED) {
-            continue;
-        }
-        set(OBJECT_NONE, STATE_IDLE, 0);
-        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
-        assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
-        assert_places(0);
-        set(OBJECT_NONE, STATE_BLOCKED, 0);
-        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_ENQUEUE);
-        assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
-        assert_places(0);
-    }
-}
-
-TEST(request_to_watch_wakes_nobody)
-{
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        if (is_live(all_states[i])) {
-            set(OBJECT_NONE, all_states[i], 0);
-            assert_int_equal(state_request_any(&process, GENERATION, STATE_WATCHED), STATE_DONE);
-            assert_word(OBJECT_NONE, all_states[i], STATE_WATCHED);
-            assert_record_untouched(all_states[i]);
-        }
-    }
-}
-
-TEST(request_to_a_ready_process_is_noted)
-{
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(LIST, STATE_READY, 0);
-        assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]), STATE_DONE);
-        assert_word(LIST, STATE_READY, all_requests[r]);
-        assert_record_untouched(STATE_READY);
-    }
-}
-
-TEST(request_keeps_earlier_requests)
-{
-    for (size_t a = 0; a < REQUEST_COUNT; a++) {
-        for (size_t b = 0; b < REQUEST_COUNT; b++) {
-            set(LIST, STATE_READY, all_requests[a]);
-            assert_int_equal(state_request_any(&process, GENERATION, all_requests[b]), STATE_DONE);
-            assert_word(LIST, STATE_READY, all_requests[a] | all_requests[b]);
-        }
-    }
-    set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
-    assert_int_equal(state_request_any(&process, GENERATION, STATE_KILL), STATE_ENQUEUE);
-    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED | STATE_KILL);
-}
-
-TEST(request_to_a_process_that_is_not_live_is_refused)
-{
-    for (size_t i = 0; i < STATE_COUNT; i++) {
+    FOR_ROWS (state, waiting_states) {
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
-            if (!is_live(all_states[i])) {
-                set(OBJECT_NONE, all_states[i], 0);
-                assert_int_equal(state_request_any(&process, GENERATION, all_requests[r]),
-                                 STATE_CLOSED);
-                assert_word(OBJECT_NONE, all_states[i], 0);
-                assert_record_untouched(all_states[i]);
+            if (all_requests[r] != STATE_WATCHED) {
+                set(OBJECT_NONE, *state, 0);
+                assert_request(all_requests[r], STATE_ENQUEUE);
+                assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
+                assert_places(0);
             }
-        }
-    }
-}
-
-TEST(request_to_another_generation_is_refused_in_every_state)
-{
-    for (size_t i = 0; i < STATE_COUNT; i++) {
-        for (size_t r = 0; r < REQUEST_COUNT; r++) {
-            set(LIST, all_states[i], 0);
-            assert_int_equal(state_request_any(&process, GENERATION + 1, all_requests[r]),
-                             STATE_CLOSED);
-            assert_int_equal(state_request_any(&process, GENERATION - 1, all_requests[r]),
-                             STATE_CLOSED);
-            assert_word(LIST, all_states[i], 0);
-            assert_record_untouched(all_states[i]);
         }
     }
 }
@@ -357,102 +261,102 @@ TEST(request_to_another_generation_is_refused_in_every_state)
 TEST(request_of_nothing_wakes_a_waiting_process)
 {
     set(OBJECT_NONE, STATE_BLOCKED, STATE_WATCHED);
-    assert_int_equal(state_request_any(&process, GENERATION, 0), STATE_ENQUEUE);
+    assert_request(0, STATE_ENQUEUE);
     assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
     assert_places(0);
+}
+
+TEST(request_to_watch_wakes_nobody)
+{
+    FOR_ROWS (state, all_states) {
+        if (is_live(*state)) {
+            set(OBJECT_NONE, *state, 0);
+            assert_request(STATE_WATCHED, STATE_DONE);
+            assert_word(OBJECT_NONE, *state, STATE_WATCHED);
+            assert_record_untouched(*state);
+        }
+    }
+}
+
+TEST(request_to_a_ready_process_is_noted_with_earlier_ones)
+{
+    FOR_ROWS (request, all_requests) {
+        set(LIST, STATE_READY, 0);
+        assert_request(*request, STATE_DONE);
+        assert_word(LIST, STATE_READY, *request);
+        assert_record_untouched(STATE_READY);
+        for (size_t r = 0; r < REQUEST_COUNT; r++) {
+            set(LIST, STATE_READY, all_requests[r]);
+            assert_request(*request, STATE_DONE);
+            assert_word(LIST, STATE_READY, all_requests[r] | *request);
+        }
+    }
+    set(OBJECT_NONE, STATE_IDLE, STATE_WATCHED);
+    assert_request(STATE_KILL, STATE_ENQUEUE);
+    assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED | STATE_KILL);
 }
 
 /* ---- for the holder of the token ---- */
 
 TEST(take_brings_list_and_requests_and_keeps_ready)
 {
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(LIST, STATE_READY, all_requests[r]);
-        assert_int_equal(state_take_owner(&process), word_of(LIST, STATE_READY, all_requests[r]));
+    FOR_ROWS (request, all_requests) {
+        set(LIST, STATE_READY, *request);
+        assert_int_equal(state_take_owner(&process), word_of(LIST, STATE_READY, *request));
         assert_word(OBJECT_NONE, STATE_READY, 0);
         assert_record_untouched(STATE_READY);
     }
-}
-
-TEST(take_without_news_brings_nothing)
-{
-    set(OBJECT_NONE, STATE_READY, 0);
     assert_int_equal(state_take_owner(&process), word_of(OBJECT_NONE, STATE_READY, 0));
-    assert_word(OBJECT_NONE, STATE_READY, 0);
+    assert_word(OBJECT_NONE, STATE_READY, 0); /* without news nothing changes */
 }
 
 TEST(take_requests_leaves_the_list_and_cancel)
 {
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(LIST, STATE_READY, all_requests[r]);
+    FOR_ROWS (request, all_requests) {
+        set(LIST, STATE_READY, *request);
         const uint64_t news = state_take_requests_owner(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
-        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, all_requests[r] & STATE_URGENT);
-        assert_word(LIST, STATE_READY, all_requests[r] & STATE_CANCEL);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, *request & STATE_URGENT);
+        assert_word(LIST, STATE_READY, *request & STATE_CANCEL);
     }
-}
-
-TEST(take_requests_without_any_brings_nothing)
-{
     set(LIST, STATE_READY, 0);
     assert_int_equal(state_take_requests_owner(&process), 0);
     assert_word(LIST, STATE_READY, 0);
 }
 
-static void do_take(void *arg)
-{
-    (void)arg;
-    (void)!state_take_owner(&process);
-}
-
-TEST(take_from_any_state_but_ready_aborts)
-{
-    assert_aborts_except(do_take, STATE_READY, STATE_READY);
-}
-
-TEST(has_news_sees_list_and_each_request)
-{
-    set(OBJECT_NONE, STATE_READY, 0);
-    assert_false(state_has_news_owner(&process));
-    set(LIST, STATE_READY, 0);
-    assert_true(state_has_news_owner(&process));
-    for (size_t r = 0; r < REQUEST_COUNT; r++) {
-        set(OBJECT_NONE, STATE_READY, all_requests[r]);
-        assert_true(state_has_news_owner(&process));
-    }
-}
-
 TEST(rest_without_news_waits)
 {
-    static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
-    for (size_t t = 0; t < 2; t++) {
+    FOR_ROWS (target, waiting_states) {
         set(OBJECT_NONE, STATE_READY, 0);
-        assert_true(state_rest_owner(&process, targets[t]));
-        assert_word(OBJECT_NONE, targets[t], 0);
+        assert_false(state_has_news_owner(&process));
+        assert_true(state_rest_owner(&process, *target));
+        assert_word(OBJECT_NONE, *target, 0);
         assert_places(WAITING);
         assert_int_equal(process.backlog, BACKLOG);
     }
 }
 
+static void assert_no_rest(enum process_state target, uint32_t list, uint32_t requests)
+{
+    set(list, STATE_READY, requests);
+    assert_true(state_has_news_owner(&process));
+    assert_false(state_rest_owner(&process, target));
+    assert_word(list, STATE_READY, requests);
+    assert_record_untouched(STATE_READY);
+}
+
 /* INV-5 */
 TEST(rest_with_an_event_or_a_request_is_refused)
 {
-    static const enum process_state targets[] = {STATE_IDLE, STATE_BLOCKED};
-    for (size_t t = 0; t < 2; t++) {
-        set(LIST, STATE_READY, 0);
-        assert_false(state_rest_owner(&process, targets[t]));
-        assert_word(LIST, STATE_READY, 0);
-        assert_record_untouched(STATE_READY);
+    FOR_ROWS (target, waiting_states) {
+        assert_no_rest(*target, LIST, 0);
         for (size_t r = 0; r < REQUEST_COUNT; r++) {
-            set(OBJECT_NONE, STATE_READY, all_requests[r]);
-            assert_false(state_rest_owner(&process, targets[t]));
-            assert_word(OBJECT_NONE, STATE_READY, all_requests[r]);
-            assert_record_untouched(STATE_READY);
+            assert_no_rest(*target, OBJECT_NONE, all_requests[r]);
         }
     }
 }
 
-/* ---- state_finish_owner: Ready -> Complete ---- */
+/* ---- from Ready to Complete, Free, Init and Ready again ---- */
 
 TEST(finish_takes_list_and_requests_and_closes)
 {
@@ -463,21 +367,8 @@ TEST(finish_takes_list_and_requests_and_closes)
     assert_record_untouched(STATE_READY);
     assert_false(state_wake_any(&process, GENERATION, LIST, &next));
     assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
-    assert_int_equal(state_request_any(&process, GENERATION, STATE_WATCHED), STATE_CLOSED);
+    assert_request(STATE_WATCHED, STATE_CLOSED);
 }
-
-static void do_finish(void *arg)
-{
-    (void)arg;
-    (void)!state_finish_owner(&process);
-}
-
-TEST(finish_from_any_state_but_ready_aborts)
-{
-    assert_aborts_except(do_finish, STATE_READY, STATE_READY);
-}
-
-/* ---- state_prepare_owner, state_publish_owner, state_free_owner ---- */
 
 TEST(prepare_returns_the_generation_and_admits_nothing_yet)
 {
@@ -486,6 +377,38 @@ TEST(prepare_returns_the_generation_and_admits_nothing_yet)
     assert_int_equal(state_prepare_owner(&process), GENERATION);
     assert_word(OBJECT_NONE, STATE_INIT, 0);
     assert_int_equal(state_push_any(&process, GENERATION, LIST, &next), STATE_CLOSED);
+    state_publish_owner(&process, GENERATION);
+    assert_word(OBJECT_NONE, STATE_READY, 0);
+}
+
+static const enum process_state ended_states[] = {STATE_COMPLETE, STATE_INIT};
+
+TEST(free_begins_the_next_generation)
+{
+    static const uint32_t generations[] = {GENERATION, GENERATION_MAX - 1};
+    FOR_ROWS (state, ended_states) {
+        for (size_t g = 0; g < COUNT_OF(generations); g++) {
+            const uint32_t next = generations[g] + 1;
+            store_relaxed(&process.word,
+                          event_list_word(OBJECT_NONE, state_tag(generations[g], *state)));
+            assert_true(state_free_owner(&process));
+            assert_int_equal(load_relaxed(&process.word),
+                             event_list_word(OBJECT_NONE, state_tag(next, STATE_FREE)));
+            assert_int_equal(state_prepare_owner(&process), next);
+        }
+    }
+}
+
+static void do_take(void *arg)
+{
+    (void)arg;
+    (void)!state_take_owner(&process);
+}
+
+static void do_finish(void *arg)
+{
+    (void)arg;
+    (void)!state_finish_owner(&process);
 }
 
 static void do_prepare(void *arg)
@@ -494,56 +417,18 @@ static void do_prepare(void *arg)
     (void)state_prepare_owner(&process);
 }
 
-TEST(prepare_from_any_state_but_free_aborts)
-{
-    assert_aborts_except(do_prepare, STATE_FREE, STATE_FREE);
-}
-
-TEST(publish_makes_ready)
-{
-    set(OBJECT_NONE, STATE_INIT, 0);
-    state_publish_owner(&process, GENERATION);
-    assert_word(OBJECT_NONE, STATE_READY, 0);
-}
-
-TEST(free_begins_the_next_generation)
-{
-    static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
-    for (size_t i = 0; i < 2; i++) {
-        set(OBJECT_NONE, ended[i], 0);
-        assert_true(state_free_owner(&process));
-        assert_int_equal(load_relaxed(&process.word),
-                         event_list_word(OBJECT_NONE, state_tag(GENERATION + 1, STATE_FREE)));
-        assert_int_equal(state_prepare_owner(&process), GENERATION + 1);
-    }
-}
-
 static void do_free(void *arg)
 {
     (void)arg;
     (void)!state_free_owner(&process);
 }
 
-TEST(free_of_a_live_or_free_process_aborts)
-{
-    assert_aborts_except(do_free, STATE_COMPLETE, STATE_INIT);
-}
-
-TEST(free_of_the_last_generation_but_one_is_reusable)
-{
-    store_relaxed(&process.word,
-                  event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX - 1, STATE_COMPLETE)));
-    assert_true(state_free_owner(&process));
-    assert_int_equal(state_prepare_owner(&process), GENERATION_MAX);
-}
-
 TEST(free_of_the_last_generation_retires_the_slot)
 {
-    static const enum process_state ended[] = {STATE_COMPLETE, STATE_INIT};
-    for (size_t i = 0; i < 2; i++) {
+    FOR_ROWS (state, ended_states) {
         uint32_t next;
         store_relaxed(&process.word,
-                      event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX, ended[i])));
+                      event_list_word(OBJECT_NONE, state_tag(GENERATION_MAX, *state)));
         assert_false(state_free_owner(&process));
         /* Neither the last process nor a first one, again, can be reached. */
         assert_int_equal(state_push_any(&process, GENERATION_MAX, LIST, &next), STATE_CLOSED);
@@ -551,6 +436,28 @@ TEST(free_of_the_last_generation_retires_the_slot)
         assert_int_equal(state_push_any(&process, 1, LIST, &next), STATE_CLOSED);
         assert_int_equal(state_request_any(&process, GENERATION_MAX, STATE_KILL), STATE_CLOSED);
         assert_true(aborts(do_prepare, NULL));
+    }
+}
+
+TEST(transition_from_a_wrong_state_aborts)
+{
+    static const struct {
+        void (*transition)(void *arg);
+        enum process_state allowed;
+        enum process_state also_allowed;
+    } rows[] = {
+        {do_take, STATE_READY, STATE_READY},
+        {do_finish, STATE_READY, STATE_READY},
+        {do_prepare, STATE_FREE, STATE_FREE},
+        {do_free, STATE_COMPLETE, STATE_INIT},
+    };
+    FOR_ROWS (row, rows) {
+        for (size_t i = 0; i < STATE_COUNT; i++) {
+            if (all_states[i] != row->allowed && all_states[i] != row->also_allowed) {
+                set(OBJECT_NONE, all_states[i], 0);
+                assert_true(aborts(row->transition, NULL));
+            }
+        }
     }
 }
 
