@@ -46,10 +46,10 @@ static const struct {
     {-5032, "SKUA_E_AT_REST"},
     {-5033, "SKUA_E_INSPECT"},
 };
-#define KNOWN_COUNT (sizeof known / sizeof known[0])
+#define KNOWN_COUNT COUNT_OF(known)
 
 static const int not_skuas[] = {1, -1, -5000, SKUA_E_USER, SKUA_E_USER - 1, INT_MAX, INT_MIN};
-#define NOT_SKUAS_COUNT (sizeof not_skuas / sizeof not_skuas[0])
+#define NOT_SKUAS_COUNT COUNT_OF(not_skuas)
 
 TEST(error_name_of_each_known_number_is_its_constant)
 {

@@ -60,7 +60,7 @@ TEST(below_stays_below_its_bound)
 {
     static const uint32_t bounds[] = {1, 2, 3, 61, 255, 256, UINT32_C(1) << 31, UINT32_MAX};
     uint64_t stream = 1;
-    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bounds); i++) {
         for (int n = 0; n < 10000; n++) {
             assert_true(random_below(&stream, bounds[i]) < bounds[i]);
         }

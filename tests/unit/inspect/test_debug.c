@@ -10,8 +10,6 @@
 #include "capture.h"
 #include "test.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 static struct capture capture;
 
 /* What the list means; *said is what is printed about it. */
@@ -43,12 +41,12 @@ TEST(right_settings_are_taken_without_a_word)
         {"stall=25ms,schedtrace=1000", {SKUA_SECOND, 25 * SKUA_MILLISECOND}},
         {"stall=1s,stall=2s", {.stall_ns = 2 * SKUA_SECOND}},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    FOR_ROWS (row, cases) {
         const char *said;
-        const struct debug_settings settings = parse(cases[i].list, &said);
+        const struct debug_settings settings = parse(row->list, &said);
         assert_string_equal(said, "");
-        assert_int_equal(settings.schedtrace_ns, cases[i].settings.schedtrace_ns);
-        assert_int_equal(settings.stall_ns, cases[i].settings.stall_ns);
+        assert_int_equal(settings.schedtrace_ns, row->settings.schedtrace_ns);
+        assert_int_equal(settings.stall_ns, row->settings.stall_ns);
     }
 }
 
@@ -82,11 +80,11 @@ TEST(wrong_settings_are_named_and_left_out)
         "=25ms",
         "nonsense",
     };
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+    FOR_ROWS (setting, wrong) {
         const char *said;
-        const struct debug_settings settings = parse(wrong[i], &said);
+        const struct debug_settings settings = parse(*setting, &said);
         char begin[100];
-        (void)snprintf(begin, sizeof begin, "skua: SKUA_DEBUG: '%s': ", wrong[i]);
+        (void)snprintf(begin, sizeof begin, "skua: SKUA_DEBUG: '%s': ", *setting);
         assert_memory_equal(said, begin, strlen(begin));
         assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
         assert_int_equal(settings.schedtrace_ns, 0);

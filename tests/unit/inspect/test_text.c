@@ -3,10 +3,16 @@
 #include "inspect/text.h"
 #include "test.h"
 
+static char buffer[32];
+
+static struct text open_text(void)
+{
+    return (struct text){.at = buffer, .size = sizeof buffer};
+}
+
 TEST(text_that_fits_is_all_there)
 {
-    char buffer[16];
-    struct text text = {.at = buffer, .size = sizeof buffer};
+    struct text text = open_text();
     text_add(&text, "%d-", 12);
     text_add(&text, "%s", "");
     text_add(&text, "%s", "three");
@@ -19,7 +25,6 @@ TEST(text_that_does_not_fit_is_cut_and_counted)
 {
     static const char whole[] = "one,two,three";
     for (size_t size = 1; size <= sizeof whole; size++) {
-        char buffer[sizeof whole + 1];
         memset(buffer, '#', sizeof buffer);
         struct text text = {.at = buffer, .size = size};
         text_add(&text, "one,");
@@ -42,8 +47,7 @@ TEST(text_without_a_buffer_is_counted)
 
 TEST(text_in_quotes_is_escaped)
 {
-    char buffer[32];
-    struct text text = {.at = buffer, .size = sizeof buffer};
+    struct text text = open_text();
     text_add(&text, "a=");
     text_add_quoted(&text, "b\\c\"d\ne\t%s");
     assert_string_equal(buffer, "a=\"b\\\\c\\\"d\\ne\t%s\"");
@@ -52,8 +56,7 @@ TEST(text_in_quotes_is_escaped)
 
 TEST(text_of_a_name_stays_on_its_line)
 {
-    char buffer[32];
-    struct text text = {.at = buffer, .size = sizeof buffer};
+    struct text text = open_text();
     text_add_name(&text, "\033[2J a\nb\tc\177 \xc3\xa4 %s");
     assert_string_equal(buffer, "?[2J a?b?c? \xc3\xa4 %s");
 }

@@ -16,33 +16,32 @@ static void reserve_count(struct process *process, uint32_t count)
     }
 }
 
+static void assert_full(struct process *process, uint32_t length)
+{
+    assert_false(mailbox_reserve_any(process));
+    assert_int_equal(mailbox_length(process), length);
+}
+
 static void check_limit(uint32_t limit, uint32_t counted)
 {
     struct process process = process_with(limit, counted);
     assert_int_equal(mailbox_length(&process), 0);
     reserve_count(&process, limit);
     assert_int_equal(mailbox_length(&process), limit);
-    assert_false(mailbox_reserve_any(&process));
-    assert_int_equal(mailbox_length(&process), limit);
+    assert_full(&process, limit);
     mailbox_consume_owner(&process, limit);
     assert_int_equal(mailbox_length(&process), 0);
     reserve_count(&process, limit);
-    assert_false(mailbox_reserve_any(&process));
+    assert_full(&process, limit);
 }
 
 TEST(mailbox_admits_exactly_its_limit)
 {
+    check_limit(0, 0);
     check_limit(1, 0);
     check_limit(2, 0);
     check_limit(1000, 0);
     check_limit(1000, 123456);
-}
-
-TEST(mailbox_of_limit_zero_admits_nothing)
-{
-    struct process process = process_with(0, 0);
-    assert_false(mailbox_reserve_any(&process));
-    assert_int_equal(mailbox_length(&process), 0);
 }
 
 TEST(mailbox_refused_senders_leave_no_trace)
@@ -102,11 +101,11 @@ TEST(mailbox_refusal_and_unreserve_work_across_the_wrap)
 TEST(mailbox_overtaken_sender_is_admitted)
 {
     static const uint32_t reserved[] = {5, UINT32_MAX - 1, UINT32_MAX};
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        struct process process = process_with(1, reserved[i]);
+    FOR_ROWS (row, reserved) {
+        struct process process = process_with(1, *row);
         mailbox_consume_owner(&process, 3);
         assert_true(mailbox_reserve_any(&process));
-        assert_int_equal(load_relaxed(&process.reserved), reserved[i] + 1);
+        assert_int_equal(load_relaxed(&process.reserved), *row + 1);
     }
 }
 
@@ -131,10 +130,10 @@ TEST(mailbox_of_the_largest_limit_admits_exactly_that)
 TEST(mailbox_message_that_wakes_takes_a_place)
 {
     static const uint32_t counted[] = {0, 1, 7, UINT32_MAX};
-    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
-        struct process process = process_with(3, counted[i]);
+    FOR_ROWS (row, counted) {
+        struct process process = process_with(3, *row);
         mailbox_count_waking_owner(&process);
-        assert_int_equal(load_relaxed(&process.reserved), counted[i]);
+        assert_int_equal(load_relaxed(&process.reserved), *row);
         assert_int_equal(mailbox_length(&process), 1);
         reserve_count(&process, 2);
         assert_false(mailbox_reserve_any(&process));
