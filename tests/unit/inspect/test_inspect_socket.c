@@ -87,7 +87,7 @@ TEST(inspect_socket_without_a_runtime_directory_is_in_tmp)
     (void)open_scratch();
     scratch_path(missing, "not/there");
     (void)snprintf(expected, sizeof expected, "/tmp/skua-%u", (unsigned)geteuid());
-    const char *const useless[] = {NULL, "", "relative/path", missing, "/dev/null"};
+    const char *const useless[] = {NULL, "", ".", missing, "/dev/null"};
     for (size_t i = 0; i < COUNT_OF(useless); i++) {
         set_runtime_directory(useless[i]);
         assert_directory(expected);
