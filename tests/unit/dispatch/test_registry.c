@@ -34,10 +34,9 @@ static char marks[MANY];
 
 static int add(uint32_t id, uint32_t number)
 {
-    skua_handler handler = {.name = "test", .run = do_nothing, .arg = &marks[number]};
-    const int error = registry_add_locked(&registry, id, &handler);
-    handler = (skua_handler){0}; /* the registry has a copy */
-    return error;
+    static skua_handler handler; /* the same one each time: the registry has to copy it */
+    handler = (skua_handler){.name = "test", .run = do_nothing, .arg = &marks[number]};
+    return registry_add_locked(&registry, id, &handler);
 }
 
 static void assert_found(uint32_t id, uint32_t number)
