@@ -66,7 +66,7 @@ void scheduler_rig_open(void)
     registry_init(&rig.registry, &rig.sched.allocator);
     assert_int_equal(registry_add_locked(&rig.registry, RIG_PENDING, &handler), 0);
     store_seq_cst(&rig.sched.threads, SCHEDULER_RIG_WORKERS);
-    shutdown_open(&rig.sched);
+    shutdown_open_locked(&rig.sched);
     test_at_end(close_rig);
 }
 
