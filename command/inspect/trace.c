@@ -274,7 +274,8 @@ static int write_file(struct recording *recording, FILE *file)
     if (file != stdout && is_regular && ftruncate(fileno(file), 0) != 0) {
         return failure("trace", "cannot write %s: %s", path, strerror(errno));
     }
-    if (!trace_write(&recording->trace, recording->client.process, recording->client.name, file)) {
+    if (!trace_write_json(&recording->trace, recording->client.process, recording->client.name,
+                          file)) {
         return failure("trace", "out of memory; fewer records (-n) need less");
     }
     if (fflush(file) != 0 || ferror(file) != 0) {
@@ -347,7 +348,7 @@ int trace_command(int argc, char **argv)
     if (file != NULL) {
         fclose(file);
     }
-    trace_free(&recording.trace);
+    trace_discard(&recording.trace);
     client_close(&recording.client);
     return status;
 }

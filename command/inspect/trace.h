@@ -54,11 +54,11 @@ enum trace_added { TRACE_ADDED, TRACE_IGNORED, TRACE_NO_RECORD, TRACE_NO_MEMORY 
 /* Adds what a line of an answer says; other lines, and kinds of later versions, are ignored. */
 enum trace_added trace_add(struct trace *trace, const struct line *line);
 
-void trace_free(struct trace *trace);
+void trace_discard(struct trace *trace);
 
 /* Writes all of it as JSON, in the order of time; sorts the records for that. `process` and `name`
  * are those of the program. Returns false if there is no memory; whether the file has taken it is
  * for ferror to say. */
-bool trace_write(struct trace *trace, uint64_t process, const char *name, FILE *out);
+bool trace_write_json(struct trace *trace, uint64_t process, const char *name, FILE *out);
 
 #endif

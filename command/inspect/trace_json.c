@@ -491,7 +491,7 @@ static void write_all(struct writer *writer, struct trace *trace, const char *na
     fputs("\n]}\n", writer->out);
 }
 
-bool trace_write(struct trace *trace, uint64_t process, const char *name, FILE *out)
+bool trace_write_json(struct trace *trace, uint64_t process, const char *name, FILE *out)
 {
     struct writer *writer = calloc(1, sizeof *writer);
     if (writer == NULL) {

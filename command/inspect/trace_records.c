@@ -118,7 +118,7 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
     return TRACE_ADDED;
 }
 
-void trace_free(struct trace *trace)
+void trace_discard(struct trace *trace)
 {
     tdestroy(trace->types, free);
     free(trace->records);
