@@ -5,6 +5,13 @@ PREFIX ?= /usr/local
 SEEDS ?= 10000
 SEED := $(or $(SEED),$(shell date +%s))
 
+# $(call build,<target...>): only these, of the release build. Tests are a lot to compile.
+define build
+@tools/bootstrap
+@cmake --preset release >/dev/null
+@cmake --build --preset release --target $(1)
+endef
+
 .NOTPARALLEL:
 .PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling \
 	inspect-cost limits profile install deb clean
@@ -12,7 +19,9 @@ SEED := $(or $(SEED),$(shell date +%s))
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
 
-run: build-release ## build, then run the skynet example
+run: ## build the command and the examples, and run one: a tree of a million processes
+	$(call build,skua_command examples/all)
+	@echo
 	build/release/skua run build/release/examples/08_skynet.so
 
 test: test-release ## build, then run all tests
@@ -42,7 +51,8 @@ proof: build-release ## run all models and mutants, and write their table into d
 stress: build-release ## stress programs, 100 million operations each; repeat one with SEED=
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done
 
-bench: build-release ## run the benchmarks; choose with ARGS=
+bench: ## run the benchmarks; choose with ARGS=
+	$(call build,skua_command)
 	build/release/skua bench $(ARGS)
 
 bench-peers: build-release ## run the same in Go, Erlang, Tokio, CAF, ... too; choose with ARGS=
@@ -54,13 +64,15 @@ bench-scaling: build-release ## the cost by workers and by size, in tables; opti
 inspect-cost: build-release ## what it costs to be looked at, and to look; options with ARGS=
 	tools/inspect_cost $(ARGS)
 
-limits: build-release ## what this machine can do at best: the operations a runtime is made of
+limits: ## what this machine can do at best: the operations a runtime is made of
+	$(call build,skua_limits)
 	build/release/bench/limits $(ARGS)
 
 profile: build-release ## where the instructions of a message or process go; options with ARGS=
 	tools/profile $(ARGS)
 
-install: build-release ## install to PREFIX (/usr/local), below DESTDIR
+install: ## install to PREFIX (/usr/local), below DESTDIR
+	$(call build,skua_shared skua_static skua_command skua_man)
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
 deb: ## Debian packages in build/deb, tried in a root directory of their own
