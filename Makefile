@@ -24,10 +24,10 @@ run: ## build the command and the examples, and run one: a tree of a million pro
 	@echo
 	build/release/skua run build/release/examples/08_skynet.so
 
-test: test-release ## build, then run all tests
+test: test-release ## build, then run all tests; format, layers and reference are among them
 
-check: ## all of it: tests in all builds, mutants, random programs, fuzzing, format, layers, packages
-	tools/bootstrap check && tools/check_format && tools/check_layers
+check: ## all of it: tests in all builds, mutants, random programs, fuzzing, packages
+	tools/bootstrap check
 	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release deb
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
@@ -90,4 +90,5 @@ build-%:
 	cmake --preset $* && cmake --build --preset $*
 
 test-%: build-%
+	tools/bootstrap test
 	ctest --preset $*
