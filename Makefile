@@ -13,8 +13,8 @@ define build
 endef
 
 .NOTPARALLEL:
-.PHONY: help run test check mutants property proof fuzz stress bench bench-peers bench-scaling \
-	inspect-cost limits profile install deb clean
+.PHONY: help run test sanitizers check mutants property proof fuzz stress bench bench-peers \
+	bench-scaling inspect-cost limits profile install deb clean
 
 help: ## list the verbs
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -25,6 +25,14 @@ run: ## build the command and the examples, and run one: a tree of a million pro
 	build/release/skua run build/release/examples/08_skynet.so
 
 test: test-release ## build, then run all tests; format, layers and reference are among them
+
+sanitizers: ## run the test programs with the address and with the thread sanitizer
+	tools/bootstrap
+	set -e; for preset in asan tsan; do \
+	  cmake --preset $$preset; \
+	  cmake --build --preset $$preset --target test_programs; \
+	  ctest --preset $$preset --label-regex '^program$$'; \
+	done
 
 check: ## all of it: tests in all builds, mutants, random programs, fuzzing, packages
 	tools/bootstrap check
