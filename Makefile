@@ -13,7 +13,7 @@ define build
 endef
 
 .NOTPARALLEL:
-.PHONY: help run test sanitizers check mutants property proof fuzz stress bench bench-peers \
+.PHONY: help run test sanitizers tidy check mutants property proof fuzz stress bench bench-peers \
 	bench-scaling inspect-cost limits profile install deb clean
 
 help: ## list the verbs
@@ -34,9 +34,14 @@ sanitizers: ## run the test programs with the address and with the thread saniti
 	  ctest --preset $$preset --label-regex '^program$$'; \
 	done
 
-check: ## all of it: tests in all builds, mutants, random programs, fuzzing, packages
+tidy: ## clang-tidy over the library, the command, the benchmarks and the examples
 	tools/bootstrap check
-	$(MAKE) test-release mutants property fuzz test-asan test-tsan test-clang-release deb
+	cmake --preset release >/dev/null
+	tools/check_tidy
+
+check: ## all of it: tests in all builds, clang-tidy, mutants, random programs, fuzzing, packages
+	tools/bootstrap check
+	$(MAKE) test-release tidy mutants property fuzz test-asan test-tsan test-clang-release deb
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
 fuzz_program = build/fuzz/tests/fuzz/fuzz_api

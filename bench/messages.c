@@ -73,7 +73,7 @@ struct measurement bench_pingpong(uint32_t workers)
 {
     skua_runtime *runtime = bench_start(workers);
     const uint64_t elapsed = bench_run(runtime, &ping_type, NULL, NULL);
-    return bench_finish(runtime, 2 * MILLION, elapsed);
+    return bench_finish(runtime, UINT64_C(2) * MILLION, elapsed);
 }
 
 #define PAIRS       1000u
@@ -309,7 +309,7 @@ static int consumer_step(void *self, skua_context *ctx, skua_event *events, size
         consumer->sum += skua_payload_to_u64(&events[i].payload);
     }
     consumer->count += count;
-    if (consumer->count == PRODUCERS * PRODUCE_EACH) {
+    if (consumer->count == (uint64_t)PRODUCERS * PRODUCE_EACH) {
         skua_step_done(out, skua_payload_u64(0, consumer->sum));
     }
     return error;
@@ -325,7 +325,7 @@ struct measurement bench_fanin(uint32_t workers)
     const uint64_t elapsed = bench_run(runtime, &consumer_type, NULL, &sum);
     expect_right(sum == (uint64_t)PRODUCERS * PRODUCE_EACH * (PRODUCE_EACH - 1) / 2,
                  "fanin: the sum");
-    return bench_finish(runtime, PRODUCERS * PRODUCE_EACH, elapsed);
+    return bench_finish(runtime, (uint64_t)PRODUCERS * PRODUCE_EACH, elapsed);
 }
 
 /* ---- fanout: one asks many, all answer, and again ---- */

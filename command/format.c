@@ -46,10 +46,10 @@ struct formatted format_time(uint64_t ns)
         out = format_unit((double)ns / 1e9, "s");
     } else if (minutes < 60) {
         out = format_units(minutes, "m", ns / SKUA_SECOND % 60, "s");
-    } else if (minutes < 24 * 60) {
+    } else if (minutes / 60 < 24) {
         out = format_units(minutes / 60, "h", minutes % 60, "m");
     } else {
-        out = format_units(minutes / (24 * 60), "d", minutes / 60 % 24, "h");
+        out = format_units(minutes / 60 / 24, "d", minutes / 60 % 24, "h");
     }
     return out;
 }

@@ -58,8 +58,8 @@ static int serve(struct ping *ping, skua_context *ctx)
 
 static void finish(const struct ping *ping, skua_context *ctx, uint64_t messages, skua_step *out)
 {
-    const uint64_t elapsed = skua_context_now(ctx) - ping->began;
-    printf("%" PRIu64 " messages, %" PRIu64 " ns each\n", messages, elapsed / messages);
+    const double elapsed = (double)(skua_context_now(ctx) - ping->began);
+    printf("%" PRIu64 " messages, %.0f ns each\n", messages, elapsed / (double)messages);
     skua_step_done(out, skua_payload_u64(0, messages));
 }
 

@@ -310,6 +310,7 @@ static void run_loop(void)
             letter = next;
         }
     }
+    loop.last = NULL;
 }
 
 static double run_message_loop(bool recycles)

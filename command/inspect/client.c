@@ -22,11 +22,12 @@
 bool client_connect(struct client *client, const char *command, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof address.sun_path) {
+    const size_t length = strlen(path);
+    if (length >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return false;
     }
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, length);
     memset(client, 0, offsetof(struct client, buffer));
     client->command = command;
     client->stop_fd = -1;

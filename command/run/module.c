@@ -54,24 +54,25 @@ static const char *loader_says(const char *path)
                : text;
 }
 
-static int open_path(const char *path, const skua_module **module)
+/* The descriptor of the module; null, with a complaint, if there is none. */
+static const skua_module *open_path(const char *path)
 {
-    const int status = check_file(path);
-    if (status != 0) {
-        return status;
+    if (check_file(path) != 0) {
+        return NULL;
     }
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
-        return failure(RUN, "%s cannot be loaded: %s", path, loader_says(path));
+        (void)failure(RUN, "%s cannot be loaded: %s", path, loader_says(path));
+        return NULL;
     }
-    *module = dlsym(handle, SKUA_MODULE_SYMBOL);
-    if (*module == NULL) {
-        return failure(RUN,
-                       "%s is not a module of Skua: it has no symbol %s, which SKUA_MODULE "
-                       "(skua/module.h) defines",
-                       path, SKUA_MODULE_SYMBOL);
+    const skua_module *module = dlsym(handle, SKUA_MODULE_SYMBOL);
+    if (module == NULL) {
+        (void)failure(RUN,
+                      "%s is not a module of Skua: it has no symbol %s, which SKUA_MODULE "
+                      "(skua/module.h) defines",
+                      path, SKUA_MODULE_SYMBOL);
     }
-    return 0;
+    return module;
 }
 
 /* ---- checking ---- */
@@ -134,10 +135,8 @@ int module_load(const char *file, const skua_module **module)
     if (asprintf(&path, "%s%s", strchr(file, '/') == NULL ? "./" : "", file) < 0) {
         return failure(RUN, "out of memory");
     }
-    int status = open_path(path, module);
-    if (status == 0) {
-        status = check(path, *module);
-    }
+    *module = open_path(path);
+    const int status = *module != NULL ? check(path, *module) : STATUS_FAILURE;
     free(path);
     return status;
 }

@@ -9,6 +9,7 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
+/* NOLINTNEXTLINE(misc-redundant-expression): that the two agree is the point. */
 _Static_assert(SKUA_CLOCK_RESOLUTION_NS == UINT64_C(1) << WHEEL_TICK_SHIFT, "as documented");
 
 static uint64_t read_clock(struct time_source *source)

@@ -48,42 +48,45 @@ static void complain(const char *variable, int error)
 {
     const int reason = errno;
     char folder[PATH_MAX];
+    char text[128];
     if (error == SKUA_E_INSPECT) {
         (void)inspect_socket_directory(folder, sizeof folder);
         (void)fprintf(stderr, "skua: %s: %s: %s: %s\n", variable, skua_error_text(error), folder,
-                      strerror(reason));
+                      strerror_r(reason, text, sizeof text));
     } else {
         (void)fprintf(stderr, "skua: %s: %s\n", variable, skua_error_text(error));
     }
 }
 
-/* If only the environment asks for the inspector, the program starts without it on failure. */
+/* Starts the inspector if it has something to do. */
 static int start_with_locked(struct inspection *inspection, struct scheduler *sched,
                              struct inspector_options options)
 {
-    if (!options.listens && options.schedtrace_ns == 0) {
-        return 0;
-    }
-    const int error = inspector_start(&inspection->inspector, sched, options);
-    if (error == 0 || (options.listens && sched->config.inspect)) {
-        return error;
-    }
-    if (!options.listens) {
-        complain("SKUA_DEBUG", error);
-        return 0;
-    }
-    complain("SKUA_INSPECT", error);
-    options.listens = false;
-    return start_with_locked(inspection, sched, options);
+    return options.listens || options.schedtrace_ns != 0
+               ? inspector_start(&inspection->inspector, sched, options)
+               : 0;
 }
 
+/* If only the environment asks for the inspector, the program starts without it on failure. */
 static int start_inspector_locked(struct inspection *inspection, struct scheduler *sched)
 {
-    return start_with_locked(inspection, sched,
-                             (struct inspector_options){
-                                 .listens = should_listen(&sched->config),
-                                 .schedtrace_ns = inspection->debug.schedtrace_ns,
-                             });
+    struct inspector_options options = {
+        .listens = should_listen(&sched->config),
+        .schedtrace_ns = inspection->debug.schedtrace_ns,
+    };
+    int error = start_with_locked(inspection, sched, options);
+    if (error != 0 && options.listens) {
+        if (sched->config.inspect) {
+            return error;
+        }
+        complain("SKUA_INSPECT", error);
+        options.listens = false;
+        error = start_with_locked(inspection, sched, options);
+    }
+    if (error != 0) {
+        complain("SKUA_DEBUG", error);
+    }
+    return 0;
 }
 
 static void end_locked(struct inspection *inspection)

@@ -37,7 +37,7 @@ void text_add_name(struct text *text, const char *name)
     size_t length = 0;
     for (; length < TEXT_NAME_MAX && name[length] != '\0'; length++) {
         const unsigned char byte = (unsigned char)name[length];
-        shown[length] = byte < ' ' || byte == 0x7f ? '?' : name[length];
+        shown[length] = (char)(byte < ' ' || byte == 0x7f ? '?' : byte);
     }
     shown[length] = '\0';
     text_add(text, "%s", shown);

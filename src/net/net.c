@@ -73,7 +73,7 @@ static void close_poller(struct poller *poller)
  * up. */
 static int wait_for_milliseconds(struct net *net, const struct timespec *timeout)
 {
-    const int64_t day_ms = 24 * 60 * 60 * 1000;
+    const int64_t day_ms = INT64_C(24) * 60 * 60 * 1000;
     const int64_t ms =
         timeout == NULL ? -1 : timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
     return epoll_wait(net->epoll, net->ready, NET_BATCH, ms < day_ms ? (int)ms : (int)day_ms);

@@ -62,7 +62,7 @@ struct process {
     } state;
 };
 
-_Static_assert(sizeof(struct process) == 2 * CACHE_LINE, "one line, and one for the state");
+_Static_assert(sizeof(struct process) == 2 * (size_t)CACHE_LINE, "one line, and one for the state");
 
 #define PROCESS_LAYOUT                                                                             \
     ((struct object_layout){sizeof(struct process), offsetof(struct process, link.free)})

@@ -18,6 +18,7 @@
 #define PID_RUNTIME_BITS    12
 #define PID_RUNTIME_MAX     ((UINT32_C(1) << PID_RUNTIME_BITS) - 1)
 
+/* NOLINTNEXTLINE(misc-redundant-expression): that the two agree is the point. */
 _Static_assert(GENERATION_MAX == (UINT32_C(1) << PID_GENERATION_BITS) - 1, "as in the word");
 
 struct process_table {

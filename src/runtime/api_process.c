@@ -93,12 +93,10 @@ int skua_process_wait(skua_runtime *runtime, skua_pid pid, uint64_t timeout_ns, 
     return error;
 }
 
-static int run_and_wait(skua_runtime *runtime, struct spawn_request *request, skua_exit *exit)
+static int run_and_wait(skua_runtime *runtime, const struct spawn_request *request)
 {
-    struct exit_waiter waiter = {.exit = exit};
-    request->waiter = &waiter;
     const int error = spawn_process(&runtime->sched, NULL, request);
-    return error != 0 ? error : wait_paused(runtime, &waiter, SKUA_FOREVER);
+    return error != 0 ? error : wait_paused(runtime, request->waiter, SKUA_FOREVER);
 }
 
 int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
@@ -108,10 +106,14 @@ int skua_process_run(skua_runtime *runtime, const skua_process_type *type, const
         payload_drop_all(input, input != NULL ? input_count : 0);
         return runtime == NULL ? SKUA_E_INVALID : SKUA_E_INSIDE_STEP;
     }
-    struct spawn_request request = {
-        .type = type, .method = method, .input = input, .input_count = input_count};
+    struct exit_waiter waiter = {.exit = exit};
+    const struct spawn_request request = {.type = type,
+                                          .method = method,
+                                          .input = input,
+                                          .input_count = input_count,
+                                          .waiter = &waiter};
     struct worker *worker = caller_enter(runtime);
-    const int error = run_and_wait(runtime, &request, exit);
+    const int error = run_and_wait(runtime, &request);
     caller_leave(runtime, worker);
     return error;
 }

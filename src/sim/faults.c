@@ -51,6 +51,7 @@ static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process
     struct process_table *table = &sim->sched->table;
     skua_process_info info;
     uint32_t eligible = 0;
+    *victim = (skua_process_info){0};
     for (uint32_t slot = 1; object_pool_holds(&table->pool, slot); slot++) {
         struct process *process = object_pool_at(&table->pool, slot);
         const uint32_t tag = state_peek(process);

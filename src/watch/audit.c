@@ -245,14 +245,14 @@ static void check_timer(struct audit *audit, uint32_t wheel, uint32_t index)
     }
 }
 
-static uint32_t walk_level(struct audit *audit, uint32_t index, uint32_t level)
+static uint32_t walk_level(struct audit *audit, uint32_t worker, uint32_t level)
 {
-    const struct wheel *wheel = &audit->sched->deadlines.wheels[index].wheel;
+    const struct wheel *wheel = &audit->sched->deadlines.wheels[worker].wheel;
     uint32_t count = 0;
     for (uint64_t slots = wheel->occupied[level]; slots != 0; slots &= slots - 1) {
         uint32_t timer = wheel->first[level][__builtin_ctzll(slots)];
         while (timer != OBJECT_NONE && finding_is_none(&audit->finding)) {
-            check_timer(audit, index, timer);
+            check_timer(audit, worker, timer);
             timer =
                 finding_is_none(&audit->finding) ? wheel_link_of(wheel, timer)->next : OBJECT_NONE;
             count++;
