@@ -27,6 +27,7 @@ static void note(void *arg, const skua_stall *stall)
     }
     if (log->react != NULL && strcmp(stall->type_name, log->react_to) == 0) {
         log->react(stall);
+        log->react = NULL; /* its close may get stuck as well */
     }
     (void)pthread_mutex_unlock(&log->lock);
 }

@@ -27,8 +27,8 @@ struct stall_record {
 void stalls_open(skua_runtime_config config);
 void stalls_create(skua_runtime_config config);
 
-/* Has the monitor's thread call `react` for a culprit of this type as well, after the stall was
- * noted and before anybody sees that. Before the culprit is started. */
+/* Has the monitor's thread call `react` for the first culprit of this type as well, after the
+ * stall was noted and before anybody sees that. Before the culprit is started. */
 void stalls_react(const char *type_name, void (*react)(const skua_stall *stall));
 
 /* Until the actor's process was named; returns how, the last time. */
