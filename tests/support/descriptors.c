@@ -12,36 +12,58 @@
 
 #define OPEN_MAX_COUNT 4096
 
-static int owned[OPEN_MAX_COUNT]; /* by the test with this number */
-static size_t owned_count;
-static uint64_t owner_number;
+/* The descriptors of a test or of a round (see FOR_ROUNDS), which may have begun within a test. */
+struct hoard {
+    struct hoard *outer;
+    uint64_t test_number;
+    size_t count;
+    int fds[OPEN_MAX_COUNT];
+};
+
+static struct hoard *hoard;
 
 static void close_all(void)
 {
-    world_close();
-    while (owned_count > 0) {
-        assert_int_equal(close(owned[--owned_count]), 0); /* nobody else has */
+    struct hoard *ended = hoard;
+    hoard = ended->outer;
+    if (world->test_number == ended->test_number) {
+        world_close();
+    }
+    while (ended->count > 0) {
+        assert_int_equal(close(ended->fds[--ended->count]), 0); /* nobody else has */
     }
 }
 
 int fd_own(int fd)
 {
     assert_true(fd >= 0);
-    if (owner_number != test_number) {
-        owner_number = test_number;
-        owned_count = 0;
+    if (hoard == NULL || hoard->test_number != test_number) {
+        struct hoard *inner = test_alloc(sizeof *inner);
+        inner->outer = hoard;
+        inner->test_number = test_number;
+        hoard = inner;
         test_at_end(close_all);
     }
-    assert_in_range(owned_count, 0, OPEN_MAX_COUNT - 1);
-    owned[owned_count++] = fd;
+    assert_in_range(hoard->count, 0, OPEN_MAX_COUNT - 1);
+    hoard->fds[hoard->count++] = fd;
     return fd;
+}
+
+static bool take_out(struct hoard *from, int fd)
+{
+    for (size_t i = 0; i < from->count; i++) {
+        if (from->fds[i] == fd) {
+            from->fds[i] = from->fds[--from->count];
+            return true;
+        }
+    }
+    return false;
 }
 
 void fd_disown(int fd)
 {
-    for (size_t i = 0; i < owned_count; i++) {
-        if (owned[i] == fd) {
-            owned[i] = owned[--owned_count];
+    for (struct hoard *from = hoard; from != NULL; from = from->outer) {
+        if (take_out(from, fd)) {
             return;
         }
     }
@@ -208,12 +230,12 @@ void drain(int fd)
     assert_int_equal(errno, EAGAIN);
 }
 
-static rlim_t allowed_before;
-static uint64_t allowance_number; /* the test that has changed it */
+static struct rlimit allowance; /* before the test has changed it */
+static uint64_t allowance_number;
 
 static void restore_allowance(void)
 {
-    files_allow(allowed_before);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &allowance), 0);
 }
 
 void files_allow(uint64_t count)
@@ -222,7 +244,7 @@ void files_allow(uint64_t count)
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     if (allowance_number != test_number) {
         allowance_number = test_number;
-        allowed_before = limit.rlim_cur;
+        allowance = limit;
         test_at_end(restore_allowance);
     }
     limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
