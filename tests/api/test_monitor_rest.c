@@ -206,18 +206,14 @@ TEST(monitor_signal_is_handed_back_by_the_last_runtime_that_uses_it)
 TEST(monitor_signal_that_cannot_be_caught_is_refused)
 {
     static const int signals[] = {SIGKILL, SIGSTOP, NSIG, 1000, INT32_MAX};
-    for (size_t i = 0; i < COUNT_OF(signals); i++) {
-        struct api api;
-        test_row("signal %d", signals[i]);
+    FOR_ROWS (number, signals) {
         const uint32_t threads = os_wait_alone();
         const uint32_t files = os_file_count();
-        api_create(&api, (skua_runtime_config){.stall_signal = signals[i]});
-        assert_int_equal(skua_runtime_start(api.runtime), SKUA_E_INVALID);
+        world_create((skua_runtime_config){.worker_count = 2, .stall_signal = *number});
+        assert_int_equal(world_try_start(), SKUA_E_INVALID);
         assert_int_equal(os_thread_count(), threads);
         assert_int_equal(os_file_count(), files);
-        assert_int_equal(skua_runtime_stop(api.runtime, 0), SKUA_E_NOT_STARTED);
-        assert_int_equal(skua_runtime_destroy(api.runtime), 0);
-        assert_true(counting_allocator_is_clean(&api.memory));
+        assert_int_equal(skua_runtime_stop(world_runtime(), 0), SKUA_E_NOT_STARTED);
     }
 }
 
@@ -229,10 +225,9 @@ TEST(monitor_limits_out_of_range_are_refused)
         {.stall_limit_ns = SKUA_FOREVER},
         {.spare_limit = SKUA_SPARES_MAX + 1},
     };
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+    FOR_ROWS (config, wrong) {
         skua_runtime *runtime;
-        test_row("%zu", i);
-        assert_int_equal(skua_runtime_create(&runtime, &wrong[i]), SKUA_E_INVALID);
+        assert_int_equal(skua_runtime_create(&runtime, config), SKUA_E_INVALID);
     }
     skua_runtime_config config = {.stall_limit_ns = SKUA_MILLISECOND,
                                   .spare_limit = SKUA_SPARES_MAX};

@@ -72,28 +72,22 @@ TEST(bad_arguments_are_refused_at_once)
 }
 
 /* Payloads that are none of these commands'. */
-static skua_payload foreign_payloads[] = {
+static const skua_payload foreign_payloads[] = {
     {.storage = SKUA_PAYLOAD_EMPTY},
     {.storage = SKUA_PAYLOAD_INLINE, .inline_size = 4},
     {.storage = SKUA_PAYLOAD_POINTER},
     {.storage = SKUA_PAYLOAD_INLINE, .inline_size = 8, .as.words = {UINT64_C(1) << 32}},
 };
 
-static int yield_foreign(struct turn *turn, const struct act *act)
-{
-    const skua_payload *payload = act->arg;
-    const int error = skua_step_yield(turn->out, reserved_id(RESERVED_READABLE), 1, *payload);
-    return error != 0 ? error
-                      : skua_step_yield(turn->out, reserved_id(RESERVED_WRITABLE), 2, *payload);
-}
-
 TEST(commands_that_are_yielded_by_number_need_a_descriptor)
 {
-    world_open();
-    for (size_t i = 0; i < COUNT_OF(foreign_payloads); i++) {
-        test_row("payload %zu", i);
-        struct actor *actor =
-            actor_new(ACTS(does(yield_foreign, &foreign_payloads[i]), awaits(2), finishes(0)));
+    FOR_ROWS (payload, foreign_payloads) {
+        world_open();
+        const uint32_t readable = reserved_id(RESERVED_READABLE);
+        const uint32_t writable = reserved_id(RESERVED_WRITABLE);
+        struct actor *actor = actor_new(ACTS(with_payload(yields(1, readable, 0, 0), *payload),
+                                             with_payload(yields(2, writable, 0, 0), *payload),
+                                             awaits(2), finishes(0)));
         assert_result(actor_run(actor), 0);
         assert_saw(actor, completion(1, SKUA_E_INVALID), completion(2, SKUA_E_INVALID));
         assert_int_equal(waited_for(), 0);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* close() behind the runtime's back: the system tells nobody, the number may become another file,
  * and the old file may live on under another number. */
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/monotonic.h"

@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "blocking_support.h"
 #include "capture.h"
 #include "inspect_client.h"
 #include "scratch.h"
@@ -20,9 +21,6 @@
 /* ---- between the library and the system ---- */
 
 enum function { PTHREAD_CREATE, EPOLL_CREATE, EVENTFD, EPOLL_CTL, SOCKET, BIND, LISTEN, ACCEPT };
-
-static const char *const names[] = {"pthread_create", "epoll_create1", "eventfd", "epoll_ctl",
-                                    "socket",         "bind",          "listen",  "accept4"};
 
 /* Which calls of a function are refused: those numbered from `first` to `last`, beginning with 1 at
  * the last refuse_calls. */
@@ -211,19 +209,18 @@ static const struct {
 
 TEST(refusal_of_any_call_of_start_can_be_tried_again)
 {
-    for (size_t i = 0; i < COUNT_OF(needed); i++) {
+    FOR_ROWS (row, needed) {
         create();
         const struct surroundings before = look_around();
-        for (unsigned n = 1; n <= needed[i].calls; n++) {
-            test_row("%s, call %u", names[needed[i].function], n);
-            refuse_calls(needed[i].function, n, n);
-            assert_int_equal(world_try_start(), needed[i].error);
-            assert_true(calls_of(needed[i].function) >= n);
-            refuse_none(needed[i].function);
+        for (unsigned n = 1; n <= row->calls; n++) {
+            refuse_calls(row->function, n, n);
+            assert_int_equal(world_try_start(), row->error);
+            assert_true(calls_of(row->function) >= n);
+            refuse_none(row->function);
             assert_as_if_never_started(before);
         }
         world_start();
-        assert_int_equal(calls_of(needed[i].function), needed[i].calls);
+        assert_int_equal(calls_of(row->function), row->calls);
         assert_usable();
         close_and_compare(before);
     }
@@ -231,16 +228,13 @@ TEST(refusal_of_any_call_of_start_can_be_tried_again)
 
 TEST(refusal_of_start_leaves_a_runtime_that_can_be_destroyed)
 {
-    for (size_t i = 0; i < COUNT_OF(needed); i++) {
-        struct api api;
-        test_row("%s", names[needed[i].function]);
-        api_create(&api, (skua_runtime_config){.worker_count = WORKERS, .stall_signal = SIGNAL});
-        refuse_all(needed[i].function);
-        assert_int_equal(skua_runtime_start(api.runtime), needed[i].error);
-        assert_int_equal(skua_runtime_start(api.runtime), needed[i].error);
-        refuse_none(needed[i].function);
-        assert_int_equal(skua_runtime_destroy(api.runtime), 0);
-        assert_true(counting_allocator_is_clean(&api.memory));
+    FOR_ROWS (row, needed) {
+        create();
+        refuse_all(row->function);
+        assert_int_equal(world_try_start(), row->error);
+        assert_int_equal(world_try_start(), row->error);
+        refuse_none(row->function);
+        world_close(); /* by destroying it only */
     }
 }
 
@@ -275,10 +269,10 @@ static void create_inspected(void)
         (skua_runtime_config){.worker_count = WORKERS, .stall_signal = SIGNAL, .inspect = true});
 }
 
-/* The n-th call of a function is refused: start fails and leaves no socket; then it works. */
+/* Start fails and leaves no socket; then it works. */
 static void check_inspected_start(enum function function, unsigned n, int expected)
 {
-    test_row("%s, call %u", names[function], n);
+    scratch_open();
     create_inspected();
     const struct surroundings before = look_around();
     refuse_calls(function, n, n);
@@ -292,23 +286,31 @@ static void check_inspected_start(enum function function, unsigned n, int expect
     close_and_compare(before);
 }
 
-TEST(refusal_of_the_inspectors_files_can_be_tried_again)
+TEST(refusal_of_what_the_inspector_needs_can_be_tried_again)
 {
-    scratch_open();
-    check_inspected_start(EVENTFD, 1, SKUA_E_INSPECT);
-    check_inspected_start(SOCKET, 1, SKUA_E_INSPECT);
-    check_inspected_start(BIND, 1, SKUA_E_INSPECT);
-    check_inspected_start(LISTEN, 1, SKUA_E_INSPECT);
+    static const struct {
+        enum function function;
+        unsigned n;
+        int error;
+    } calls[] = {
+        {EVENTFD, 1, SKUA_E_INSPECT},
+        {SOCKET, 1, SKUA_E_INSPECT},
+        {BIND, 1, SKUA_E_INSPECT},
+        {LISTEN, 1, SKUA_E_INSPECT},
+        {PTHREAD_CREATE, 1, SKUA_E_THREAD},
+        /* What comes after it: the socket was there already. */
+        {EVENTFD, 2, SKUA_E_POLLER},
+        {EPOLL_CREATE, 1, SKUA_E_POLLER},
+    };
+    FOR_ROWS (call, calls) {
+        check_inspected_start(call->function, call->n, call->error);
+    }
 }
 
-/* The socket was there already. */
-TEST(refusal_of_what_comes_after_the_inspector_ends_it)
+TEST(refusal_of_any_thread_after_the_inspector_ends_it)
 {
-    scratch_open();
-    check_inspected_start(EVENTFD, 2, SKUA_E_POLLER);
-    check_inspected_start(EPOLL_CREATE, 1, SKUA_E_POLLER);
-    for (unsigned n = 1; n <= WORKERS + 2; n++) { /* its own, the workers', the monitor's */
-        check_inspected_start(PTHREAD_CREATE, n, SKUA_E_THREAD);
+    FOR_ROUNDS (n, WORKERS + 1) { /* the workers', the monitor's */
+        check_inspected_start(PTHREAD_CREATE, 1 + (unsigned)n, SKUA_E_THREAD);
     }
 }
 
@@ -323,24 +325,21 @@ TEST(refusal_of_the_inspector_is_a_warning_by_environment)
         {PTHREAD_CREATE, "the system refused to create a thread\n"},
     };
     static struct capture capture;
-    scratch_open();
     assert_int_equal(setenv("SKUA_INSPECT", "1", 1), 0);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        test_row("%s", names[cases[i].function]);
+    FOR_ROWS (row, cases) {
+        scratch_open();
         create();
         capture_begin(&capture);
-        refuse_calls(cases[i].function, 1, 1);
+        refuse_calls(row->function, 1, 1);
         const int error = world_try_start();
-        refuse_none(cases[i].function);
+        refuse_none(row->function);
         const char *said = capture_end(&capture);
         assert_int_equal(error, 0);
         assert_ptr_equal(strstr(said, "skua: SKUA_INSPECT: "), said);
-        assert_ptr_equal(strstr(said, cases[i].reason),
-                         said + strlen(said) - strlen(cases[i].reason));
+        assert_ptr_equal(strstr(said, row->reason), said + strlen(said) - strlen(row->reason));
         assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1); /* one line */
         assert_false(inspect_is_there(world_runtime()));
         assert_usable();
-        world_close();
     }
     assert_int_equal(unsetenv("SKUA_INSPECT"), 0);
 }
@@ -364,36 +363,16 @@ TEST(refusal_of_a_connection_makes_the_client_wait)
 
 #define CALLS 3
 
-static atomic_uint runs;
-
-static int count_run(skua_payload *input, skua_payload *result)
+/* A process makes some calls, all of which end so. Returns the job, which counts what has run. */
+static struct job *call_all(int error)
 {
-    (void)input;
-    (void)result;
-    (void)atomic_fetch_add(&runs, 1);
-    return 0;
-}
-
-static int call_pool(struct turn *turn, const struct act *act)
-{
-    struct tracked *inputs = act->arg;
-    int error = 0;
-    for (uint64_t i = 0; i < CALLS && error == 0; i++) {
-        error = skua_step_blocking(turn->out, i, NULL, count_run, tracked_payload(0, &inputs[i]));
-    }
-    return error;
-}
-
-/* A process makes some calls, all of which end so; returns how many have run. */
-static unsigned call_all(int error)
-{
-    struct tracked inputs[CALLS] = {{0}};
-    struct actor *caller = actor_new(ACTS(does(call_pool, inputs), awaits(CALLS), finishes(0)));
-    atomic_store(&runs, 0);
+    struct job *job = job_new((struct job){0});
+    struct actor *caller = actor_new(ACTS(runs_job(0, NULL, job), runs_job(1, NULL, job),
+                                          runs_job(2, NULL, job), awaits(CALLS), finishes(0)));
     assert_result(actor_run(caller), 0);
     assert_completed_each_once(caller, CALLS, error);
-    assert_drops(inputs, CALLS, 1);
-    return atomic_load(&runs);
+    assert_int_equal(job->input_drops, CALLS);
+    return job;
 }
 
 TEST(refusal_of_a_pools_only_thread_is_the_error_of_the_call)
@@ -402,12 +381,12 @@ TEST(refusal_of_a_pools_only_thread_is_the_error_of_the_call)
     world_open();
     const uint32_t threads = os_thread_count();
     refuse_all(PTHREAD_CREATE);
-    assert_int_equal(call_all(SKUA_E_THREAD), 0);
+    assert_int_equal(call_all(SKUA_E_THREAD)->begun, 0);
     assert_int_equal(calls_of(PTHREAD_CREATE), CALLS); /* each has tried */
     refuse_none(PTHREAD_CREATE);
     assert_int_equal(os_thread_count(), threads);
 
-    assert_int_equal(call_all(0), CALLS);
+    assert_int_equal(call_all(0)->begun, CALLS);
 }
 
 /* One thread is there: it does the work of those that could not be made. */
@@ -415,7 +394,7 @@ TEST(refusal_of_a_pools_next_thread_makes_calls_wait)
 {
     world_open();
     refuse_calls(PTHREAD_CREATE, 2, UINT_MAX);
-    assert_int_equal(call_all(0), CALLS);
+    assert_int_equal(call_all(0)->begun, CALLS);
     refuse_none(PTHREAD_CREATE);
 }
 
@@ -433,33 +412,38 @@ static bool has_a_spare(void *arg)
     return world_stats().spares > 0;
 }
 
-/* A step keeps the only worker, and says so by skua_blocking_begin or does not. The monitor does
- * not give up; until it succeeds, nobody else can run. */
-TEST(refusal_of_a_spare_is_made_up_for)
+/* A step keeps the only worker. The monitor does not give up; until it succeeds, nobody else can
+ * run. */
+static void check_spare(struct act keep)
 {
-    for (int says_so = 0; says_so < 2; says_so++) {
-        test_row("%s", says_so ? "blocking step" : "stuck step");
-        (void)os_wait_alone();
-        world_open_with(
-            (skua_runtime_config){.worker_count = 1, .stall_limit_ns = SKUA_MILLISECOND});
-        const uint32_t threads = os_thread_count();
-        refuse_all(PTHREAD_CREATE);
-        struct actor *keeper = actor_start(ACTS(says_so ? blocks() : holds(), finishes(0)));
-        actor_await_held(keeper, 1);
-        struct actor *waiting = actor_start(ACTS(finishes(0)));
+    (void)os_wait_alone();
+    world_open_with((skua_runtime_config){.worker_count = 1, .stall_limit_ns = SKUA_MILLISECOND});
+    const uint32_t threads = os_thread_count();
+    refuse_all(PTHREAD_CREATE);
+    struct actor *keeper = actor_start(ACTS(keep, finishes(0)));
+    actor_await_held(keeper, 1);
+    struct actor *waiting = actor_start(ACTS(finishes(0)));
 
-        wait_until(has_tried_often, NULL, "the monitor to ask for a thread again");
-        assert_int_equal(waiting->steps, 0);
-        assert_int_equal(world_stats().spares, 0);
-        assert_int_equal(os_thread_count(), threads);
-        refuse_none(PTHREAD_CREATE);
-        actor_await_end(waiting);
-        wait_until(has_a_spare, NULL, "the spare worker to be counted"); /* after its start */
+    wait_until(has_tried_often, NULL, "the monitor to ask for a thread again");
+    assert_int_equal(waiting->steps, 0);
+    assert_int_equal(world_stats().spares, 0);
+    assert_int_equal(os_thread_count(), threads);
+    refuse_none(PTHREAD_CREATE);
+    actor_await_end(waiting);
+    wait_until(has_a_spare, NULL, "the spare worker to be counted"); /* after its start */
 
-        actor_let_go(keeper);
-        actor_await_end(keeper);
-        world_close();
-    }
+    actor_let_go(keeper);
+    actor_await_end(keeper);
+}
+
+TEST(refusal_of_a_spare_for_a_blocking_step_is_made_up_for)
+{
+    check_spare(blocks());
+}
+
+TEST(refusal_of_a_spare_for_a_stuck_step_is_made_up_for)
+{
+    check_spare(holds());
 }
 
 /* A spare that could not be started does not count, but for the moment of trying. */

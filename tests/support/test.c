@@ -28,7 +28,6 @@ static struct {
     bool complete;
     void (*at_end[AT_END_MAX])(void);
     size_t at_end_count;
-    char row[80];
     struct block *blocks;
     uint64_t round; /* 0: none */
     /* What was there before the first round, and stays. */
@@ -55,14 +54,6 @@ void test_at_end(void (*function)(void))
 {
     assert_in_range(now.at_end_count, 0, AT_END_MAX - 1);
     now.at_end[now.at_end_count++] = function;
-}
-
-void test_row(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(now.row, sizeof now.row, format, arguments);
-    va_end(arguments);
 }
 
 void *test_alloc(size_t size)
@@ -108,7 +99,6 @@ static void run_once(const struct test *test, uint32_t workers)
     now.complete = false;
     now.at_end_count = 0;
     now.round = 0;
-    now.row[0] = '\0';
     test_number++;
     watchdog_restart();
     test->body();
@@ -138,9 +128,6 @@ static int tell_failure(void **state)
         }
         if (now.round > 0) {
             print_error("          in round %" PRIu64 "\n", now.round);
-        }
-        if (now.row[0] != '\0') {
-            print_error("          in the row %s\n", now.row);
         }
     }
     return 0;

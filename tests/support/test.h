@@ -62,9 +62,6 @@ extern uint64_t test_number;
  * It may assert. */
 void test_at_end(void (*function)(void));
 
-/* For a test that goes through a table: the name of its row, told if the test fails in it. */
-void test_row(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* Memory that is released after the test, zeroed. */
 void *test_alloc(size_t size);
 

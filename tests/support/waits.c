@@ -169,9 +169,7 @@ struct actor *writer_start(int fd)
 
 struct seen wait_end(int error)
 {
-    struct seen end = completion_of(WAIT, 0, 0);
-    end.error = error;
-    return end;
+    return failure(WAIT, error);
 }
 
 void assert_wait_ends(struct actor *actor, int error)
