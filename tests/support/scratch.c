@@ -13,8 +13,6 @@
 
 #include <cmocka.h>
 
-#include "test.h"
-
 static char folder[] = "/tmp/skua-test-XXXXXX";
 
 int scratch_setup(void **state)
@@ -36,17 +34,6 @@ int scratch_teardown(void **state)
 {
     (void)state;
     return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-static void scratch_close(void)
-{
-    assert_int_equal(scratch_teardown(NULL), 0);
-}
-
-void scratch_open(void)
-{
-    assert_int_equal(scratch_setup(NULL), 0);
-    test_at_end(scratch_close);
 }
 
 const char *scratch_folder(void)

@@ -13,9 +13,6 @@ int scratch_setup(void **state);
 /* Removes it with all that is in it: for cmocka's teardown. */
 int scratch_teardown(void **state);
 
-/* Both in one, for tests of test.h: until the end of the test. */
-void scratch_open(void);
-
 /* The folder. */
 const char *scratch_folder(void);
 
