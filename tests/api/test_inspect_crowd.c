@@ -2,43 +2,25 @@
 /* A look into a program with a million processes: the pages have every one of them, and the sorted
  * lists are those of the few that stand out. How long it takes is measured elsewhere
  * (tools/inspect_cost). */
-#include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
+#include "actor.h"
 #include "effort.h"
-#include "inspect_client.h"
-#include "runtime_support.h"
-#include "scratch.h"
+#include "inspected.h"
+#include "standstill.h"
 
 #define CROWD   EFFORT(1000000)
-#define WORKERS 2
 #define PAGE    256
 #define CHOSEN  (PAGE + 50)
+#define PORTION 1000
 
 /* ---- the crowd ---- */
 
 struct crowd {
-    skua_pid *pids;
+    skua_pid *pids; /* sorted */
     uint32_t count;
+    bool *marks; /* of those that were seen */
 };
 
-struct scene {
-    struct api api;
-    struct inspect_client client;
-    struct crowd crowd;
-};
-
-static struct scene scene;
-
-/* One of the crowd: makes as many steps as a message says. */
+/* One of the crowd, smaller than an actor: makes as many steps as a message says. */
 static int member_step(void *self, skua_context *ctx, skua_event *events, size_t count,
                        skua_step *out)
 {
@@ -59,33 +41,17 @@ static int member_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type member = {
     .name = "member", .state_size = sizeof(uint64_t), .step = member_step};
 
-#define PORTION 1000
-
-/* Starts them all, some in each step. */
-static int found_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+/* Starts some of them. */
+static int start_portion(struct turn *turn, const struct act *act)
 {
-    struct crowd *crowd = api_world(self);
-    (void)events;
-    (void)count;
-    for (uint32_t i = 0; i < PORTION && crowd->count < CROWD; i++) {
-        const int error =
-            skua_context_spawn(ctx, &member, NULL, NULL, 0, &crowd->pids[crowd->count]);
-        if (error != 0) {
-            return error;
-        }
+    struct crowd *crowd = act->arg;
+    int error = 0;
+    for (uint32_t i = 0; i < PORTION && crowd->count < CROWD && error == 0; i++) {
+        error = skua_context_spawn(turn->ctx, &member, NULL, NULL, 0, &crowd->pids[crowd->count]);
         crowd->count++;
     }
-    if (crowd->count < CROWD) {
-        skua_step_continue(out);
-    } else {
-        skua_step_done(out, skua_payload_empty(0));
-    }
-    return 0;
+    return error;
 }
-
-static const skua_process_type founder = {
-    .name = "founder", .state_size = sizeof(void *), .init = api_init_world, .step = found_step};
 
 static int earlier_first(const void *a, const void *b)
 {
@@ -97,106 +63,66 @@ static int earlier_first(const void *a, const void *b)
 static bool all_rest(void *arg)
 {
     (void)arg;
-    return api_stats(&scene.api).steps >= CROWD + (CROWD + PORTION - 1) / PORTION;
+    return world_stats().steps >= CROWD + 1 + CROWD / PORTION;
 }
 
-/* All tests look at the same one. */
-static int setup(void **state)
+static struct crowd *crowd_open(void)
 {
-    api_stall_limit_ns = API_NEVER_STUCK;
-    if (scratch_setup(state) != 0) {
-        return -1;
-    }
-    scene.crowd.pids = malloc(CROWD * sizeof scene.crowd.pids[0]);
-    assert_non_null(scene.crowd.pids);
-    api_create(&scene.api, (skua_runtime_config){.worker_count = WORKERS, .inspect = true});
-    api_start(&scene.api);
-    const skua_exit exit = api_run_process(&scene.api, &founder, &scene.crowd);
-    assert_int_equal(exit.error, 0);
+    struct crowd *crowd = test_alloc(sizeof *crowd);
+    crowd->pids = test_alloc(CROWD * sizeof *crowd->pids);
+    crowd->marks = test_alloc(CROWD * sizeof *crowd->marks);
+    inspected_open((skua_runtime_config){.worker_count = 2});
+    struct actor *founder = actor_new(
+        ACTS(does(start_portion, crowd), continues(1), repeats(CROWD / PORTION - 1), finishes(0)));
+    assert_result(actor_run(founder), 0);
+    assert_int_equal(crowd->count, CROWD);
     wait_until(all_rest, NULL, "the crowd to come to rest");
-    qsort(scene.crowd.pids, CROWD, sizeof scene.crowd.pids[0], earlier_first);
-    inspect_open(&scene.client, scene.api.runtime);
-    return 0;
+    qsort(crowd->pids, CROWD, sizeof crowd->pids[0], earlier_first);
+    return crowd;
 }
 
-static int teardown(void **state)
+static void mark(struct crowd *crowd, skua_pid pid)
 {
-    inspect_close(&scene.client);
-    api_stop(&scene.api);
-    free(scene.crowd.pids);
-    return scratch_teardown(state);
+    const skua_pid *place = bsearch(&pid, crowd->pids, CROWD, sizeof pid, earlier_first);
+    assert_non_null(place);
+    assert_false(crowd->marks[place - crowd->pids]);
+    crowd->marks[place - crowd->pids] = true;
 }
 
 /* ---- pages ---- */
 
-/* Which of the crowd have been seen. */
-static bool *make_marks(void)
+static void mark_page(void *arg, const struct inspect_client *page)
 {
-    bool *marks = calloc(CROWD, sizeof *marks);
-    assert_non_null(marks);
-    return marks;
+    for (size_t i = 0; strcmp(page->lines[i].fields[0], "process") == 0; i++) {
+        mark(arg, inspect_pid(&page->lines[i], 1));
+    }
+    assert_int_equal(inspect_number(inspect_find(page, "seen", 0), 1), CROWD);
 }
 
-static void mark(bool *marks, skua_pid pid)
+static void assert_pages_have_all_once(struct crowd *crowd)
 {
-    const skua_pid *found = bsearch(&pid, scene.crowd.pids, CROWD, sizeof pid, earlier_first);
-    assert_non_null(found);
-    assert_false(marks[found - scene.crowd.pids]);
-    marks[found - scene.crowd.pids] = true;
-}
-
-static void pages_of_the_socket_have_all_once(void **state)
-{
-    (void)state;
-    bool *marks = make_marks();
-    skua_pid after = {0};
-    size_t total = 0;
-    const struct inspect_line *more;
-    do {
-        char request[60];
-        (void)snprintf(request, sizeof request, "processes pid %016" PRIx64 " %d", after.bits,
-                       PAGE);
-        inspect_ask(&scene.client, request);
-        size_t count = 0;
-        for (; strcmp(scene.client.lines[count].fields[0], "process") == 0; count++) {
-            mark(marks, inspect_pid(&scene.client.lines[count], 1));
-        }
-        total += count;
-        assert_int_equal(inspect_number(inspect_find(&scene.client, "seen", 0), 1), CROWD);
-        more = inspect_find(&scene.client, "more", 0);
-        after = more != NULL ? inspect_pid(more, 1) : after;
-    } while (more != NULL);
-    assert_int_equal(total, CROWD);
-    free(marks);
-}
-
-static void pages_of_the_function_have_all_once(void **state)
-{
-    (void)state;
     static skua_process_info infos[10000];
-    bool *marks = make_marks();
     skua_pid after = {0};
     size_t total = 0;
     int count;
     do {
-        count = skua_process_list(scene.api.runtime, after, infos, COUNT_OF(infos));
+        count = skua_process_list(world_runtime(), after, infos, COUNT_OF(infos));
         assert_in_range(count, 0, COUNT_OF(infos));
         for (int i = 0; i < count; i++) {
-            mark(marks, infos[i].pid);
+            mark(crowd, infos[i].pid);
         }
         total += (size_t)count;
         after = count > 0 ? infos[count - 1].pid : after;
     } while ((size_t)count == COUNT_OF(infos));
     assert_int_equal(total, CROWD);
-    free(marks);
 }
 
 /* ---- those that stand out ---- */
 
 /* One that is far from the others. */
-static skua_pid chosen(uint32_t i)
+static skua_pid chosen(const struct crowd *crowd, uint32_t i)
 {
-    return scene.crowd.pids[(uint64_t)i * 7919 * 13 % CROWD];
+    return crowd->pids[(uint64_t)i * 7919 * 13 % CROWD];
 }
 
 /* A number for each, in no order: 1 to CHOSEN, as that is no multiple of 7. */
@@ -207,56 +133,50 @@ static uint32_t number_of(uint32_t i)
 
 static void send_number(skua_pid pid, uint64_t number)
 {
-    assert_int_equal(skua_message_send(scene.api.runtime, pid, skua_payload_u64(0, number)), 0);
+    assert_int_equal(world_send(pid, skua_payload_u64(0, number)), 0);
 }
 
 /* The first lines have the largest numbers, each one less than that before it. */
-static void assert_largest(const char *order, size_t field, uint32_t largest)
+static void assert_largest(struct inspect_client *client, const char *order, size_t field,
+                           uint32_t largest)
 {
-    char request[60];
-    (void)snprintf(request, sizeof request, "processes %s 0 %d", order, PAGE);
-    inspect_ask(&scene.client, request);
-    assert_int_equal(inspect_count(&scene.client, "process"), PAGE);
+    client_ask(client, "processes %s 0 %d", order, PAGE);
+    assert_int_equal(inspect_count(client, "process"), PAGE);
     for (uint32_t i = 0; i < PAGE; i++) {
-        assert_int_equal(inspect_number(&scene.client.lines[i], field), largest - i);
+        assert_int_equal(inspect_number(&client->lines[i], field), largest - i);
     }
 }
 
-/* A list is kept for a while, so this comes first, before any list was made, and asks for all. */
-static void those_that_stand_out_are_found(void **state)
+static void assert_those_that_stand_out_are_found(const struct crowd *crowd,
+                                                  struct inspect_client *client)
 {
-    (void)state;
-    struct blocker blockers[WORKERS];
     for (uint32_t i = 0; i < CHOSEN; i++) {
-        send_number(chosen(i), number_of(i));
+        send_number(chosen(crowd, i), number_of(i));
     }
     for (uint32_t i = 0; i < CHOSEN; i++) { /* the first step of all was without a message */
-        api_wait_steps(&scene.api, chosen(i), 1 + number_of(i));
-        api_wait_state(&scene.api, chosen(i), SKUA_PROCESS_IDLE);
+        api_wait_steps(world->api, chosen(crowd, i), 1 + number_of(i));
+        api_wait_state(world->api, chosen(crowd, i), SKUA_PROCESS_IDLE);
     }
-    for (uint32_t i = 0; i < WORKERS; i++) {
-        blocker_start(&blockers[i], &scene.api);
-    }
+    standstill_begin();
     for (uint32_t i = 0; i < CHOSEN; i++) {
         for (uint32_t m = 0; m < number_of(i); m++) {
-            send_number(chosen(i), 0);
+            send_number(chosen(crowd, i), 0);
         }
     }
-    assert_largest("mailbox", 4, CHOSEN);
-    assert_largest("steps", 5, CHOSEN + 1);
-    for (uint32_t i = 0; i < WORKERS; i++) {
-        blocker_release(&blockers[i]);
-    }
-    api_wait_live(&scene.api, CROWD);
+    assert_largest(client, "mailbox", 4, CHOSEN);
+    assert_largest(client, "steps", 5, CHOSEN + 1);
+    standstill_end();
+    world_await_live(CROWD);
 }
 
-int main(void)
+/* One crowd for all, as it takes its time. A sorted list is kept for a while, so these come first,
+ * before any was made. */
+TEST(crowd_is_told_in_full_and_sorted)
 {
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(those_that_stand_out_are_found),
-        cmocka_unit_test(pages_of_the_socket_have_all_once),
-        cmocka_unit_test(pages_of_the_function_have_all_once),
-    };
-    return cmocka_run_group_tests_name("inspect_crowd", tests, setup, teardown);
+    struct crowd *crowd = crowd_open();
+    struct inspect_client *client = client_open();
+    assert_those_that_stand_out_are_found(crowd, client);
+    assert_int_equal(client_walk(client, "256", mark_page, crowd), CROWD);
+    memset(crowd->marks, 0, CROWD * sizeof *crowd->marks);
+    assert_pages_have_all_once(crowd);
 }
