@@ -3,36 +3,37 @@
  * would do without. */
 #include <inttypes.h>
 #include <regex.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "actor.h"
 #include "capture.h"
+#include "idlers.h"
 #include "runtime/runtime.h"
-#include "sim_support.h"
+#include "workers.h"
 
 static struct capture capture;
 
-/* For the runtimes created from now on; null: none. */
+static void forget_debug(void)
+{
+    assert_int_equal(unsetenv("SKUA_DEBUG"), 0);
+}
+
+/* For the runtimes created from now on, until the end of the test; null: none. */
 static void set_debug(const char *list)
 {
     assert_int_equal(list != NULL ? setenv("SKUA_DEBUG", list, 1) : unsetenv("SKUA_DEBUG"), 0);
+    test_at_end(forget_debug);
 }
 
-static int forget_debug(void **state)
+static skua_runtime_config config_in_force(void)
 {
-    (void)state;
-    return unsetenv("SKUA_DEBUG");
+    skua_runtime_config config;
+    assert_int_equal(skua_runtime_config_read(world_runtime(), &config), 0);
+    return config;
 }
 
-/* The number of lines that a pattern matches as a whole. */
+/* The number of lines that a pattern matches. */
 static size_t count_matches(const char *text, const char *pattern)
 {
     char line[1000];
@@ -53,36 +54,30 @@ static size_t count_matches(const char *text, const char *pattern)
 
 /* ---- stall ---- */
 
-/* A step that is stuck in a function which the dynamic linker knows by its name. */
-struct captive {
-    struct tally entered;
-    struct tally released;
-};
+void stuck_in_this_function(struct turn *turn);
 
-void stuck_in_this_function(struct captive *captive);
-
-__attribute__((noinline)) void stuck_in_this_function(struct captive *captive)
+/* The dynamic linker knows it by its name. */
+__attribute__((noinline)) void stuck_in_this_function(struct turn *turn)
 {
-    tally_add(&captive->entered, 1);
-    tally_wait(&captive->released, 1);
-    tally_add(&captive->entered, 1); /* no tail call, which would leave no frame */
+    (void)perform(turn, holds());
+    turn->actor->counter++; /* no tail call, which would leave no frame */
 }
 
-static int captive_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int get_stuck(struct turn *turn, const struct act *act)
 {
-    (void)ctx;
-    (void)events;
-    (void)count;
-    stuck_in_this_function(api_world(self));
-    skua_step_done(out, skua_payload_empty(0));
+    (void)act;
+    stuck_in_this_function(turn);
     return 0;
 }
 
-static const skua_process_type captive_type = {.name = "cap\ntive",
-                                               .state_size = sizeof(void *),
-                                               .init = api_init_world,
-                                               .step = captive_step};
+static struct actor *captive_start(void)
+{
+    struct actor *captive = actor_new(ACTS(does(get_stuck, NULL), finishes(0)));
+    captive->type.name = "cap\ntive";
+    actor_submit(captive);
+    actor_await_held(captive, 1);
+    return captive;
+}
 
 static void count_stall(void *arg, const skua_stall *stall)
 {
@@ -91,45 +86,29 @@ static void count_stall(void *arg, const skua_stall *stall)
     }
 }
 
-/* One stuck step, until it has been printed and the program's own hook has been called. */
-static skua_pid print_captive(const struct api *api, struct tally *own)
-{
-    struct captive captive;
-    const uint64_t before = tally_count(own);
-    tally_init(&captive.entered);
-    tally_init(&captive.released);
-    const skua_pid pid = api_submit(api, &captive_type, &captive);
-    tally_wait(&captive.entered, 1);
-    tally_wait(own, before + 1);
-    tally_add(&captive.released, 1);
-    api_wait_end(api, pid);
-    return pid;
-}
-
 /* A thread that gets no CPU does not tell its backtrace in time, so this is tried a few times. */
-static void stall_is_printed_with_type_and_backtrace(void **state)
+TEST(stall_is_printed_with_type_and_backtrace)
 {
-    (void)state;
     char line[200];
-    skua_pid pid = {0};
+    skua_pid pid;
     uint64_t attempts = 0;
-    struct api api;
-    struct tally own;
+    struct tally own; /* calls of the program's own hook */
     tally_init(&own);
     set_debug("stall=1ms");
     capture_begin(&capture);
-    api_create(&api, (skua_runtime_config){.worker_count = 2,
-                                           .stall_limit_ns = SKUA_DURATION_MAX,
-                                           .on_stall = count_stall,
-                                           .on_stall_arg = &own});
-    api_start(&api);
+    world_open_with((skua_runtime_config){.worker_count = 2,
+                                          .stall_limit_ns = SKUA_DURATION_MAX,
+                                          .on_stall = count_stall,
+                                          .on_stall_arg = &own});
     do {
-        pid = print_captive(&api, &own);
-        attempts++;
+        struct actor *captive = captive_start();
+        tally_wait(&own, ++attempts); /* it has been printed then */
+        actor_let_go(captive);
+        actor_await_end(captive);
+        pid = captive->pid;
     } while (attempts < 100 && strstr(capture_read(&capture), "stuck_in_this_function") == NULL);
-    api_stop(&api);
+    world_close();
     const char *said = capture_end(&capture);
-
     assert_non_null(strstr(said, "(stuck_in_this_function+0x"));
     (void)snprintf(line, sizeof line,
                    "^skua: stall: process %016" PRIx64
@@ -139,91 +118,72 @@ static void stall_is_printed_with_type_and_backtrace(void **state)
     assert_int_equal(count_matches(said, "^skua: stall: .*cap.tive"), attempts);
 }
 
-static void stall_goes_before_the_configuration(void **state)
+TEST(stall_goes_before_the_configuration)
 {
-    (void)state;
-    struct tally own;
-    skua_runtime_config config = {.worker_count = 1,
-                                  .stall_limit_ns = 7 * SKUA_MILLISECOND,
-                                  .on_stall = count_stall,
-                                  .on_stall_arg = &own};
     static const struct {
         const char *list;
         int signal;
         uint64_t limit_ns;
         int signal_in_force;
-    } cases[] = {
+    } rows[] = {
         {NULL, 0, 7 * SKUA_MILLISECOND, 0},
         {"stall=25ms", 0, 25 * SKUA_MILLISECOND, SIGURG},
         {"stall=25ms", SIGUSR2, 25 * SKUA_MILLISECOND, SIGUSR2},
         {"schedtrace=1000", 0, 7 * SKUA_MILLISECOND, 0},
         {"stall=2ms", 0, 2 * SKUA_MILLISECOND, SIGURG},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) { /* the list is read for each of them */
-        skua_runtime_config read;
-        struct api api;
-        set_debug(cases[i].list);
-        config.stall_signal = cases[i].signal;
-        api_create(&api, config);
-        assert_int_equal(skua_runtime_config_read(api.runtime, &read), 0);
-        assert_int_equal(read.stall_limit_ns, cases[i].limit_ns);
-        assert_int_equal(read.stall_signal, cases[i].signal_in_force);
+    FOR_ROWS (row, rows) { /* the list is read for each of them */
+        struct tally own;
+        set_debug(row->list);
+        world_create((skua_runtime_config){.worker_count = 1,
+                                           .stall_limit_ns = 7 * SKUA_MILLISECOND,
+                                           .stall_signal = row->signal,
+                                           .on_stall = count_stall,
+                                           .on_stall_arg = &own});
+        const skua_runtime_config read = config_in_force();
+        assert_int_equal(read.stall_limit_ns, row->limit_ns);
+        assert_int_equal(read.stall_signal, row->signal_in_force);
         assert_ptr_equal(read.on_stall, count_stall); /* as if nobody stood in between */
         assert_ptr_equal(read.on_stall_arg, &own);
-        assert_int_equal(skua_runtime_destroy(api.runtime), 0);
     }
 }
 
-static void stall_without_a_hook_of_the_program_is_printed(void **state)
+TEST(stall_without_a_hook_of_the_program_is_printed)
 {
-    (void)state;
-    skua_runtime_config read;
-    struct api api;
-    struct captive captive;
-    tally_init(&captive.entered);
-    tally_init(&captive.released);
     set_debug("stall=1ms");
     capture_begin(&capture);
-    api_create(&api, (skua_runtime_config){.worker_count = 1});
-    api_start(&api);
-    (void)api_submit(&api, &captive_type, &captive);
+    world_open_with((skua_runtime_config){.worker_count = 1});
+    struct actor *captive = captive_start();
     capture_wait(&capture, "(cap?tive) has run for ");
-    tally_add(&captive.released, 1);
-    (void)skua_runtime_config_read(api.runtime, &read);
-    api_wait_live(&api, 0);
-    api_stop(&api);
+    actor_let_go(captive);
+    const skua_runtime_config read = config_in_force();
+    world_close();
     (void)capture_end(&capture);
     assert_null(read.on_stall);
 }
 
-static void simulations_print_nothing(void **state)
+TEST(simulations_print_nothing)
 {
-    (void)state;
-    skua_runtime_config read;
-    struct sim_scene scene;
     set_debug("stall=1ms,schedtrace=1,nonsense");
     capture_begin(&capture);
-    sim_begin(&scene, 1, (skua_sim_faults){0});
-    (void)skua_runtime_config_read(scene.runtime, &read);
-    sim_end(&scene);
+    world_open_sim(1, (skua_sim_faults){0});
+    const skua_runtime_config read = config_in_force();
+    world_close();
     assert_string_equal(capture_end(&capture), "");
     assert_int_equal(read.stall_signal, 0);
     assert_null(read.on_stall);
 }
 
-static void wrong_settings_are_said_when_a_runtime_is_created(void **state)
+TEST(wrong_settings_are_said_whenever_a_runtime_is_created)
 {
-    (void)state;
-    struct api api;
-    set_debug("nonsense,stall=3ms");
-    for (int i = 0; i < 2; i++) {
+    FOR_ROUNDS (round, 2) {
+        set_debug("nonsense,stall=3ms");
         capture_begin(&capture);
-        api_create(&api, (skua_runtime_config){.worker_count = 1});
-        const char *said = capture_end(&capture);
-        assert_string_equal(said, "skua: SKUA_DEBUG: 'nonsense': unknown setting; known are "
-                                  "schedtrace and stall\n");
-        assert_int_equal(api.runtime->sched.config.stall_limit_ns, 3 * SKUA_MILLISECOND);
-        assert_int_equal(skua_runtime_destroy(api.runtime), 0);
+        world_create((skua_runtime_config){.worker_count = 1});
+        assert_string_equal(capture_end(&capture),
+                            "skua: SKUA_DEBUG: 'nonsense': unknown setting; known are "
+                            "schedtrace and stall\n");
+        assert_int_equal(world_runtime()->sched.config.stall_limit_ns, 3 * SKUA_MILLISECOND);
     }
 }
 
@@ -237,151 +197,75 @@ static void wrong_settings_are_said_when_a_runtime_is_created(void **state)
     "( " WORKER ")*)?\\] spawned" DELTA " finished" DELTA " messages" DELTA " steps" DELTA         \
     " stolen" DELTA " parks" DELTA " wakes" DELTA " stalls" DELTA "$"
 
-/* The line about a runtime, as the thread that prints it would have it. */
-static const char *line_about(const struct api *api, struct schedtrace *trace)
+/* The line about the runtime, as the thread that prints it would have it. */
+static const char *line_since(struct schedtrace *trace)
 {
     static char buffer[1000];
     struct text line = {.at = buffer, .size = sizeof buffer};
-    debug_format_schedtrace(trace, &api->runtime->sched, 1234567890, &line);
+    debug_format_schedtrace(trace, &world_runtime()->sched, 1234567890, &line);
     assert_in_range(line.length, 1, sizeof buffer - 1);
     assert_int_equal(count_matches(buffer, SCHEDTRACE_LINE), 1);
     assert_ptr_equal(strchr(buffer, '\n'), buffer + line.length - 1);
     return buffer;
 }
 
-static bool all_are_parked(void *arg)
+TEST(schedtrace_says_what_has_happened_since_the_line_before)
 {
-    const struct api *api = arg;
-    struct scheduler *sched = &api->runtime->sched;
-    return parking_asleep(&sched->parking) == sched->worker_count;
-}
-
-#define PROCESSES 12
-
-static void schedtrace_says_what_has_happened_since_the_line_before(void **state)
-{
-    (void)state;
     struct schedtrace trace = {0};
-    struct api api;
-    api_run(&api, 1);
-    wait_until(all_are_parked, &api, "the worker to park");
-    const char *line = line_about(&api, &trace);
+    world_open_with((skua_runtime_config){.worker_count = 1});
+    workers_await_asleep(0);
+    const char *line = line_since(&trace);
     assert_non_null(strstr(line, " ms=1234 live=0 global=0 workers=[0:parked:0] spawned=+0 "));
-
-    for (int i = 0; i < PROCESSES; i++) {
-        const skua_pid pid = api_submit(&api, &api_idler, NULL);
-        assert_int_equal(skua_message_send(api.runtime, pid, skua_payload_empty(0)), 0);
+    for (int i = 0; i < 12; i++) {
+        const skua_pid pid = api_submit(world->api, &api_idler, NULL);
+        assert_int_equal(world_send(pid, skua_payload_empty(0)), 0);
         if (i > 0) {
-            assert_int_equal(skua_process_cancel(api.runtime, pid, SKUA_E_CANCELLED), 0);
+            assert_int_equal(world_cancel(pid, SKUA_E_CANCELLED), 0);
         }
     }
-    api_wait_live(&api, 1);
-    wait_until(all_are_parked, &api, "the worker to park");
-    line = line_about(&api, &trace);
+    world_await_live(1);
+    workers_await_asleep(0);
+    line = line_since(&trace);
     assert_non_null(strstr(line, " live=1 "));
     assert_non_null(strstr(line, " spawned=+12 finished=+11 messages=+12 "));
-
-    line = line_about(&api, &trace);
+    line = line_since(&trace);
     assert_non_null(strstr(line, " live=1 "));
     assert_non_null(strstr(line, " spawned=+0 finished=+0 messages=+0 steps=+0 "));
-    api_stop(&api);
 }
 
-/* Stays in its step, with a process in the queue behind it, or blocks. */
-struct hermit {
-    struct tally entered;
-    struct tally released;
-    bool blocks;
-};
-
-static int hermit_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+TEST(schedtrace_shows_a_worker_that_runs_and_what_waits_for_it)
 {
-    struct hermit *hermit = api_world(self);
-    (void)events;
-    (void)count;
-    if (hermit->blocks) {
-        (void)skua_blocking_begin(ctx);
-    } else {
-        (void)skua_context_spawn(ctx, &api_idler, NULL, NULL, 0, NULL);
-    }
-    tally_add(&hermit->entered, 1);
-    tally_wait(&hermit->released, 1);
-    if (hermit->blocks) {
-        (void)skua_blocking_end(ctx);
-    }
-    skua_step_done(out, skua_payload_empty(0));
-    return 0;
-}
-
-static const skua_process_type hermit_type = {
-    .name = "hermit", .state_size = sizeof(void *), .init = api_init_world, .step = hermit_step};
-
-static void hermit_start(struct hermit *hermit, const struct api *api)
-{
-    tally_init(&hermit->entered);
-    tally_init(&hermit->released);
-    (void)api_submit(api, &hermit_type, hermit);
-    tally_wait(&hermit->entered, 1);
-}
-
-static void schedtrace_shows_a_worker_that_runs_and_what_waits_for_it(void **state)
-{
-    (void)state;
     struct schedtrace trace = {0};
-    struct hermit hermit = {.blocks = false};
-    struct api api;
-    api_run(&api, 1);
-    hermit_start(&hermit, &api);
-    assert_non_null(strstr(line_about(&api, &trace), " workers=[0:running:1] "));
-    tally_add(&hermit.released, 1);
-    api_wait_live(&api, 1);
-    api_stop(&api);
-}
-
-/* No worker does anything, nor will it. */
-static bool all_sleep(void *arg)
-{
-    const struct api *api = arg;
-    struct scheduler *sched = &api->runtime->sched;
-    const uint32_t resting = load_seq_cst(&sched->spare.resting);
-    return parking_asleep(&sched->parking) + resting == scheduler_threads(sched);
+    world_open_with((skua_runtime_config){.worker_count = 1});
+    struct actor *behind = actor_new(NO_ACTS);
+    struct actor *hermit = actor_start(ACTS(spawns(behind), holds()));
+    actor_await_held(hermit, 1);
+    assert_non_null(strstr(line_since(&trace), " workers=[0:running:1] "));
+    actor_let_go(hermit);
 }
 
 static bool spare_is_shown_to_rest(void *arg)
 {
-    const struct api *api = arg;
     struct schedtrace trace = {0};
-    return count_matches(line_about(api, &trace), " [1-9][0-9]*:resting:0") == 1;
+    (void)arg;
+    return count_matches(line_since(&trace), " [1-9][0-9]*:resting:0") == 1;
 }
 
-static void schedtrace_shows_a_spare_worker_that_rests(void **state)
+TEST(schedtrace_shows_a_spare_worker_that_rests)
 {
-    (void)state;
-    struct probe probe = {.habit = PROBE_ENDS};
-    struct hermit hermit = {.blocks = true};
-    struct api api;
-    api_run(&api, 1);
-    hermit_start(&hermit, &api);
-    (void)api_run_process(&api, &probe_type, &probe); /* on a spare worker; there may be two */
-    tally_add(&hermit.released, 1);
-    api_wait_live(&api, 0);
-    wait_until(all_sleep, &api, "all workers to sleep");
-    if (load_seq_cst(&api.runtime->sched.spare.resting) == 0) {
-        struct blocker blocker; /* one that sleeps rests after the next process that it runs */
-        blocker_start(&blocker, &api);
-        (void)api_run_process(&api, &probe_type, &probe);
-        blocker_release(&blocker);
-        api_wait_end(&api, blocker.pid);
-    }
-    wait_until(spare_is_shown_to_rest, &api, "the spare worker to be shown");
-    api_stop(&api);
+    world_open_with((skua_runtime_config){.worker_count = 1});
+    struct actor *hermit = actor_start(ACTS(blocks(), finishes(0)));
+    actor_await_held(hermit, 1);
+    assert_result(actor_run(actor_new(ACTS(finishes(1)))), 1); /* there may be two */
+    actor_let_go(hermit);
+    world_await_live(0);
+    workers_let_spares_rest();
+    wait_until(spare_is_shown_to_rest, NULL, "the spare worker to be shown");
 }
 
 static bool has_lines(void *arg)
 {
-    const size_t *count = arg;
-    return count_matches(capture_read(&capture), SCHEDTRACE_LINE) >= *count;
+    return count_matches(capture_read(&capture), SCHEDTRACE_LINE) >= *(const size_t *)arg;
 }
 
 static void assert_times_rise(const char *text)
@@ -397,18 +281,15 @@ static void assert_times_rise(const char *text)
 
 /* Lines come while the program does nothing and while it does something, from a thread that needs
  * no socket. */
-static void schedtrace_is_printed_every_so_often(void **state)
+TEST(schedtrace_is_printed_every_so_often)
 {
-    (void)state;
-    struct api api;
     set_debug("schedtrace=1");
     capture_begin(&capture);
-    api_run(&api, 2);
+    world_open_with((skua_runtime_config){.worker_count = 2});
     wait_until(has_lines, &(size_t){3}, "lines");
-    const skua_pid pid = api_submit(&api, &api_idler, NULL);
+    (void)idler_start();
     capture_wait(&capture, " live=1 ");
-    assert_int_equal(skua_process_cancel(api.runtime, pid, SKUA_E_CANCELLED), 0);
-    api_stop(&api);
+    world_close();
     const char *said = capture_end(&capture);
     assert_in_range(count_matches(said, SCHEDTRACE_LINE), 4, SIZE_MAX);
     assert_int_equal(count_matches(said, SCHEDTRACE_LINE), count_matches(said, ""));
@@ -416,40 +297,18 @@ static void schedtrace_is_printed_every_so_often(void **state)
 }
 
 /* That one wish of the environment cannot be fulfilled is no reason to drop the other. */
-static void schedtrace_is_printed_without_the_socket_that_cannot_be_opened(void **state)
+TEST(schedtrace_is_printed_without_the_socket_that_cannot_be_opened)
 {
-    (void)state;
-    struct api api;
     set_debug("schedtrace=1");
     assert_int_equal(setenv("SKUA_INSPECT", "1", 1), 0);
     assert_int_equal(setenv("XDG_RUNTIME_DIR", "/proc", 1), 0);
     capture_begin(&capture);
-    api_run(&api, 1);
+    world_open_with((skua_runtime_config){.worker_count = 1});
     wait_until(has_lines, &(size_t){1}, "lines");
-    api_stop(&api);
+    world_close();
     const char *said = capture_end(&capture);
     assert_int_equal(unsetenv("SKUA_INSPECT"), 0);
     assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
     assert_int_equal(count_matches(said, "^skua: SKUA_INSPECT: .*No such file or directory"), 1);
     assert_int_equal(count_matches(said, ""), 1 + count_matches(said, SCHEDTRACE_LINE));
-}
-
-int main(void)
-{
-#define DEBUG_TEST(test) cmocka_unit_test_teardown(test, forget_debug)
-    const struct CMUnitTest tests[] = {
-        DEBUG_TEST(stall_is_printed_with_type_and_backtrace),
-        DEBUG_TEST(stall_goes_before_the_configuration),
-        DEBUG_TEST(stall_without_a_hook_of_the_program_is_printed),
-        DEBUG_TEST(simulations_print_nothing),
-        DEBUG_TEST(wrong_settings_are_said_when_a_runtime_is_created),
-        DEBUG_TEST(schedtrace_says_what_has_happened_since_the_line_before),
-        DEBUG_TEST(schedtrace_shows_a_worker_that_runs_and_what_waits_for_it),
-        DEBUG_TEST(schedtrace_shows_a_spare_worker_that_rests),
-        DEBUG_TEST(schedtrace_is_printed_every_so_often),
-        DEBUG_TEST(schedtrace_is_printed_without_the_socket_that_cannot_be_opened),
-    };
-    api_stall_limit_ns = API_NEVER_STUCK;
-    watchdog_start();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
