@@ -1,111 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /* Clients of the inspector that mean harm, or are badly written. Whatever they do, another client
  * is answered afterwards, the processes of the program go on all the time, and nothing is left
- * behind when it stops. */
+ * behind when it stops. How long they wait for each other is in test_inspect_time.c. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "effort.h"
-#include "inspect_client.h"
+#include "inspected.h"
 #include "runtime/runtime.h"
-#include "runtime_support.h"
-#include "scratch.h"
+#include "traffic.h"
 
-#define WORKERS     2
 #define CLIENTS_MAX 8
 #define HANG_MS     120000
 
 /* ---- a program that works ---- */
 
-/* Two processes that send a message to and fro. */
-struct traffic {
-    skua_pid pids[2];
-    atomic_uint_fast64_t messages;
-};
-
-struct scene {
-    struct api api;
-    struct traffic traffic;
-    uint32_t files;
-};
-
-static struct scene scene;
-
-static int answer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
-{
-    struct traffic *traffic = api_world(self);
-    if (api_finish_if_cancelled(events, count, out)) {
-        return 0;
-    }
-    const bool is_first = skua_context_self(ctx).bits == traffic->pids[0].bits;
-    for (size_t i = 0; i < count; i++) {
-        (void)atomic_fetch_add(&traffic->messages, 1);
-        (void)skua_context_send(ctx, traffic->pids[is_first], skua_payload_empty(0));
-    }
-    return 0;
-}
-
-static const skua_process_type answerer = {
-    .name = "answerer", .state_size = sizeof(void *), .init = api_init_world, .step = answer_step};
-
-static int setup(void **state)
-{
-    if (scratch_setup(state) != 0) {
-        return -1;
-    }
-    scene.files = os_file_count();
-    api_create(&scene.api, (skua_runtime_config){.worker_count = WORKERS, .inspect = true});
-    api_start(&scene.api);
-    atomic_store(&scene.traffic.messages, 0);
-    for (uint32_t i = 0; i < 2; i++) {
-        scene.traffic.pids[i] = api_submit(&scene.api, &answerer, &scene.traffic);
-    }
-    return skua_message_send(scene.api.runtime, scene.traffic.pids[0], skua_payload_empty(0));
-}
+static struct traffic *traffic;
+static uint32_t files;
 
 /* Nothing of all those clients stays: no memory, no descriptor. */
-static int teardown(void **state)
+static void close_program(void)
 {
-    api_stop(&scene.api);
-    assert_int_equal(os_file_count(), scene.files);
-    return scratch_teardown(state);
+    world_close();
+    assert_int_equal(os_file_count(), files);
 }
 
-static bool has_messages(void *arg)
+static void open_program(void)
 {
-    return atomic_load(&scene.traffic.messages) >= *(uint_fast64_t *)arg;
+    files = os_file_count();
+    inspected_open((skua_runtime_config){.worker_count = 2});
+    test_at_end(close_program);
+    traffic = traffic_start();
+    traffic_begin(traffic, TRAFFIC_FOR_EVER);
 }
 
 static void assert_unharmed(void)
 {
-    uint_fast64_t wanted = atomic_load(&scene.traffic.messages) + 1000;
-    wait_until(has_messages, &wanted, "messages between processes");
-    inspect_say_hello(scene.api.runtime);
+    traffic_await(traffic, traffic->messages + 1000);
+    inspect_say_hello(world_runtime());
 }
 
-/* ---- clients ---- */
+/* ---- connections without a client's manners ---- */
 
-static int open_connection(void)
+static int connection_open(void)
 {
-    const int fd = inspect_connect(scene.api.runtime);
+    const int fd = inspect_connect(world_runtime());
     assert_true(fd >= 0);
     return fd;
 }
 
-static void close_connection(int fd)
+static void connection_close(int fd)
 {
     assert_int_equal(close(fd), 0);
 }
@@ -137,29 +83,26 @@ static void drain(int fd)
 
 /* ---- what they send ---- */
 
-static void rubbish_harms_nobody(void **state)
+TEST(rubbish_harms_nobody)
 {
-    (void)state;
     uint64_t seed = seed_choose();
+    open_program();
     for (uint32_t round = 0; round < EFFORT(200); round++) {
         char bytes[1000];
-        const int fd = open_connection();
+        const int fd = connection_open();
         for (size_t i = 0; i < sizeof bytes; i++) {
             bytes[i] = (char)seed_next(&seed);
-            if (seed_next(&seed) % 50 == 0) {
-                bytes[i] = '\n';
-            }
+            bytes[i] = seed_next(&seed) % 50 == 0 ? '\n' : bytes[i];
         }
         (void)send_all(fd, bytes, 1 + seed_next(&seed) % sizeof bytes);
-        close_connection(fd);
+        connection_close(fd);
     }
     assert_unharmed();
 }
 
 /* Pieces of requests in any order, so that more of them get further than the first word. */
-static void rubbish_that_looks_like_requests_harms_nobody(void **state)
+TEST(rubbish_that_looks_like_requests_harms_nobody)
 {
-    (void)state;
     static const char *const words[] = {
         "hello",     "stats",
         "processes", "process",
@@ -176,113 +119,102 @@ static void rubbish_that_looks_like_requests_harms_nobody(void **state)
         "\x80",      "ffffffffffffffff",
     };
     uint64_t seed = seed_choose();
+    open_program();
     for (uint32_t round = 0; round < EFFORT(500); round++) {
-        struct inspect_client client;
-        size_t length = 0;
-        char bytes[400];
-        for (;;) {
-            const char *word = words[seed_next(&seed) % COUNT_OF(words)];
-            if (length + strlen(word) + 7 > sizeof bytes) {
-                break;
-            }
-            memcpy(bytes + length, word, strlen(word));
-            length += strlen(word);
+        char bytes[400] = "";
+        const int fd = connection_open();
+        for (const char *word = ""; strlen(bytes) + strlen(word) + 7 <= sizeof bytes;
+             word = words[seed_next(&seed) % COUNT_OF(words)]) {
+            strcat(bytes, word);
         }
-        inspect_open(&client, scene.api.runtime);
-        (void)send_all(client.fd, bytes, length);
-        (void)shutdown(client.fd, SHUT_WR);
-        drain(client.fd);
-        inspect_close(&client);
+        (void)send_all(fd, bytes, strlen(bytes));
+        (void)shutdown(fd, SHUT_WR);
+        drain(fd);
+        connection_close(fd);
     }
     assert_unharmed();
 }
 
-static void zeros_harm_nobody(void **state)
+TEST(zeros_harm_nobody)
 {
-    (void)state;
     static const char zeros[300];
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    inspect_send(&client, "hel\0lo\n", 7);
-    assert_true(inspect_read(&client));
-    assert_string_equal(client.error, "SKUA_E_INVALID");
-    inspect_send(&client, "hello\0\n", 7);
-    assert_true(inspect_read(&client));
-    assert_string_equal(client.error, "SKUA_E_INVALID");
-    inspect_ask(&client, "hello");
-    (void)send_all(client.fd, zeros, sizeof zeros);
-    assert_true(inspect_is_closed(&client));
-    inspect_close(&client);
+    static const char *const requests[] = {"hel\0lo\n", "hello\0\n"};
+    open_program();
+    struct inspect_client *client = client_open();
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        inspect_send(client, requests[i], 7);
+        assert_true(inspect_read(client));
+        assert_string_equal(client->error, "SKUA_E_INVALID");
+    }
+    client_ask(client, "hello");
+    (void)send_all(client->fd, zeros, sizeof zeros);
+    assert_true(inspect_is_closed(client));
     assert_unharmed();
 }
 
-static void endless_line_is_cut_off(void **state)
+TEST(endless_line_is_cut_off)
 {
-    (void)state;
     static char line[10000];
-    const int fd = open_connection();
+    open_program();
+    const int fd = connection_open();
     memset(line, 'x', sizeof line);
     while (send_all(fd, line, sizeof line)) {
     }
     drain(fd);
-    close_connection(fd);
+    connection_close(fd);
     assert_unharmed();
 }
 
-static void half_a_request_holds_up_nobody(void **state)
+TEST(half_a_request_holds_up_nobody)
 {
-    (void)state;
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    inspect_send(&client, "hel", 3);
+    open_program();
+    struct inspect_client *client = client_open();
+    inspect_send(client, "hel", 3);
     assert_unharmed();
-    inspect_ask(&client, "lo");
-    assert_string_equal(client.lines[0].fields[0], "program");
-    inspect_close(&client);
+    client_ask(client, "lo");
+    assert_string_equal(client->lines[0].fields[0], "program");
 }
 
 /* ---- how many they are ---- */
 
-static void connections_that_come_and_go_harm_nobody(void **state)
+TEST(connections_that_come_and_go_harm_nobody)
 {
-    (void)state;
+    open_program();
     for (uint32_t i = 0; i < EFFORT(3000); i++) {
-        const int fd = open_connection();
+        const int fd = connection_open();
         if (i % 3 == 1) {
             (void)send_all(fd, "stats\n", 6);
         } else if (i % 3 == 2) {
             (void)shutdown(fd, SHUT_RDWR);
         }
-        close_connection(fd);
+        connection_close(fd);
     }
     assert_unharmed();
 }
 
-static void ninth_client_is_turned_away(void **state)
+TEST(ninth_client_is_turned_away)
 {
-    (void)state;
-    struct inspect_client clients[CLIENTS_MAX];
-    struct inspect_client ninth;
+    struct inspect_client *clients[CLIENTS_MAX];
+    open_program();
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        inspect_open(&clients[i], scene.api.runtime);
-        inspect_ask(&clients[i], "hello");
+        clients[i] = client_open();
+        client_ask(clients[i], "hello");
     }
     for (uint32_t i = 0; i < 20; i++) {
-        inspect_open(&ninth, scene.api.runtime);
-        assert_true(inspect_read(&ninth));
-        assert_string_equal(ninth.error, "SKUA_E_BUSY");
-        assert_true(inspect_is_closed(&ninth));
-        inspect_close(&ninth);
+        struct inspect_client *ninth = client_open();
+        assert_true(inspect_read(ninth));
+        assert_string_equal(ninth->error, "SKUA_E_BUSY");
+        assert_true(inspect_is_closed(ninth));
+        client_close(ninth);
     }
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        inspect_ask(&clients[i], "hello");
+        client_ask(clients[i], "hello");
     }
-    inspect_close(&clients[5]);
+    client_close(clients[5]);
     assert_unharmed(); /* which needs a place */
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
         if (i != 5) {
-            inspect_ask(&clients[i], "hello");
-            inspect_close(&clients[i]);
+            client_ask(clients[i], "hello");
         }
     }
 }
@@ -291,30 +223,29 @@ static void ninth_client_is_turned_away(void **state)
 
 static bool is_traced(void)
 {
-    return load_acquire(&scene.api.runtime->sched.tracer.active) != NULL;
+    return load_acquire(&world_runtime()->sched.tracer.active) != NULL;
 }
 
 /* A trace costs the program something, so it ends with who wanted it. */
-static void trace_ends_with_its_client(void **state)
+TEST(trace_ends_with_its_client)
 {
-    (void)state;
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    inspect_ask(&client, "trace start");
+    open_program();
+    struct inspect_client *client = client_open();
+    client_ask(client, "trace start");
     assert_true(is_traced());
-    inspect_close(&client);
+    client_close(client);
     while (is_traced()) {
-        inspect_say_hello(scene.api.runtime); /* answered by the thread that ends it */
+        inspect_say_hello(world_runtime()); /* answered by the thread that ends it */
     }
 }
 
 /* It may take its time between two reads. */
-static void client_that_reads_slowly_gets_all(void **state)
+TEST(client_that_reads_slowly_gets_all)
 {
-    (void)state;
-    const int fd = open_connection();
     char byte;
     char last[4] = "";
+    open_program();
+    const int fd = connection_open();
     assert_true(send_all(fd, "metrics\n", 8));
     assert_int_equal(shutdown(fd, SHUT_WR), 0);
     while (recv(fd, &byte, 1, 0) == 1) {
@@ -322,17 +253,17 @@ static void client_that_reads_slowly_gets_all(void **state)
         last[3] = byte;
     }
     assert_memory_equal(last, "end\n", 4);
-    close_connection(fd);
+    connection_close(fd);
     assert_unharmed();
 }
 
-static void client_that_leaves_in_the_middle_harms_nobody(void **state)
+TEST(client_that_leaves_in_the_middle_harms_nobody)
 {
-    (void)state;
     static const char *const requests[] = {"metrics\n", "processes run 0 256\n", "trace start\n",
                                            "trace read\n"};
+    open_program();
     for (uint32_t i = 0; i < EFFORT(300); i++) {
-        const int fd = open_connection();
+        const int fd = connection_open();
         char bytes[100];
         for (uint32_t k = 0; k < 50; k++) {
             const char *request = requests[(i + k) % COUNT_OF(requests)];
@@ -341,7 +272,7 @@ static void client_that_leaves_in_the_middle_harms_nobody(void **state)
         if (i % 2 == 0) {
             (void)recv(fd, bytes, sizeof bytes, 0);
         }
-        close_connection(fd);
+        connection_close(fd);
     }
     assert_unharmed();
 }
@@ -349,9 +280,7 @@ static void client_that_leaves_in_the_middle_harms_nobody(void **state)
 /* ---- how much they ask ---- */
 
 struct flooder {
-    skua_runtime *runtime;
     const char *request;
-    uint32_t answers; /* wanted */
     bool failed;
 };
 
@@ -359,9 +288,9 @@ struct flooder {
 static void flood(void *arg)
 {
     struct flooder *flooder = arg;
-    struct inspect_count count = {.fd = inspect_connect(flooder->runtime)};
+    struct inspect_count count = {.fd = inspect_connect(world_runtime())};
     flooder->failed = count.fd < 0;
-    for (uint32_t asked = 0; count.answers < flooder->answers && !flooder->failed;) {
+    for (uint32_t asked = 0; count.answers < EFFORT(500) && !flooder->failed;) {
         for (; asked < count.answers + 20; asked++) {
             (void)send(count.fd, flooder->request, strlen(flooder->request), MSG_NOSIGNAL);
         }
@@ -370,16 +299,15 @@ static void flood(void *arg)
     (void)close(count.fd);
 }
 
-static void floods_are_answered_and_harm_nobody(void **state)
+TEST(floods_are_answered_and_harm_nobody)
 {
-    (void)state;
-    static const char *const requests[] = {
-        "hello\n",   "stats\n", "processes pid 0 256\n", "processes run 0 256\n",
-        "metrics\n", "hello\n"};
-    struct flooder flooders[COUNT_OF(requests)];
-    for (size_t i = 0; i < COUNT_OF(requests); i++) {
-        flooders[i] = (struct flooder){scene.api.runtime, requests[i], EFFORT(500), false};
-    }
+    struct flooder flooders[] = {{.request = "hello\n"},
+                                 {.request = "stats\n"},
+                                 {.request = "processes pid 0 256\n"},
+                                 {.request = "processes run 0 256\n"},
+                                 {.request = "metrics\n"},
+                                 {.request = "hello\n"}};
+    open_program();
     api_in_threads(COUNT_OF(flooders), flood, flooders, sizeof flooders[0]);
     for (size_t i = 0; i < COUNT_OF(flooders); i++) {
         assert_false(flooders[i].failed);
@@ -413,41 +341,19 @@ static uint32_t fewest_answers(const struct inspect_count *clients, size_t count
 }
 
 /* All places but one are taken by clients that always have requests on the way. */
-static void floods_of_many_clients_harm_nobody(void **state)
+TEST(floods_of_many_clients_harm_nobody)
 {
-    (void)state;
     struct inspect_count clients[CLIENTS_MAX - 1];
+    open_program();
     for (size_t i = 0; i < COUNT_OF(clients); i++) {
-        clients[i] = (struct inspect_count){.fd = open_connection()};
+        clients[i] = (struct inspect_count){.fd = connection_open()};
     }
     while (fewest_answers(clients, COUNT_OF(clients)) < EFFORT(200)) {
         ask_and_read(clients, COUNT_OF(clients));
     }
     assert_unharmed();
     for (size_t i = 0; i < COUNT_OF(clients); i++) {
-        close_connection(clients[i].fd);
+        connection_close(clients[i].fd);
     }
     assert_unharmed();
-}
-
-#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(rubbish_harms_nobody),
-        SCRATCH_TEST(rubbish_that_looks_like_requests_harms_nobody),
-        SCRATCH_TEST(zeros_harm_nobody),
-        SCRATCH_TEST(endless_line_is_cut_off),
-        SCRATCH_TEST(half_a_request_holds_up_nobody),
-        SCRATCH_TEST(connections_that_come_and_go_harm_nobody),
-        SCRATCH_TEST(ninth_client_is_turned_away),
-        SCRATCH_TEST(trace_ends_with_its_client),
-        SCRATCH_TEST(client_that_reads_slowly_gets_all),
-        SCRATCH_TEST(client_that_leaves_in_the_middle_harms_nobody),
-        SCRATCH_TEST(floods_are_answered_and_harm_nobody),
-        SCRATCH_TEST(floods_of_many_clients_harm_nobody),
-    };
-    return cmocka_run_group_tests_name("inspect_clients", tests, NULL, NULL);
 }

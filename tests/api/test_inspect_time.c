@@ -4,26 +4,16 @@
  * library (--wrap, see CMakeLists.txt). Nothing here depends on how fast the machine is. */
 #include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "inspect/budget.h"
 #include "inspect/client.h"
-#include "inspect_client.h"
+#include "inspected.h"
 #include "runtime/runtime.h"
-#include "runtime_support.h"
-#include "scratch.h"
 
-#define WORKERS 2
-#define SECOND  UINT64_C(1000000000)
+#define SECOND UINT64_C(1000000000)
 
 /* ---- clocks ---- */
 
@@ -81,16 +71,13 @@ int __wrap_accept4(int fd, struct sockaddr *address, socklen_t *size, int flags)
 /* ---- answers that take long ---- */
 
 /* Those to `metrics`: the only ones that need memory of their own, some more than once. */
-struct scene {
-    struct api api;
+static struct {
     uint32_t files;
     struct tally begun;         /* such answers, so far */
     struct tally allowed;       /* how many may go on */
     atomic_u64 answer_takes_ns; /* each, by the clock */
     atomic_u64 answer_costs_ns; /* of the CPU */
-};
-
-static struct scene scene;
+} scene;
 
 static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
 {
@@ -110,11 +97,15 @@ static void allow_all(void)
     tally_add(&scene.allowed, UINT32_MAX);
 }
 
-static int setup(void **state)
+static void close_program(void)
 {
-    if (scratch_setup(state) != 0) {
-        return -1;
-    }
+    allow_all();
+    world_close();
+    assert_int_equal(os_file_count(), scene.files);
+}
+
+static void open_program(void)
+{
     atomic_store(&clock_ns, monotonic_ns());
     atomic_store(&cpu_ns, 0);
     atomic_store(&refuses, false);
@@ -123,35 +114,21 @@ static int setup(void **state)
     scene.files = os_file_count();
     tally_init(&scene.begun);
     tally_init(&scene.allowed);
-    api_create(&scene.api, (skua_runtime_config){.worker_count = WORKERS, .inspect = true});
-    scene.api.runtime->sched.allocator.function = allocate;
-    api_start(&scene.api);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    allow_all();
-    api_stop(&scene.api);
-    assert_int_equal(os_file_count(), scene.files);
-    return scratch_teardown(state);
+    inspected_prepare();
+    world_create((skua_runtime_config){.worker_count = 2, .inspect = true});
+    world_runtime()->sched.allocator.function = allocate;
+    world_start();
+    test_at_end(close_program);
 }
 
 /* ---- clients ---- */
 
-/* Clients that have been answered, in the places from the first one on. */
-static void open_clients(struct inspect_client *clients, size_t count)
+/* That have been answered, in the places from the first one on. */
+static void open_clients(struct inspect_client **clients, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        inspect_open(&clients[i], scene.api.runtime);
-        inspect_ask(&clients[i], "hello");
-    }
-}
-
-static void close_clients(struct inspect_client *clients, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        inspect_close(&clients[i]);
+        clients[i] = client_open();
+        client_ask(clients[i], "hello");
     }
 }
 
@@ -179,7 +156,7 @@ static void read_times(const struct inspect_client *client, uint32_t times)
 static void pass_turns(void)
 {
     for (uint32_t i = 0; i < 10; i++) {
-        inspect_say_hello(scene.api.runtime);
+        inspect_say_hello(world_runtime());
     }
 }
 
@@ -191,7 +168,7 @@ static bool is_hung_up(int fd)
 
 static bool is_hung_up_after_a_turn(void *arg)
 {
-    inspect_say_hello(scene.api.runtime);
+    inspect_say_hello(world_runtime());
     return is_hung_up(*(const int *)arg);
 }
 
@@ -211,39 +188,35 @@ static uint32_t clog_up(int fd)
 
 /* ---- who is closed ---- */
 
-static void client_that_never_reads_is_closed(void **state)
+TEST(client_that_never_reads_is_closed)
 {
-    (void)state;
-    int fd = inspect_connect(scene.api.runtime);
-    assert_true(fd >= 0);
+    open_program();
+    struct inspect_client *client = client_open();
     allow_all();
-    (void)clog_up(fd);
+    (void)clog_up(client->fd);
     advance(STALL_NS - 1);
     pass_turns();
-    assert_false(is_hung_up(fd));
+    assert_false(is_hung_up(client->fd));
     advance(1);
-    wait_until(is_hung_up_after_a_turn, &fd, "the end of the connection");
-    assert_int_equal(close(fd), 0);
+    wait_until(is_hung_up_after_a_turn, &client->fd, "the end of the connection");
 }
 
 static bool is_traced(void)
 {
-    return load_acquire(&scene.api.runtime->sched.tracer.active) != NULL;
+    return load_acquire(&world_runtime()->sched.tracer.active) != NULL;
 }
 
-static void trace_that_nobody_reads_is_ended(void **state)
+TEST(trace_that_nobody_reads_is_ended)
 {
-    (void)state;
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    inspect_ask(&client, "trace start");
+    open_program();
+    struct inspect_client *client = client_open();
+    client_ask(client, "trace start");
     advance(STALL_NS - 1);
     pass_turns();
     assert_true(is_traced());
     advance(1);
-    wait_until(is_hung_up_after_a_turn, &client.fd, "the end of the connection");
+    wait_until(is_hung_up_after_a_turn, &client->fd, "the end of the connection");
     assert_false(is_traced());
-    inspect_close(&client);
 }
 
 static void assert_turned_away(struct inspect_client *client)
@@ -251,92 +224,84 @@ static void assert_turned_away(struct inspect_client *client)
     assert_true(inspect_read(client));
     assert_string_equal(client->error, "SKUA_E_BUSY");
     assert_true(inspect_is_closed(client));
-    inspect_close(client);
 }
 
 static void assert_no_place_is_left(void)
 {
-    struct inspect_client client;
-    inspect_open(&client, scene.api.runtime);
-    assert_turned_away(&client);
+    assert_turned_away(client_open());
 }
 
 /* Nobody can keep the others out by being there: who says nothing makes room, one at a time. */
-static void silent_clients_make_room(void **state)
+TEST(silent_clients_make_room)
 {
-    (void)state;
-    struct inspect_client clients[CLIENTS_MAX];
+    struct inspect_client *clients[CLIENTS_MAX];
     size_t closed = 0;
+    open_program();
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        inspect_open(&clients[i], scene.api.runtime);
-        inspect_send(&clients[i], "hel", i % 4); /* nothing, or a piece of a request */
+        clients[i] = client_open();
+        inspect_send(clients[i], "hel", i % 4); /* nothing, or a piece of a request */
     }
     assert_no_place_is_left();
     advance(QUIET_NS - 1);
     assert_no_place_is_left();
     advance(1);
-    inspect_say_hello(scene.api.runtime);
+    inspect_say_hello(world_runtime());
     for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        closed += is_hung_up(clients[i].fd);
+        closed += is_hung_up(clients[i]->fd);
     }
     assert_int_equal(closed, 1);
-    close_clients(clients, CLIENTS_MAX);
 }
 
 /* ---- who is not ---- */
 
 /* It had no time to read before the answer was there. */
-static void client_whose_answer_took_long_has_time_to_read_it(void **state)
+TEST(client_whose_answer_took_long_has_time_to_read_it)
 {
-    (void)state;
-    struct inspect_client client;
+    open_program();
     atomic_store(&scene.answer_takes_ns, 2 * STALL_NS);
-    inspect_open(&client, scene.api.runtime);
+    struct inspect_client *client = client_open();
     allow_all();
-    const uint32_t requests = clog_up(client.fd);
-    assert_false(is_hung_up(client.fd));
-    read_times(&client, requests);
-    inspect_close(&client);
+    const uint32_t requests = clog_up(client->fd);
+    assert_false(is_hung_up(client->fd));
+    read_times(client, requests);
 }
 
 /* The inspector is busy with the first client while the others, who have been quiet, ask something
  * and a ninth one comes. */
-static void client_that_has_asked_keeps_its_place(void **state)
+TEST(client_that_has_asked_keeps_its_place)
 {
-    (void)state;
-    struct inspect_client clients[CLIENTS_MAX];
-    struct inspect_client late;
+    struct inspect_client *clients[CLIENTS_MAX];
+    open_program();
     open_clients(clients, CLIENTS_MAX);
     advance(QUIET_NS);
-    send_times(&clients[0], "metrics\n", 1);
+    send_times(clients[0], "metrics\n", 1);
     tally_wait(&scene.begun, 1);
-    send_times(&clients[0], "metrics\n", 1);
-    inspect_open(&late, scene.api.runtime);
+    send_times(clients[0], "metrics\n", 1);
+    struct inspect_client *late = client_open();
     tally_add(&scene.allowed, 1);
     tally_wait(&scene.begun, 2); /* by now it knows of the ninth, and of nobody else */
     for (size_t i = 1; i < CLIENTS_MAX; i++) {
-        send_times(&clients[i], "hello\n", 1);
+        send_times(clients[i], "hello\n", 1);
     }
     allow_all();
-    assert_turned_away(&late);
-    read_times(&clients[0], 2);
+    assert_turned_away(late);
+    read_times(clients[0], 2);
     for (size_t i = 1; i < CLIENTS_MAX; i++) {
-        read_times(&clients[i], 1);
+        read_times(clients[i], 1);
     }
-    close_clients(clients, CLIENTS_MAX);
 }
 
 /* One client has used up the budget. Another, who traces, has asked before and is kept waiting for
  * longer than it may keep the inspector waiting. */
-static void client_that_waits_for_the_budget_is_answered(void **state)
+TEST(client_that_waits_for_the_budget_is_answered)
 {
-    (void)state;
     enum { REQUESTS = 20 };
-    struct inspect_client clients[2];
-    struct inspect_client *tracer = &clients[0];
-    struct inspect_client *spender = &clients[1];
+    struct inspect_client *clients[2];
+    open_program();
     open_clients(clients, 2);
-    inspect_ask(tracer, "trace start");
+    struct inspect_client *tracer = clients[0];
+    struct inspect_client *spender = clients[1];
+    client_ask(tracer, "trace start");
     send_times(spender, "metrics\n", 1);
     tally_wait(&scene.begun, 1);
     send_times(spender, "metrics\n", 1);
@@ -349,33 +314,30 @@ static void client_that_waits_for_the_budget_is_answered(void **state)
     advance(60 * SECOND); /* within which it may be answered, at most a fifth of a CPU */
     read_times(tracer, REQUESTS);
     assert_true(is_traced());
-    close_clients(clients, 2);
 }
 
 /* ---- who is answered when ---- */
 
 /* All places but one are taken by clients that ask for more than is answered. Whoever asks for less
  * is answered before each of them has got another answer. */
-static void floods_hold_up_nobody(void **state)
+TEST(floods_hold_up_nobody)
 {
-    (void)state;
     enum { FLOODS = CLIENTS_MAX - 1, REQUESTS = 20 };
-    struct inspect_client clients[CLIENTS_MAX];
-    struct inspect_client *modest = &clients[FLOODS];
+    struct inspect_client *clients[CLIENTS_MAX];
+    open_program();
     atomic_store(&scene.answer_costs_ns, SECOND / 1000);
     open_clients(clients, CLIENTS_MAX);
     for (size_t i = 0; i < FLOODS; i++) {
-        send_times(&clients[i], "metrics\n", REQUESTS);
+        send_times(clients[i], "metrics\n", REQUESTS);
     }
     tally_wait(&scene.begun, 1);
-    send_times(modest, "hello\n", REQUESTS);
+    send_times(clients[FLOODS], "hello\n", REQUESTS);
     tally_add(&scene.allowed, FLOODS);
-    read_times(modest, REQUESTS);
+    read_times(clients[FLOODS], REQUESTS);
     allow_all();
     for (size_t i = 0; i < FLOODS; i++) {
-        read_times(&clients[i], REQUESTS);
+        read_times(clients[i], REQUESTS);
     }
-    close_clients(clients, CLIENTS_MAX);
 }
 
 /* ---- who has to come again ---- */
@@ -390,58 +352,38 @@ static bool has_refused(void *arg)
 
 /* A client that is there already, and one that the inspector could not accept for want of
  * descriptors: it is not tried again while no time passes, whatever else there is to do. */
-static void begin_refusal(struct inspect_client *early, struct inspect_client *late)
+struct refusal {
+    struct inspect_client *early;
+    struct inspect_client *late;
+};
+
+static struct refusal begin_refusal(void)
 {
-    open_clients(early, 1);
+    struct refusal refusal;
+    open_program();
+    open_clients(&refusal.early, 1);
     unsigned before = atomic_load(&accepts);
     atomic_store(&refuses, true);
-    inspect_open(late, scene.api.runtime);
+    refusal.late = client_open();
     wait_until(has_refused, &before, "a refusal");
     for (uint32_t i = 0; i < 100; i++) {
-        inspect_ask(early, "hello");
+        client_ask(refusal.early, "hello");
     }
     assert_int_equal(atomic_load(&accepts), before + 1);
     atomic_store(&refuses, false);
+    return refusal;
 }
 
-static void connection_that_was_refused_is_accepted_later(void **state)
+TEST(connection_that_was_refused_is_accepted_later)
 {
-    (void)state;
-    struct inspect_client early;
-    struct inspect_client late;
-    begin_refusal(&early, &late);
+    const struct refusal refusal = begin_refusal();
     advance(PAUSE_NS);
-    inspect_ask(&late, "hello");
-    inspect_close(&early);
-    inspect_close(&late);
+    client_ask(refusal.late, "hello");
 }
 
-static void connection_that_was_refused_is_accepted_when_another_ends(void **state)
+TEST(connection_that_was_refused_is_accepted_when_another_ends)
 {
-    (void)state;
-    struct inspect_client early;
-    struct inspect_client late;
-    begin_refusal(&early, &late);
-    inspect_close(&early);
-    inspect_ask(&late, "hello");
-    inspect_close(&late);
-}
-
-#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    watchdog_start();
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(client_that_never_reads_is_closed),
-        SCRATCH_TEST(trace_that_nobody_reads_is_ended),
-        SCRATCH_TEST(silent_clients_make_room),
-        SCRATCH_TEST(client_whose_answer_took_long_has_time_to_read_it),
-        SCRATCH_TEST(client_that_has_asked_keeps_its_place),
-        SCRATCH_TEST(client_that_waits_for_the_budget_is_answered),
-        SCRATCH_TEST(floods_hold_up_nobody),
-        SCRATCH_TEST(connection_that_was_refused_is_accepted_later),
-        SCRATCH_TEST(connection_that_was_refused_is_accepted_when_another_ends),
-    };
-    return cmocka_run_group_tests_name("inspect_time", tests, NULL, NULL);
+    const struct refusal refusal = begin_refusal();
+    client_close(refusal.early);
+    client_ask(refusal.late, "hello");
 }
