@@ -210,7 +210,8 @@ TEST(start_without_memory_may_be_tried_again)
     inspect_say_hello(world_runtime());
 }
 
-/* A runtime at rest allocates nothing of its own accord, so it is the client's memory that fails. */
+/* A runtime at rest allocates nothing of its own accord, so it is the client's memory that
+ * fails. */
 TEST(client_without_memory_is_turned_away)
 {
     inspected_open(one_worker);

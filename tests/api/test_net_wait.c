@@ -36,7 +36,7 @@ static void signal_near(struct ends ends)
 
 static void connect_to_near(struct ends ends)
 {
-    (void)client_open(port_of(ends.near), 0);
+    (void)connection_open(port_of(ends.near), 0);
 }
 
 static const struct kind {
@@ -155,7 +155,7 @@ TEST(wait_for_a_connection_ends_when_it_stands)
     need_loopback();
     world_open();
     const int listener = listener_open();
-    const int client = client_open(port_of(listener), SOCK_NONBLOCK);
+    const int client = connection_open(port_of(listener), SOCK_NONBLOCK);
 
     assert_int_equal(wait_writable(client), 0);
     assert_int_equal(wait_readable(listener), 0);
@@ -173,7 +173,7 @@ TEST(wait_for_a_connection_ends_when_it_is_refused)
     const int listener = listener_open();
     const uint16_t port = port_of(listener);
     fd_close(listener);
-    const int client = client_open(port, SOCK_NONBLOCK);
+    const int client = connection_open(port, SOCK_NONBLOCK);
 
     assert_int_equal(wait_writable(client), 0);
     assert_int_equal(wait_readable(client), 0);

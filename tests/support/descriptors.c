@@ -174,7 +174,7 @@ uint16_t port_of(int listener)
     return ntohs(address.sin_port);
 }
 
-int client_open(uint16_t port, int flags)
+int connection_open(uint16_t port, int flags)
 {
     const struct sockaddr_in address = loopback(port);
     const int fd = fd_own(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | flags, 0));

@@ -27,7 +27,7 @@ void need_loopback(void);
  * take until later, and may be refused. */
 int listener_open(void);
 uint16_t port_of(int listener);
-int client_open(uint16_t port, int flags);
+int connection_open(uint16_t port, int flags);
 
 /* Hands a descriptor over that the test has opened; there must be one. Returns it. */
 int fd_own(int fd);

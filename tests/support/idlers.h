@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes of the current world that do nothing until they are cancelled: api_idler, for tests that
- * need many, or whose processes do not matter. */
+/* Processes of the current world that do nothing until they are cancelled: api_idler, for tests
+ * that need many, or whose processes do not matter. */
 #ifndef SKUA_TESTS_IDLERS_H
 #define SKUA_TESTS_IDLERS_H
 

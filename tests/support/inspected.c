@@ -6,23 +6,17 @@
 
 #define REQUEST_SIZE 250
 
-static void forget_wishes(void)
+static void clear_environment(void)
 {
     assert_int_equal(unsetenv("SKUA_INSPECT"), 0);
     assert_int_equal(unsetenv("SKUA_DEBUG"), 0);
 }
 
-static void clean_up(void)
-{
-    forget_wishes();
-    assert_int_equal(scratch_teardown(NULL), 0);
-}
-
 void inspected_prepare(void)
 {
-    assert_int_equal(scratch_setup(NULL), 0);
-    forget_wishes();
-    test_at_end(clean_up);
+    scratch_open();
+    clear_environment();
+    test_at_end(clear_environment);
 }
 
 void inspected_open(skua_runtime_config config)

@@ -3,24 +3,12 @@
 
 #include <dirent.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 static char folder[] = "/tmp/skua-test-XXXXXX";
-
-int scratch_setup(void **state)
-{
-    (void)state;
-    memset(folder + sizeof folder - sizeof "XXXXXX", 'X', strlen("XXXXXX"));
-    return mkdtemp(folder) == NULL || setenv("XDG_RUNTIME_DIR", folder, 1) != 0 ? -1 : 0;
-}
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *place)
 {
@@ -30,10 +18,17 @@ static int remove_entry(const char *path, const struct stat *status, int type, s
     return remove(path);
 }
 
-int scratch_teardown(void **state)
+static void scratch_close(void)
 {
-    (void)state;
-    return nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    assert_int_equal(nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS), 0);
+}
+
+void scratch_open(void)
+{
+    memset(folder + sizeof folder - sizeof "XXXXXX", 'X', strlen("XXXXXX"));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_RUNTIME_DIR", folder, 1), 0);
+    test_at_end(scratch_close);
 }
 
 const char *scratch_folder(void)

@@ -7,11 +7,9 @@
 
 #define SCRATCH_PATH_SIZE 400
 
-/* Makes an empty folder and has XDG_RUNTIME_DIR name it: for cmocka's setup. */
-int scratch_setup(void **state);
-
-/* Removes it with all that is in it: for cmocka's teardown. */
-int scratch_teardown(void **state);
+/* Makes an empty folder and has XDG_RUNTIME_DIR name it; it is removed with all that is in it when
+ * the test ends. */
+void scratch_open(void);
 
 /* The folder. */
 const char *scratch_folder(void);

@@ -58,8 +58,8 @@ void tape_read_all(struct tape *tape);
 size_t tape_count(const struct tape *tape, enum note_kind kind);
 size_t tape_count_on(const struct tape *tape, uint32_t track, enum note_kind kind);
 
-/* The n-th in time, from 0, of a kind that is about a process (or about none, if that is zero); there
- * must be one. */
+/* The n-th in time, from 0, of a kind that is about a process (or about none, if that is zero);
+ * there must be one. */
 const struct note *tape_find(const struct tape *tape, enum note_kind kind, skua_pid pid, size_t n);
 
 /* What is true of every trace: times rise within a track, steps begin and end, events are taken
