@@ -291,4 +291,20 @@ struct act finishes(uint64_t number);
 struct act finishes_with(uint32_t type, struct tracked *item);
 struct act fails(int error);
 
+/* ---- for acts.c and the like ---- */
+
+bool seen_matches(const struct seen *seen, const struct seen *expected);
+
+struct seen_text {
+    char text[128];
+};
+
+struct seen_text seen_describe(const struct seen *seen);
+
+/* Stays in the step until the test lets it go on. */
+void actor_stay_held(struct actor *actor);
+
+/* That a start, by submit or spawn, has told the PID that the actor's init saw. */
+void actor_check_start(struct actor *actor, int error, skua_pid pid);
+
 #endif

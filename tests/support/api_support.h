@@ -13,9 +13,6 @@
 #include "counting_allocator.h"
 #include "test.h"
 
-/* Where the number of workers may matter, a test runs with 1, 2 and 4. */
-#define FOR_WORKER_COUNTS(workers) for (uint32_t workers = 1; workers <= 4; workers *= 2)
-
 /* ---- a runtime ---- */
 
 struct api {
@@ -124,23 +121,5 @@ bool api_finish_if_cancelled(const skua_event *events, size_t count, skua_step *
 
 /* Does nothing until it is cancelled. */
 extern const skua_process_type api_idler;
-
-/* Calls function(arg, ctx, out) in the only step of a process and returns after its end. */
-typedef void api_step_fn(void *arg, skua_context *ctx, skua_step *out);
-void api_in_step(const struct api *api, api_step_fn *function, void *arg);
-
-/* A process that keeps a worker busy. With as many of them as workers nothing else runs. */
-struct blocker {
-    struct tally entered;
-    struct tally released;
-    skua_pid pid;
-};
-
-/* Returns at once; `entered` counts when the blocker has its worker. */
-void blocker_submit(struct blocker *blocker, const struct api *api);
-
-/* Returns when the blocker has its worker. */
-void blocker_start(struct blocker *blocker, const struct api *api);
-void blocker_release(struct blocker *blocker);
 
 #endif

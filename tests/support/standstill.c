@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "standstill.h"
 
-#include "world.h"
+#include "actor.h"
 
 static struct {
-    struct blocker *blockers;
+    struct actor **holders;
     int count;
 } standstill;
 
@@ -12,15 +12,16 @@ void standstill_begin(void)
 {
     standstill.count = skua_stats_read(world_runtime(), &(skua_stats){0}, NULL, 0);
     assert_true(standstill.count > 0);
-    standstill.blockers = test_alloc((size_t)standstill.count * sizeof *standstill.blockers);
+    standstill.holders = test_alloc((size_t)standstill.count * sizeof *standstill.holders);
     for (int i = 0; i < standstill.count; i++) {
-        blocker_start(&standstill.blockers[i], world->api);
+        standstill.holders[i] = actor_start(ACTS(holds(), finishes(0)));
+        actor_await_held(standstill.holders[i], 1);
     }
 }
 
 void standstill_end(void)
 {
     for (int i = 0; i < standstill.count; i++) {
-        blocker_release(&standstill.blockers[i]);
+        actor_let_go(standstill.holders[i]);
     }
 }

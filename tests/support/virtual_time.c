@@ -46,11 +46,6 @@ uint64_t virtual_now(struct virtual_time *virtual)
     return load_acquire(&virtual->now); /* who sees the new time has seen what came before it */
 }
 
-void virtual_advance(struct virtual_time *virtual, uint64_t duration_ns)
-{
-    virtual_advance_to(virtual, virtual_now(virtual) + duration_ns);
-}
-
 void virtual_advance_to(struct virtual_time *virtual, uint64_t instant)
 {
     mutex_lock(&virtual->lock);

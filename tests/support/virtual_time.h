@@ -84,9 +84,8 @@ void virtual_create(struct virtual_time *virtual, struct api *api, skua_runtime_
 /* ---- the clock ---- */
 
 uint64_t virtual_now(struct virtual_time *virtual);
-void virtual_advance(struct virtual_time *virtual, uint64_t duration_ns);
 
-/* Not back: that aborts. Any thread, as the two above. */
+/* Not back: that aborts. Any thread, as the one above. */
 void virtual_advance_to(struct virtual_time *virtual, uint64_t instant);
 
 /* ---- who waits ---- */

@@ -2,15 +2,10 @@
 /* A connection of the inspector, at times that the tests make up: who keeps whom waiting. */
 #include "inspect/client.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "test.h"
 
 #define BEGIN (UINT64_C(77) * 1000000000)
 #define NEVER UINT64_MAX
@@ -23,24 +18,21 @@ struct pair {
 
 static struct pair pair;
 
-static int setup(void **state)
+static void pair_close(void)
 {
-    int fds[2];
-    (void)state;
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-    pair.client = (struct client){.fd = fds[0], .answer = pair.answer, .active = BEGIN};
-    pair.other = fds[1];
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
     if (pair.other >= 0) {
         assert_int_equal(close(pair.other), 0);
     }
     assert_int_equal(close(pair.client.fd), 0);
-    return 0;
+}
+
+static void pair_open(void)
+{
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    pair.client = (struct client){.fd = fds[0], .answer = pair.answer, .active = BEGIN};
+    pair.other = fds[1];
+    test_at_end(pair_close);
 }
 
 static void ask(const char *bytes)
@@ -67,16 +59,16 @@ static void take_what_has_come(void)
 
 /* ---- client_time_left ---- */
 
-static void client_that_rests_may_do_so_for_ever(void **state)
+TEST(client_that_rests_may_do_so_for_ever)
 {
-    (void)state;
+    pair_open();
     assert_int_equal(client_time_left(&pair.client, false, BEGIN), NEVER);
     assert_int_equal(client_time_left(&pair.client, false, BEGIN + 1000 * STALL_NS), NEVER);
 }
 
-static void client_has_so_long_to_read(void **state)
+TEST(client_has_so_long_to_read)
 {
-    (void)state;
+    pair_open();
     begin_answer();
     assert_int_equal(client_time_left(&pair.client, false, BEGIN), STALL_NS);
     assert_int_equal(client_time_left(&pair.client, false, BEGIN + STALL_NS - 1), 1);
@@ -84,9 +76,9 @@ static void client_has_so_long_to_read(void **state)
     assert_int_equal(client_time_left(&pair.client, false, BEGIN + 1000 * STALL_NS), 0);
 }
 
-static void client_that_takes_a_part_has_time_for_the_next(void **state)
+TEST(client_that_takes_a_part_has_time_for_the_next)
 {
-    (void)state;
+    pair_open();
     begin_answer();
     const uint64_t later = BEGIN + STALL_NS - 1;
     assert_true(client_send(&pair.client, later)); /* nothing: it has not read */
@@ -101,9 +93,9 @@ static void client_that_takes_a_part_has_time_for_the_next(void **state)
     assert_int_equal(client_time_left(&pair.client, false, later), NEVER);
 }
 
-static void client_that_traces_has_so_long_to_ask(void **state)
+TEST(client_that_traces_has_so_long_to_ask)
 {
-    (void)state;
+    pair_open();
     assert_int_equal(client_time_left(&pair.client, true, BEGIN), STALL_NS);
     assert_int_equal(client_time_left(&pair.client, true, BEGIN + STALL_NS), 0);
     ask("trace re");
@@ -112,18 +104,18 @@ static void client_that_traces_has_so_long_to_ask(void **state)
 }
 
 /* It has asked: now the inspector keeps it waiting. */
-static void client_that_traces_may_wait_for_its_answer(void **state)
+TEST(client_that_traces_may_wait_for_its_answer)
 {
-    (void)state;
+    pair_open();
     ask("trace read\ntra");
     assert_true(client_receive(&pair.client));
     assert_int_equal(client_time_left(&pair.client, true, BEGIN + 1000 * STALL_NS), NEVER);
 }
 
 /* Asking for more does not help a client that does not read. */
-static void client_that_asks_must_read_all_the_same(void **state)
+TEST(client_that_asks_must_read_all_the_same)
 {
-    (void)state;
+    pair_open();
     ask("hello\nhello\n");
     assert_true(client_receive(&pair.client));
     begin_answer();
@@ -134,9 +126,9 @@ static void client_that_asks_must_read_all_the_same(void **state)
 
 /* ---- client_is_quiet ---- */
 
-static void client_that_asks_nothing_for_long_is_quiet(void **state)
+TEST(client_that_asks_nothing_for_long_is_quiet)
 {
-    (void)state;
+    pair_open();
     assert_false(client_is_quiet(&pair.client, BEGIN));
     assert_false(client_is_quiet(&pair.client, BEGIN + QUIET_NS - 1));
     assert_true(client_is_quiet(&pair.client, BEGIN + QUIET_NS));
@@ -145,9 +137,9 @@ static void client_that_asks_nothing_for_long_is_quiet(void **state)
     assert_true(client_is_quiet(&pair.client, BEGIN + QUIET_NS));
 }
 
-static void client_that_waits_for_its_answer_is_not_quiet(void **state)
+TEST(client_that_waits_for_its_answer_is_not_quiet)
 {
-    (void)state;
+    pair_open();
     ask("hello\n");
     assert_false(client_is_quiet(&pair.client, BEGIN + 1000 * QUIET_NS)); /* not read yet */
     assert_true(client_receive(&pair.client));
@@ -155,28 +147,10 @@ static void client_that_waits_for_its_answer_is_not_quiet(void **state)
     assert_false(client_is_quiet(&pair.client, BEGIN + 1000 * QUIET_NS));
 }
 
-static void client_that_has_gone_is_quiet(void **state)
+TEST(client_that_has_gone_is_quiet)
 {
-    (void)state;
+    pair_open();
     assert_int_equal(close(pair.other), 0);
     pair.other = -1;
     assert_true(client_is_quiet(&pair.client, BEGIN + QUIET_NS));
-}
-
-#define SCRATCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        SCRATCH_TEST(client_that_rests_may_do_so_for_ever),
-        SCRATCH_TEST(client_has_so_long_to_read),
-        SCRATCH_TEST(client_that_takes_a_part_has_time_for_the_next),
-        SCRATCH_TEST(client_that_traces_has_so_long_to_ask),
-        SCRATCH_TEST(client_that_traces_may_wait_for_its_answer),
-        SCRATCH_TEST(client_that_asks_must_read_all_the_same),
-        SCRATCH_TEST(client_that_asks_nothing_for_long_is_quiet),
-        SCRATCH_TEST(client_that_waits_for_its_answer_is_not_quiet),
-        SCRATCH_TEST(client_that_has_gone_is_quiet),
-    };
-    return cmocka_run_group_tests_name("client", tests, NULL, NULL);
 }
