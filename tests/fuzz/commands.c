@@ -4,9 +4,8 @@
 #include <time.h>
 
 #include "calls.h"
+#include "count_of.h"
 #include "ledger.h"
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- handlers ---- */
 

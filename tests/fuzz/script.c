@@ -5,10 +5,10 @@
 
 #include "calls.h"
 #include "commands.h"
+#include "count_of.h"
 #include "ledger.h"
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-#define TAGS            8
+#define TAGS 8
 
 enum habit {
     OBEYS,   /* ends at a cancel event */

@@ -36,6 +36,7 @@
 
 #include "base/atomic.h"
 #include "base/compiler.h"
+#include "count_of.h"
 
 #define EXPLORE_THREADS_MAX 5
 
@@ -103,6 +104,12 @@ struct explore_result {
  * with so many preemptions; -w COUNT for so many stale loads. --table prints one line of fields for
  * each model, for scripts; --quiet prints no traces and ends with the first failure. */
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count);
+
+#define EXPLORE_MAIN(models_)                                                                      \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return explore_main(argc, argv, models_, COUNT_OF(models_));                               \
+    }
 
 /* Explores one model. Prints nothing but, unless `quiet`, the trace of a failure. */
 struct explore_result explore(const struct explore_model *model, bool quiet);

@@ -461,7 +461,4 @@ static const struct explore_model models[] = {
            SENDER2(later_four)),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

@@ -410,7 +410,4 @@ static const struct explore_model models[] = {
            PUBLISHER(many), OTHER_PUBLISHER(other_many)),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

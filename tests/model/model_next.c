@@ -222,7 +222,4 @@ static const struct explore_model models[] = {
     RANDOM_MODEL("many", setup_three, OWNER("nnfbnnsbffnsnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

@@ -261,7 +261,4 @@ static const struct explore_model models[] = {
     },
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

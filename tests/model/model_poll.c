@@ -638,7 +638,4 @@ static const struct explore_model models[] = {
            CLOCK(2)),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

@@ -208,7 +208,4 @@ static const struct explore_model models[] = {
     RANDOM_MODEL("long_clear", setup_full, WRITER("24"), READER("124c2143c42c131424")),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

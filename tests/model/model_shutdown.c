@@ -624,7 +624,4 @@ static const struct explore_model models[] = {
            STOPPER2),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

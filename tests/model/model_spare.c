@@ -338,7 +338,6 @@ static const enum habit stuck_in_turn[] = {WAITS, PERMITS, BLOCKS, PERMITS, WAIT
 static const enum habit all_end[] = {ENDS, ENDS};
 static const enum habit spare_blocks[] = {BLOCKS, BLOCKS, PERMITS, PERMITS, ENDS};
 
-#define COUNT_OF(array) (uint32_t)(sizeof(array) / sizeof((array)[0]))
 #define SETUP(name_, workers_, spares_, plan_)                                                     \
     static void name_(void)                                                                        \
     {                                                                                              \
@@ -494,7 +493,4 @@ static const struct explore_model models[] = {
     RANDOM("many_two", setup_two_block, WORKER(0), WORKER(1), SPARE(2), SPARE(3), HASTY_MONITOR(1)),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

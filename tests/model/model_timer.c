@@ -768,7 +768,4 @@ static const struct explore_model models[] = {
     RANDOM("many_ticks", setup_ticker, check_ended, WORKER, FIRER, FIRER2, KILLER),
 };
 
-int main(int argc, char **argv)
-{
-    return explore_main(argc, argv, models, sizeof models / sizeof models[0]);
-}
+EXPLORE_MAIN(models)

@@ -29,7 +29,7 @@
 
 #include <cmocka.h>
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#include "count_of.h"
 
 struct test {
     const char *name;
