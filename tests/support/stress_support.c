@@ -221,7 +221,7 @@ void stress_run_threads(uint32_t count, void *(*function)(void *), void *args, s
 
 void stress_pause(uint64_t *random, uint32_t rarity)
 {
-    if (LIKELY(random_below(random, rarity) != 0)) {
+    if (LIKELY(!once_in(random, rarity))) {
         return;
     }
     const uint32_t turns = random_below(random, PAUSE_TURNS_MAX);

@@ -104,6 +104,11 @@ static inline uint64_t stress_stream(const struct stress *stress, uint64_t n)
     return random_mix(random_mix(stress->seed) + n);
 }
 
+static inline bool once_in(uint64_t *random, uint32_t rarity)
+{
+    return random_below(random, rarity) == 0;
+}
+
 /* Once in `rarity` calls: a pause of a random length, by turning or by giving way. */
 void stress_pause(uint64_t *random, uint32_t rarity);
 
