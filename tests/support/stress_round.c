@@ -227,8 +227,9 @@ static void print_summary(uint32_t rounds)
     (void)printf("%s: %" PRIu32 " rounds, %" PRIu64 " processes", stress.name, rounds,
                  stress_total_before(TALLY_EXITS));
     for (uint32_t i = 0; i < TALLIES_MAX; i++) {
-        if (plan->tally_names[i] != NULL) {
-            (void)printf(", %" PRIu64 " %s", stress_total_before(i), plan->tally_names[i]);
+        const uint64_t total = stress_total_before(i);
+        if (plan->tally_names[i] != NULL && total > 0) {
+            (void)printf(", %" PRIu64 " %s", total, plan->tally_names[i]);
         }
     }
     /* Printed, not judged: that is up to the machine as well. */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "yields.h"
+
+/* Mostly short; now and then nothing at all, or more than a round lasts. */
+static uint64_t random_duration(uint64_t *random)
+{
+    switch (random_below(random, 16)) {
+    case 0:
+        return 0;
+    case 1:
+        return 3600 * SKUA_SECOND;
+    case 2:
+        return random_below(random, 20 * SKUA_MILLISECOND);
+    default:
+        return random_below(random, SKUA_MILLISECOND);
+    }
+}
+
+uint64_t random_instant(skua_context *ctx, uint64_t *random)
+{
+    switch (random_below(random, 32)) {
+    case 0:
+        return SKUA_FOREVER;
+    case 1:
+        return skua_context_now(ctx) - random_below(random, SKUA_MILLISECOND);
+    case 2:
+        return 0;
+    default:
+        return skua_context_deadline(ctx, random_duration(random));
+    }
+}
+
+/* ---- sleeps and timers ---- */
+
+static int make_sleep(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    const uint64_t duration = random_duration(random);
+    yield->due = skua_context_now(ctx) + duration;
+    return skua_step_sleep(out, yield->tag, duration);
+}
+
+static int make_timer(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    yield->due = random_instant(ctx, random);
+    return skua_step_timer(out, yield->tag, yield->due);
+}
+
+static bool timer_may_end(const struct open_yield *yield, skua_context *ctx,
+                          const skua_event *event)
+{
+    const uint64_t now = skua_context_now(ctx);
+    stress_expect(now >= yield->due && yield->due != SKUA_FOREVER, "a timer is early, by ns",
+                  (int64_t)(yield->due - now));
+    stress_tally(TALLY_FIRED);
+    return event->error == 0;
+}
+
+const struct yield_kind yield_sleep = {
+    .name = "sleep", .make = make_sleep, .may_end = timer_may_end, .is_timer = true};
+const struct yield_kind yield_timer = {
+    .name = "timer", .make = make_timer, .may_end = timer_may_end, .is_timer = true};
+
+/* ---- tickers ---- */
+
+static int make_ticker(struct open_yield *yield, skua_context *ctx, skua_step *out,
+                       uint64_t *random)
+{
+    yield->due = skua_context_now(ctx);
+    yield->period = 1 + random_duration(random);
+    yield->is_endless = true;
+    return skua_step_ticker(out, yield->tag, yield->period);
+}
+
+/* A ticker with a deadline is refused. */
+static bool ticker_may_end(const struct open_yield *yield, skua_context *ctx,
+                           const skua_event *event)
+{
+    (void)ctx;
+    return event->error == SKUA_E_INVALID && yield->deadline != SKUA_FOREVER;
+}
+
+void check_tick(struct open_yield *yield, skua_context *ctx, const skua_event *event)
+{
+    const uint64_t now = skua_context_now(ctx);
+    const uint64_t time = skua_tick_time(event);
+    const uint64_t periods = skua_tick_count(event);
+    const uint64_t span = periods * yield->period;
+    stress_expect(yield->kind == &yield_ticker && event->error == 0, "a tick of no ticker",
+                  event->error);
+    stress_expect(!yield->is_cancelled, "a tick of a cancelled ticker", (int64_t)periods);
+    stress_expect(time <= now, "a tick is early, by ns", (int64_t)(time - now));
+    /* The grid begins when the handler is called, after the step that asked for it. */
+    stress_expect(yield->has_ticked ? time - yield->due == span : time - yield->due >= span,
+                  "a tick is beside its grid, by ns", (int64_t)(time - yield->due - span));
+    yield->due = time;
+    yield->has_ticked = true;
+    stress_tally(TALLY_TICKS);
+}
+
+const struct yield_kind yield_ticker = {
+    .name = "ticker", .make = make_ticker, .may_end = ticker_may_end};
+
+/* ---- commands ---- */
+
+enum command { COMMAND_LATER = 1, COMMAND_NEVER = 300 };
+
+static int handle_later(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    const struct stress_job job = {.completion = command->completion,
+                                   .token = stress_read_token(&command->input)};
+    if (stress_defer(&job)) {
+        return SKUA_PENDING;
+    }
+    *result = skua_payload_take(&command->input);
+    return 0;
+}
+
+static int handle_never(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return SKUA_PENDING;
+}
+
+void register_commands(void)
+{
+    stress_register(COMMAND_LATER, handle_later, NULL);
+    stress_register(COMMAND_NEVER, handle_never, NULL);
+}
+
+static int make_later(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    const skua_payload token = stress_make_token(random, token_of(yield, ctx));
+    return skua_step_yield(out, COMMAND_LATER, yield->tag, token);
+}
+
+static int make_never(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+{
+    const skua_payload token = stress_make_token(random, token_of(yield, ctx));
+    yield->is_endless = true;
+    return skua_step_yield(out, COMMAND_NEVER, yield->tag, token);
+}
+
+static bool later_may_end(const struct open_yield *yield, skua_context *ctx,
+                          const skua_event *event)
+{
+    check_result(yield, ctx, event);
+    return event->error == 0;
+}
+
+static bool never_may_end(const struct open_yield *yield, skua_context *ctx,
+                          const skua_event *event)
+{
+    (void)yield;
+    (void)ctx;
+    (void)event;
+    return false;
+}
+
+const struct yield_kind yield_later = {
+    .name = "later", .make = make_later, .may_end = later_may_end};
+const struct yield_kind yield_never = {
+    .name = "never", .make = make_never, .may_end = never_may_end};
