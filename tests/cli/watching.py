@@ -21,6 +21,7 @@ import threading
 import time
 
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from expecting import expect
 from fallback import hide_others
 
 SKUA, MODULES = map(os.path.abspath, sys.argv[1:3])
@@ -32,11 +33,6 @@ HAS_FALLBACK = hide_others()
 atexit.register(shutil.rmtree, FOLDER)
 os.environ["XDG_RUNTIME_DIR"] = FOLDER
 os.environ.pop("SKUA_INSPECT", None)
-
-
-def expect(holds, *what):
-    if not holds:
-        sys.exit(f"{os.path.basename(sys.argv[0])}: {' '.join(map(str, what))}")
 
 
 def skua(*arguments):
