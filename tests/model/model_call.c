@@ -11,12 +11,15 @@
 
 #include "dispatch/call.h"
 #include "explore.h"
+#include "no_blocking.h"
+#include "no_timers.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
 #include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define CALLS_MAX      3
 #define COMPLETERS_MAX 2
@@ -78,20 +81,6 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
-}
-
-void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
-{
-    (void)sched;
-    (void)worker;
-    (void)deadline;
-    EXPLORE_CHECK(false, "no call has a deadline");
-}
-
-void spare_end_block(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no step blocks");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)
@@ -407,14 +396,7 @@ static void check_again(void)
 #define COMPLETER2        EXPLORE_THREAD("completer2", run_completer, &numbers[1])
 #define DOUBLE_COMPLETER2 EXPLORE_THREAD("completer2", run_double_completer, &numbers[1])
 
-#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
-    {                                                                                              \
-        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
-        .may_rest = all_is_done, .finish = finish_,                                                \
-    }
-#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
-#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
-    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
+#define MAY_REST all_is_done
 
 static const struct explore_model models[] = {
     ALL("one_completer", setup, check_one_completer, WORKER, COMPLETER),

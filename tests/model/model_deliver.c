@@ -16,6 +16,8 @@
 #include <string.h>
 
 #include "explore.h"
+#include "no_blocking.h"
+#include "no_timers.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
@@ -23,6 +25,7 @@
 #include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define RUNNERS      2
 #define SENDERS      2
@@ -87,20 +90,6 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     EXPLORE_CHECK(ready == process, "only the one process has had its turns");
     explore_note("has had its turns");
     enqueue();
-}
-
-void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
-{
-    (void)sched;
-    (void)worker;
-    (void)deadline;
-    EXPLORE_CHECK(false, "no call has a deadline");
-}
-
-void spare_end_block(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no step blocks");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)
@@ -413,16 +402,7 @@ static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
 #define CANCELLER        EXPLORE_THREAD("canceller", run_canceller, NULL)
 #define WATCHER          EXPLORE_THREAD("waiter", run_watcher, NULL)
 
-#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
-    {                                                                                              \
-        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
-        .may_rest = all_is_done, .finish = finish_,                                                \
-    }
-#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
-#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
-    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
-#define RANDOM(name_, setup_, finish_, ...)                                                        \
-    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+#define MAY_REST all_is_done
 
 static const struct explore_model models[] = {
     ALL("one_sender", setup, check, WORKER, SENDER(three_a)),

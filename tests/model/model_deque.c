@@ -10,6 +10,7 @@
 
 #include "concurrent/deque.h"
 #include "explore.h"
+#include "tables.h"
 
 #define ITEMS_MAX 24
 
@@ -178,17 +179,7 @@ static void finish(void)
 #define OTHER_THIEF(tries) EXPLORE_THREAD("other", run_thief, tries)
 #define SMALL_THIEF(tries) EXPLORE_THREAD("small", run_small_thief, tries)
 
-#define MODEL(name_, setup_, ...)                                                                  \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
-        .finish = finish,                                                                          \
-    }
-/* The same, and one load may be stale. */
-#define WEAK_MODEL(name_, setup_, ...)                                                             \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .stale = 1, .setup = setup_, .threads = {__VA_ARGS__}, \
-        .finish = finish,                                                                          \
-    }
+#define MAY_REST NULL
 #define RANDOM_MODEL(name_, setup_, ...)                                                           \
     {                                                                                              \
         .name = name_, .mode = EXPLORE_RANDOM, .bound = 100000, .stale = 2, .setup = setup_,       \
@@ -196,21 +187,21 @@ static void finish(void)
     }
 
 static const struct explore_model models[] = {
-    WEAK_MODEL("pop_last", setup_one, OWNER("pp"), THIEF("2"), OTHER_THIEF("2")),
-    WEAK_MODEL("pop", setup_three, OWNER("ppp"), THIEF("3"), OTHER_THIEF("1")),
-    MODEL("pop_push", setup_three, OWNER("pPpPpP"), THIEF("4")),
-    MODEL("pop_push_two_thieves", setup_three, OWNER("pPpP"), THIEF("2"), OTHER_THIEF("1")),
-    WEAK_MODEL("push_from_empty", setup_empty, OWNER("PPpPp"), THIEF("2"), SMALL_THIEF("1")),
-    MODEL("two_thieves", setup_full, OWNER("ppp"), THIEF("2"), OTHER_THIEF("2")),
-    WEAK_MODEL("slots_reused", setup_full, OWNER("ppPP"), THIEF("2"), SMALL_THIEF("1")),
-    MODEL("spill", setup_full, OWNER("PPpPP"), THIEF("4")),
-    MODEL("spill_two_thieves", setup_full, OWNER("PPp"), THIEF("2"), OTHER_THIEF("1")),
-    WEAK_MODEL("oldest", setup_three, OWNER("opoPo"), THIEF("4")),
-    WEAK_MODEL("oldest_two_thieves", setup_three, OWNER("opo"), THIEF("2"), OTHER_THIEF("1")),
-    MODEL("wrap", setup_three_at_wrap, OWNER("pPPpp"), THIEF("2"), OTHER_THIEF("1")),
-    WEAK_MODEL("wrap_spill", setup_full_at_wrap, OWNER("PpP"), THIEF("2"), SMALL_THIEF("1")),
-    MODEL("wrap_oldest", setup_three_at_wrap, OWNER("oPpo"), THIEF("2"), OTHER_THIEF("1")),
-    MODEL("spill_oldest", setup_full, OWNER("PoPp"), THIEF("2"), SMALL_THIEF("1")),
+    WEAK("pop_last", setup_one, finish, OWNER("pp"), THIEF("2"), OTHER_THIEF("2")),
+    WEAK("pop", setup_three, finish, OWNER("ppp"), THIEF("3"), OTHER_THIEF("1")),
+    ALL("pop_push", setup_three, finish, OWNER("pPpPpP"), THIEF("4")),
+    ALL("pop_push_two_thieves", setup_three, finish, OWNER("pPpP"), THIEF("2"), OTHER_THIEF("1")),
+    WEAK("push_from_empty", setup_empty, finish, OWNER("PPpPp"), THIEF("2"), SMALL_THIEF("1")),
+    ALL("two_thieves", setup_full, finish, OWNER("ppp"), THIEF("2"), OTHER_THIEF("2")),
+    WEAK("slots_reused", setup_full, finish, OWNER("ppPP"), THIEF("2"), SMALL_THIEF("1")),
+    ALL("spill", setup_full, finish, OWNER("PPpPP"), THIEF("4")),
+    ALL("spill_two_thieves", setup_full, finish, OWNER("PPp"), THIEF("2"), OTHER_THIEF("1")),
+    WEAK("oldest", setup_three, finish, OWNER("opoPo"), THIEF("4")),
+    WEAK("oldest_two_thieves", setup_three, finish, OWNER("opo"), THIEF("2"), OTHER_THIEF("1")),
+    ALL("wrap", setup_three_at_wrap, finish, OWNER("pPPpp"), THIEF("2"), OTHER_THIEF("1")),
+    WEAK("wrap_spill", setup_full_at_wrap, finish, OWNER("PpP"), THIEF("2"), SMALL_THIEF("1")),
+    ALL("wrap_oldest", setup_three_at_wrap, finish, OWNER("oPpo"), THIEF("2"), OTHER_THIEF("1")),
+    ALL("spill_oldest", setup_full, finish, OWNER("PoPp"), THIEF("2"), SMALL_THIEF("1")),
     RANDOM_MODEL("long", setup_empty, OWNER("PPPpPPoPPppPPPPpopPPPpppp"), THIEF("6"),
                  SMALL_THIEF("4")),
     RANDOM_MODEL("long_at_wrap", setup_three_at_wrap, OWNER("PPpPPoPPppPPPPppPPpp"), THIEF("5"),

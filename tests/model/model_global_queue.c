@@ -19,6 +19,7 @@
 
 #include "explore.h"
 #include "no_sources.h"
+#include "one_queue.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/poll.h"
@@ -43,7 +44,6 @@ static struct item items[PUSHERS][ITEMS_MAX];
 EXPLORE_OWN static uint32_t pushed_count; /* before the push begins */
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
-static bool has_looked[WORKERS_MAX]; /* in this search */
 
 /* ---- the queue ---- */
 
@@ -130,26 +130,11 @@ static struct item *pop_one(void)
     return item_of(link);
 }
 
-struct process *find_global(struct worker *worker)
+static struct process *take_work(struct scheduler *from)
 {
-    if (has_looked[worker->index]) {
-        return NULL;
-    }
-    has_looked[worker->index] = sched.worker_count > 1; /* a single worker looks once anyway */
+    (void)from;
     struct item *item = pop_one();
     return item != NULL ? &item->process : NULL;
-}
-
-void steal_begin(struct worker *worker)
-{
-    has_looked[worker->index] = false;
-}
-
-struct process *steal(struct worker *worker, bool last_pass)
-{
-    (void)worker;
-    (void)last_pass;
-    return NULL;
 }
 
 /* The search that follows looks into the same source. */
@@ -236,26 +221,12 @@ static void setup_workers(uint32_t worker_count)
 {
     setup_items();
     global_queue_init(&sched.global);
-    sched.monitor = &rig_monitor;
-    sched.workers = workers;
-    sched.worker_count = worker_count;
-    sched.capacity = worker_count;
-    store_relaxed(&sched.threads, worker_count);
-    parking_init(&sched.parking, worker_count, worker_count);
+    rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        workers[i].sched = &sched;
-        workers[i].index = i;
-        store_relaxed(&workers[i].token.word, TOKEN_NONE);
         has_looked[i] = false;
         explore_ignore(&workers[i].deque, sizeof workers[i].deque); /* always empty */
-        explore_ignore(&workers[i].stats, sizeof workers[i].stats);
-        explore_ignore(&workers[i].running, sizeof workers[i].running);
     }
-    explore_ignore(&sched.threads, sizeof sched.threads);
-    explore_ignore(&sched.poll, sizeof sched.poll);                     /* nobody has the role */
-    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
-    explore_ignore(&sched.spare.resting, sizeof sched.spare.resting);   /* no spare workers */
-    explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
+    explore_ignore(&sched.spare.resting, sizeof sched.spare.resting); /* no spare workers */
     explore_ignore(&sched.exiting, sizeof sched.exiting);
 }
 

@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "explore.h"
 #include "no_sources.h"
+#include "one_queue.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/poll.h"
@@ -38,7 +39,6 @@ static bool readies;
 static uint32_t stuck_count; /* steps from this one on do not return */
 EXPLORE_OWN static uint32_t steps;
 static bool in_step[WORKERS_MAX];
-static bool has_looked[WORKERS_MAX]; /* in this search */
 static uint32_t freed;
 static bool blocks; /* the first step does, until it is permitted to go on */
 static atomic_u32 permissions;
@@ -47,16 +47,9 @@ static atomic_u32 never; /* stays zero */
 
 /* ---- in place of step.c, find_work.c, steal.c, submit.c ---- */
 
-static struct process *take_work(void)
+static struct process *take_work(struct scheduler *from)
 {
-    atomic_u32 *length = &rig.global.sorted;
-    uint32_t seen = load_relaxed(length);
-    while (seen > 0) {
-        if (cas_seq_cst(length, &seen, seen - 1)) {
-            return &work;
-        }
-    }
-    return NULL;
+    return rig_take_work(from) ? &work : NULL;
 }
 
 /* The first ones return, the others do not. */
@@ -94,29 +87,7 @@ void submit_all_to_global(struct worker *worker)
 
 struct process *find_work(struct worker *worker)
 {
-    (void)worker;
-    return take_work();
-}
-
-struct process *find_global(struct worker *worker)
-{
-    if (has_looked[worker->index]) {
-        return NULL;
-    }
-    has_looked[worker->index] = rig.worker_count > 1; /* a single worker looks once anyway */
-    return take_work();
-}
-
-void steal_begin(struct worker *worker)
-{
-    has_looked[worker->index] = false;
-}
-
-struct process *steal(struct worker *worker, bool last_pass)
-{
-    (void)worker;
-    (void)last_pass;
-    return NULL;
+    return take_work(worker->sched);
 }
 
 void submit_outside(struct scheduler *sched, struct process *process)

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 
 #include "explore.h"
+#include "rig.h"
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define WORKERS_MAX   3
 #define PROCESSES_MAX 8
@@ -113,26 +115,9 @@ static void run_outside(const void *count)
 
 static void setup(uint32_t worker_count)
 {
-    sched.workers = workers;
-    sched.worker_count = worker_count;
-    store_relaxed(&sched.threads, worker_count);
-    explore_ignore(&sched.threads, sizeof sched.threads);
+    rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     global_queue_init(&sched.global);
     outside_first = PROCESSES_MAX - 2;
-    static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];
-    for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        struct worker *worker = &workers[i];
-        worker->sched = &sched;
-        worker->index = i;
-        worker->phase = 1;
-        worker->next_streak = 0;
-        worker->is_behind = worker->global_was_first = false;
-        worker->random = i;
-        worker->victim_steps = victim_steps[i];
-        deque_init(&worker->deque);
-        store_relaxed(&worker->next, NULL);
-        explore_ignore(&worker->stats, sizeof worker->stats); /* nobody's step ends */
-    }
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         submitted[i] = false;
     }
@@ -189,17 +174,7 @@ static void finish(void)
 #define OTHER_THIEF    EXPLORE_THREAD("other", run_thief, "2")
 #define OUTSIDE(count) EXPLORE_THREAD("outside", run_outside, count)
 
-#define MODEL(name_, setup_, ...)                                                                  \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
-        .finish = finish,                                                                          \
-    }
-/* The same, and one load may be stale. */
-#define WEAK_MODEL(name_, setup_, ...)                                                             \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .stale = 1, .setup = setup_, .threads = {__VA_ARGS__}, \
-        .finish = finish,                                                                          \
-    }
+#define MAY_REST NULL
 #define RANDOM_MODEL(name_, setup_, ...)                                                           \
     {                                                                                              \
         .name = name_, .mode = EXPLORE_RANDOM, .bound = 50000, .stale = 2, .setup = setup_,        \
@@ -207,18 +182,18 @@ static void finish(void)
     }
 
 static const struct explore_model models[] = {
-    WEAK_MODEL("put_take", setup_two, OWNER("nf"), THIEF),
-    WEAK_MODEL("put_take_put", setup_two, OWNER("nfnf"), THIEF),
-    WEAK_MODEL("put_put", setup_two, OWNER("nnf"), THIEF),
-    MODEL("put_two_thieves", setup_three, OWNER("nfnf"), THIEF, OTHER_THIEF),
-    MODEL("displace_two_thieves", setup_three, OWNER("nnff"), THIEF, OTHER_THIEF),
-    WEAK_MODEL("fair", setup_two_fair, OWNER("nnnff"), THIEF),
-    MODEL("fair_two_thieves", setup_three_fair, OWNER("nnf"), THIEF, OTHER_THIEF),
-    WEAK_MODEL("behind", setup_two, OWNER("nbf"), THIEF),
-    MODEL("behind_outside", setup_two, OWNER("nbb"), THIEF, OUTSIDE("1")),
-    WEAK_MODEL("stays", setup_two, OWNER("nsf"), THIEF),
-    WEAK_MODEL("stays_before_others", setup_two, OWNER("ndnsf"), THIEF),
-    WEAK_MODEL("spill", setup_two, OWNER("ddddnnf"), THIEF),
+    WEAK("put_take", setup_two, finish, OWNER("nf"), THIEF),
+    WEAK("put_take_put", setup_two, finish, OWNER("nfnf"), THIEF),
+    WEAK("put_put", setup_two, finish, OWNER("nnf"), THIEF),
+    ALL("put_two_thieves", setup_three, finish, OWNER("nfnf"), THIEF, OTHER_THIEF),
+    ALL("displace_two_thieves", setup_three, finish, OWNER("nnff"), THIEF, OTHER_THIEF),
+    WEAK("fair", setup_two_fair, finish, OWNER("nnnff"), THIEF),
+    ALL("fair_two_thieves", setup_three_fair, finish, OWNER("nnf"), THIEF, OTHER_THIEF),
+    WEAK("behind", setup_two, finish, OWNER("nbf"), THIEF),
+    ALL("behind_outside", setup_two, finish, OWNER("nbb"), THIEF, OUTSIDE("1")),
+    WEAK("stays", setup_two, finish, OWNER("nsf"), THIEF),
+    WEAK("stays_before_others", setup_two, finish, OWNER("ndnsf"), THIEF),
+    WEAK("spill", setup_two, finish, OWNER("ddddnnf"), THIEF),
     RANDOM_MODEL("many", setup_three, OWNER("nnfbnnsbffnsnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };
 

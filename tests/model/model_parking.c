@@ -14,6 +14,7 @@
  * INV-10: no work waits while a worker sleeps. */
 #include "explore.h"
 #include "no_sources.h"
+#include "one_queue.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/poll.h"
@@ -26,43 +27,17 @@
 
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
-static bool has_looked[WORKERS_MAX]; /* in this search */
 static struct process work;
 
 /* ---- in place of find_work.c, steal.c, shutdown.c, chores.c and poll.c ---- */
 
-static struct process *take_work(void)
+static struct process *take_work(struct scheduler *from)
 {
-    atomic_u32 *length = &sched.global.sorted;
-    uint32_t seen = load_relaxed(length);
-    while (seen > 0) {
-        if (cas_seq_cst(length, &seen, seen - 1)) {
-            explore_note("has work");
-            return &work;
-        }
-    }
-    return NULL;
-}
-
-struct process *find_global(struct worker *worker)
-{
-    if (has_looked[worker->index]) {
+    if (!rig_take_work(from)) {
         return NULL;
     }
-    has_looked[worker->index] = sched.worker_count > 1; /* a single worker looks once anyway */
-    return take_work();
-}
-
-void steal_begin(struct worker *worker)
-{
-    has_looked[worker->index] = false;
-}
-
-struct process *steal(struct worker *worker, bool last_pass)
-{
-    (void)worker;
-    (void)last_pass;
-    return NULL;
+    explore_note("has work");
+    return &work;
 }
 
 void shutdown_worker_is_quiet(struct scheduler *stopping)
@@ -132,27 +107,12 @@ static void run_stopper(const void *arg)
 
 static void setup(uint32_t worker_count)
 {
-    sched.monitor = &rig_monitor;
-    sched.workers = workers;
-    sched.worker_count = worker_count;
-    sched.capacity = worker_count;
-    store_relaxed(&sched.threads, worker_count);
+    rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     store_relaxed(&sched.global.sorted, 0);
-    store_relaxed(&sched.exiting, 0);
-    parking_init(&sched.parking, worker_count, worker_count);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        workers[i].sched = &sched;
-        workers[i].index = i;
-        store_relaxed(&workers[i].token.word, TOKEN_NONE);
         has_looked[i] = false;
         explore_ignore(&workers[i].deque, sizeof workers[i].deque); /* always empty */
-        explore_ignore(&workers[i].stats, sizeof workers[i].stats);
-        explore_ignore(&workers[i].running, sizeof workers[i].running);
     }
-    explore_ignore(&sched.threads, sizeof sched.threads);
-    explore_ignore(&sched.poll, sizeof sched.poll);                     /* nobody has the role */
-    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
-    explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
 }
 
 static void setup_running(uint32_t worker_count)

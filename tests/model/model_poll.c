@@ -22,6 +22,7 @@
 #include "sched/shutdown.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define IDLE_WORKERS  2
 #define BUSY          2 /* the number of the worker that arms timers */
@@ -198,18 +199,6 @@ struct process *find_work(struct worker *worker)
     return &work;
 }
 
-static struct process *take_work(void)
-{
-    atomic_u32 *length = &rig.global.sorted;
-    uint32_t seen = load_relaxed(length);
-    while (seen > 0) {
-        if (cas_seq_cst(length, &seen, seen - 1)) {
-            return &work;
-        }
-    }
-    return NULL;
-}
-
 /* Between two rounds of a search the worker looks whether all others sleep. Never: one is busy for
  * ever. So nothing is lost if that is no step. */
 static void ignore_sleepers_until_next_round(bool last_pass)
@@ -226,7 +215,7 @@ struct process *find_global(struct worker *worker)
         return NULL;
     }
     has_looked[worker->index] = true;
-    return take_work();
+    return rig_take_work(&rig) ? &work : NULL;
 }
 
 void steal_begin(struct worker *worker)
@@ -542,16 +531,7 @@ static void finish_exited(void)
 #define MONITOR        EXPLORE_THREAD("monitor", run_monitor, NULL)
 #define STOPPER        EXPLORE_THREAD("stopper", run_stopper, NULL)
 
-#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
-    {                                                                                              \
-        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
-        .may_rest = sources_are_attended, .finish = finish_,                                       \
-    }
-#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
-#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
-    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
-#define RANDOM(name_, setup_, finish_, ...)                                                        \
-    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+#define MAY_REST sources_are_attended
 
 static const struct explore_model models[] = {
     /* A source appears. */

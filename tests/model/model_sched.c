@@ -96,44 +96,20 @@ static void run_outside(const void *count)
 
 static void setup(uint32_t worker_count, const struct plan *its_plans)
 {
-    static uint64_t victim_steps[WORKERS_MAX][WORKERS_MAX];
     plans = its_plans;
-    sched.monitor = &rig_monitor;
-    sched.workers = workers;
-    sched.worker_count = worker_count;
-    sched.capacity = worker_count;
+    rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     sched.deadlines.wheels = wheels;
-    store_relaxed(&sched.threads, worker_count);
-    store_relaxed(&sched.exiting, 0);
     store_relaxed(&never, 0);
     global_queue_init(&sched.global);
-    parking_init(&sched.parking, worker_count, worker_count);
     chores_init(&sched);
     memset(submitted, 0, sizeof submitted);
     memset(runs, 0, sizeof runs);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        struct worker *worker = &workers[i];
-        worker->sched = &sched;
-        worker->index = i;
-        worker->phase = 1;
-        worker->next_streak = 0;
-        worker->is_behind = worker->global_was_first = false;
-        worker->random = i;
-        worker->victim_steps = victim_steps[i];
-        deque_init(&worker->deque);
-        store_relaxed(&worker->next, NULL);
-        store_relaxed(&worker->token.word, 0);
         store_relaxed(&wheels[i].next, WHEEL_NEVER);
-        explore_ignore(&worker->stats, sizeof worker->stats);
-        explore_ignore(&worker->running, sizeof worker->running);
-        explore_ignore(&worker->absence, sizeof worker->absence); /* nobody looks for it */
+        explore_ignore(&workers[i].absence, sizeof workers[i].absence); /* nobody looks for it */
     }
     explore_ignore(wheels, sizeof wheels);
-    explore_ignore(&sched.threads, sizeof sched.threads);
-    explore_ignore(&sched.poll, sizeof sched.poll); /* nobody has the role */
     explore_ignore(&sched.chores, sizeof sched.chores);
-    explore_ignore(&sched.monitor_asleep, sizeof sched.monitor_asleep); /* never */
-    explore_ignore(&sched.outside.stats, sizeof sched.outside.stats);
     explore_ignore(&sched.exiting, sizeof sched.exiting);
 }
 

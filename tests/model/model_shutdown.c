@@ -15,7 +15,9 @@
 #include <string.h>
 
 #include "explore.h"
+#include "no_blocking.h"
 #include "no_sources.h"
+#include "no_timers.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
@@ -68,12 +70,6 @@ void spare_rest_if_surplus(struct worker *worker)
     EXPLORE_CHECK(false, "there are no spare workers");
 }
 
-void spare_end_block(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no step blocks");
-}
-
 void spare_wake_resting(struct scheduler *sched)
 {
     (void)sched;
@@ -85,14 +81,6 @@ void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
     (void)worker;
     (void)now;
     EXPLORE_CHECK(false, "there are no descriptors");
-}
-
-void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
-{
-    (void)sched;
-    (void)worker;
-    (void)deadline;
-    EXPLORE_CHECK(false, "there are no timers");
 }
 
 static void stop_monitor(struct monitor *its_monitor)

@@ -13,12 +13,15 @@
  * INV-18: surplus + covered absences = spare workers that do not rest.
  * And no worker is lost: each sleeps, rests, is in a step, or has exited; when all are told to
  * exit, all do. */
+#define SEARCHERS(sched) scheduler_threads(sched)
+
 #include <string.h>
 
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "explore.h"
 #include "no_sources.h"
+#include "one_queue.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/poll.h"
@@ -52,8 +55,7 @@ static atomic_u32 entered;                  /* steps that wait without saying so
 static atomic_u32 started[RIG_WORKERS_MAX]; /* threads of spare workers */
 static bool exited[RIG_WORKERS_MAX];
 EXPLORE_OWN static bool in_step[RIG_WORKERS_MAX];
-static bool has_looked[RIG_WORKERS_MAX]; /* in this search */
-static uint32_t refusals;                /* threads that the system will not create */
+static uint32_t refusals; /* threads that the system will not create */
 static atomic_u32 is_over;
 static struct {
     pthread_mutex_t lock;
@@ -62,17 +64,13 @@ static struct {
 
 /* ---- work ---- */
 
-static struct process *take_work(void)
+static struct process *take_work(struct scheduler *from)
 {
-    atomic_u32 *length = &rig.global.sorted;
-    uint32_t seen = load_relaxed(length);
-    while (seen > 0) {
-        if (cas_seq_cst(length, &seen, seen - 1)) {
-            EXPLORE_CHECK(taken < process_count, "INV-3: each process runs once");
-            return &processes[taken++];
-        }
+    if (!rig_take_work(from)) {
+        return NULL;
     }
-    return NULL;
+    EXPLORE_CHECK(taken < process_count, "INV-3: each process runs once");
+    return &processes[taken++];
 }
 
 static void wait_for_permission(void)
@@ -137,34 +135,12 @@ void step_run(struct worker *worker, struct process *process)
 
 struct process *find_work(struct worker *worker)
 {
-    (void)worker;
-    return take_work();
-}
-
-struct process *find_global(struct worker *worker)
-{
-    if (has_looked[worker->index]) {
-        return NULL;
-    }
-    has_looked[worker->index] = scheduler_threads(&rig) > 1; /* a single worker looks once anyway */
-    return take_work();
+    return take_work(worker->sched);
 }
 
 void find_release_next(struct worker *worker)
 {
     (void)worker;
-}
-
-void steal_begin(struct worker *worker)
-{
-    has_looked[worker->index] = false;
-}
-
-struct process *steal(struct worker *worker, bool last_pass)
-{
-    (void)worker;
-    (void)last_pass;
-    return NULL;
 }
 
 void submit_all_to_global(struct worker *worker)

@@ -17,6 +17,7 @@
 
 #include "explore.h"
 #include "rig.h"
+#include "tables.h"
 
 #define LETTERS_MAX 4 /* of one sender */
 #define EVENTS_MAX  8 /* nodes 1 to 8, which the rig has made */
@@ -429,22 +430,7 @@ static const struct letters later_four = {1, 3, 4, true};
 #define WATCHER          EXPLORE_THREAD("watcher", run_watcher, NULL)
 #define SPAWNER          EXPLORE_THREAD("spawner", run_spawner, NULL)
 
-#define MODEL(name_, setup_, finish_, ...)                                                         \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .setup = setup_, .threads = {__VA_ARGS__},             \
-        .may_rest = all_is_done, .finish = finish_,                                                \
-    }
-/* The same, and one load may be stale. */
-#define WEAK_MODEL(name_, setup_, finish_, ...)                                                    \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_ALL, .stale = 1, .setup = setup_, .threads = {__VA_ARGS__}, \
-        .may_rest = all_is_done, .finish = finish_,                                                \
-    }
-#define BOUNDED_MODEL(name_, bound_, setup_, finish_, ...)                                         \
-    {                                                                                              \
-        .name = name_, .mode = EXPLORE_PREEMPTIONS, .bound = bound_, .setup = setup_,              \
-        .threads = {__VA_ARGS__}, .may_rest = all_is_done, .finish = finish_,                      \
-    }
+#define MAY_REST all_is_done
 #define RANDOM_MODEL(name_, setup_, finish_, ...)                                                  \
     {                                                                                              \
         .name = name_, .mode = EXPLORE_RANDOM, .bound = 50000, .stale = 2, .setup = setup_,        \
@@ -452,42 +438,40 @@ static const struct letters later_four = {1, 3, 4, true};
     }
 
 static const struct explore_model models[] = {
-    WEAK_MODEL("one_sender", setup, check_resting, SENDER(four_a), WORKER),
-    MODEL("one_sender_two_workers", setup, check_resting, SENDER(four_a), WORKER, WORKER2),
-    WEAK_MODEL("two_senders", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
-    MODEL("two_senders_two_workers", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER,
-          WORKER2),
-    WEAK_MODEL("two_wakers", setup, check_resting, SENDER(one_a), SENDER2(one_b), WORKER),
-    WEAK_MODEL("message_and_event", setup, check_resting, SENDER(one_a), SENDER2(event_b), WORKER),
-    BOUNDED_MODEL("messages_and_events", 3, setup, check_resting, SENDER(two_a),
-                  SENDER2(two_events_b), WORKER, WORKER2),
-    WEAK_MODEL("one_place", setup_one_place, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
-    BOUNDED_MODEL("one_place_and_events", 4, setup_one_place, check_resting, SENDER(two_a),
-                  SENDER2(two_events_b), WORKER),
-    BOUNDED_MODEL("one_place_cancel", 3, setup_one_place, check_resting, SENDER(two_a), CANCELLER,
-                  WATCHER, WORKER),
-    BOUNDED_MODEL("two_places", 4, setup_two_places, check_resting, SENDER(two_a), SENDER2(two_b),
-                  WORKER),
-    BOUNDED_MODEL("two_places_kill", 3, setup_two_places, check_ended, SENDER(two_a),
-                  SENDER2(one_b), KILLER, WORKER),
-    BOUNDED_MODEL("two_places_reuse", 3, setup_ending_two_places, check_reused, SENDER(three_a),
-                  SENDER2(later_two), SPAWNER, WORKER),
-    WEAK_MODEL("cancel", setup, check_resting, SENDER(two_a), CANCELLER, WORKER),
-    MODEL("cancel_twice", setup, check_resting, SENDER(event_a), CANCELLER, CANCELLER, WORKER),
-    WEAK_MODEL("watch", setup, check_resting, SENDER(two_a), WATCHER, WORKER),
-    WEAK_MODEL("kill", setup, check_ended, SENDER(two_a), KILLER, WORKER),
-    MODEL("kill_two_senders", setup, check_ended, SENDER(event_a), SENDER2(event_b), KILLER,
-          WORKER),
-    MODEL("kill_watched", setup, check_ended, KILLER, WATCHER, SENDER(one_a), WORKER),
-    WEAK_MODEL("end_watched", setup_ending, check_ended, SENDER(two_a), WATCHER, WORKER),
-    WEAK_MODEL("end_watched_killed", setup_ending, check_ended, SENDER(one_a), WATCHER, KILLER,
-               WORKER),
-    WEAK_MODEL("reuse", setup_ending, check_reused, SENDER(three_a), SPAWNER, WORKER),
-    MODEL("reuse_later", setup_ending, check_reused, SENDER(three_events_a),
-          SENDER2(later_two_events), SPAWNER, WORKER),
-    MODEL("kill_reuse", setup, check_reused, SENDER(two_a), KILLER, SPAWNER, WORKER),
-    BOUNDED_MODEL("kill_reuse_two_senders", 2, setup, check_reused, SENDER(two_a),
-                  SENDER2(later_two), KILLER, SPAWNER, WORKER),
+    WEAK("one_sender", setup, check_resting, SENDER(four_a), WORKER),
+    ALL("one_sender_two_workers", setup, check_resting, SENDER(four_a), WORKER, WORKER2),
+    WEAK("two_senders", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
+    ALL("two_senders_two_workers", setup, check_resting, SENDER(two_a), SENDER2(one_b), WORKER,
+        WORKER2),
+    WEAK("two_wakers", setup, check_resting, SENDER(one_a), SENDER2(one_b), WORKER),
+    WEAK("message_and_event", setup, check_resting, SENDER(one_a), SENDER2(event_b), WORKER),
+    BOUNDED("messages_and_events", 3, setup, check_resting, SENDER(two_a), SENDER2(two_events_b),
+            WORKER, WORKER2),
+    WEAK("one_place", setup_one_place, check_resting, SENDER(two_a), SENDER2(one_b), WORKER),
+    BOUNDED("one_place_and_events", 4, setup_one_place, check_resting, SENDER(two_a),
+            SENDER2(two_events_b), WORKER),
+    BOUNDED("one_place_cancel", 3, setup_one_place, check_resting, SENDER(two_a), CANCELLER,
+            WATCHER, WORKER),
+    BOUNDED("two_places", 4, setup_two_places, check_resting, SENDER(two_a), SENDER2(two_b),
+            WORKER),
+    BOUNDED("two_places_kill", 3, setup_two_places, check_ended, SENDER(two_a), SENDER2(one_b),
+            KILLER, WORKER),
+    BOUNDED("two_places_reuse", 3, setup_ending_two_places, check_reused, SENDER(three_a),
+            SENDER2(later_two), SPAWNER, WORKER),
+    WEAK("cancel", setup, check_resting, SENDER(two_a), CANCELLER, WORKER),
+    ALL("cancel_twice", setup, check_resting, SENDER(event_a), CANCELLER, CANCELLER, WORKER),
+    WEAK("watch", setup, check_resting, SENDER(two_a), WATCHER, WORKER),
+    WEAK("kill", setup, check_ended, SENDER(two_a), KILLER, WORKER),
+    ALL("kill_two_senders", setup, check_ended, SENDER(event_a), SENDER2(event_b), KILLER, WORKER),
+    ALL("kill_watched", setup, check_ended, KILLER, WATCHER, SENDER(one_a), WORKER),
+    WEAK("end_watched", setup_ending, check_ended, SENDER(two_a), WATCHER, WORKER),
+    WEAK("end_watched_killed", setup_ending, check_ended, SENDER(one_a), WATCHER, KILLER, WORKER),
+    WEAK("reuse", setup_ending, check_reused, SENDER(three_a), SPAWNER, WORKER),
+    ALL("reuse_later", setup_ending, check_reused, SENDER(three_events_a),
+        SENDER2(later_two_events), SPAWNER, WORKER),
+    ALL("kill_reuse", setup, check_reused, SENDER(two_a), KILLER, SPAWNER, WORKER),
+    BOUNDED("kill_reuse_two_senders", 2, setup, check_reused, SENDER(two_a), SENDER2(later_two),
+            KILLER, SPAWNER, WORKER),
     RANDOM_MODEL("many", setup, check_resting, SENDER(four_a), SENDER2(four_b), WORKER, WORKER2),
     RANDOM_MODEL("many_places", setup_two_places, check_resting, SENDER(four_a), SENDER2(four_b),
                  WORKER, WORKER2),

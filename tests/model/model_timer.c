@@ -16,6 +16,7 @@
 
 #include "dispatch/call.h"
 #include "explore.h"
+#include "no_blocking.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -23,6 +24,7 @@
 #include "sched/spawn.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define SOON     (RIG_BEGINNING + 5 * TICK)
@@ -106,12 +108,6 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
-}
-
-void spare_end_block(struct worker *worker)
-{
-    (void)worker;
-    EXPLORE_CHECK(false, "no step blocks");
 }
 
 void spawn_release_state(struct scheduler *sched, struct process *ending)
@@ -716,16 +712,7 @@ static void check_ticked(void)
 #define FIRER            EXPLORE_THREAD("firer", run_firer, &numbers[FIRER_1])
 #define FIRER2           EXPLORE_THREAD("firer2", run_firer, &numbers[FIRER_2])
 
-#define MODEL(name_, mode_, bound_, setup_, finish_, ...)                                          \
-    {                                                                                              \
-        .name = name_, .mode = mode_, .bound = bound_, .setup = setup_, .threads = {__VA_ARGS__},  \
-        .may_rest = all_is_done, .finish = finish_,                                                \
-    }
-#define ALL(name_, setup_, finish_, ...) MODEL(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
-#define BOUNDED(name_, bound_, setup_, finish_, ...)                                               \
-    MODEL(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
-#define RANDOM(name_, setup_, finish_, ...)                                                        \
-    MODEL(name_, EXPLORE_RANDOM, 50000, setup_, finish_, __VA_ARGS__)
+#define MAY_REST all_is_done
 
 static const struct explore_model models[] = {
     ALL("deadline", setup_deadline, check, WORKER, FIRER),

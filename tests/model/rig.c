@@ -115,16 +115,22 @@ static void init_pools(void)
     fill(&rig.events, &rig.outside.caches.events);
 }
 
+static void init_search(struct worker *worker)
+{
+    worker->phase = 1; /* 0 would begin with the global queue */
+    worker->next_streak = 0;
+    worker->is_behind = worker->global_was_first = false;
+    worker->random = worker->index;
+    worker->victim_steps = victim_steps[worker->index];
+}
+
 static void init_worker(struct worker *worker, uint32_t index)
 {
     worker->sched = &rig;
     worker->index = index;
-    worker->phase = 1; /* 0 would begin with the global queue */
-    worker->is_behind = worker->global_was_first = false;
-    worker->random = index;
+    init_search(worker);
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;
-    worker->victim_steps = victim_steps[index];
     worker->context = (skua_context){.sched = &rig, .worker = worker};
     worker->out = (skua_step){
         .allocator = &rig.allocator,
@@ -232,4 +238,42 @@ uint32_t rig_free_nodes(void)
         chain = object_pool_link(&rig.events, object_pool_at(&rig.events, chain))->next_chain;
     }
     return count;
+}
+
+/* ---- for models with a scheduler of their own ---- */
+
+void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t count, uint32_t max)
+{
+    sched->monitor = &rig_monitor;
+    sched->workers = own;
+    sched->worker_count = count;
+    sched->capacity = count;
+    store_relaxed(&sched->threads, count);
+    store_relaxed(&sched->exiting, 0);
+    parking_init(&sched->parking, count, count);
+    for (uint32_t i = 0; i < max; i++) {
+        own[i].sched = sched;
+        own[i].index = i;
+        init_search(&own[i]);
+        deque_init(&own[i].deque);
+        store_relaxed(&own[i].next, NULL);
+        store_relaxed(&own[i].token.word, 0);
+        explore_ignore(&own[i].stats, sizeof own[i].stats);
+        explore_ignore(&own[i].running, sizeof own[i].running);
+    }
+    explore_ignore(&sched->threads, sizeof sched->threads);
+    explore_ignore(&sched->poll, sizeof sched->poll);                     /* nobody has the role */
+    explore_ignore(&sched->monitor_asleep, sizeof sched->monitor_asleep); /* never */
+    explore_ignore(&sched->outside.stats, sizeof sched->outside.stats);
+}
+
+bool rig_take_work(struct scheduler *sched)
+{
+    uint32_t seen = load_relaxed(&sched->global.sorted);
+    while (seen > 0) {
+        if (cas_seq_cst(&sched->global.sorted, &seen, seen - 1)) {
+            return true;
+        }
+    }
+    return false;
 }

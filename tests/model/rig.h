@@ -26,6 +26,14 @@ extern uint64_t rig_now;
  * never written are ignored by the explorer. */
 void rig_reset(uint32_t worker_count);
 
+/* For a model with a scheduler of its own: no poller, no spare workers, nobody has looked for work
+ * yet. `max` workers are set up, `count` of them take part. */
+void rig_init_scheduler(struct scheduler *sched, struct worker *workers, uint32_t count,
+                        uint32_t max);
+
+/* Takes one of the processes that sched->global.sorted counts; false if there is none. */
+bool rig_take_work(struct scheduler *sched);
+
 /* A process of the given type that has never run, Ready; its token is the caller's. */
 struct process *rig_spawn(struct pool_cache *processes, const skua_process_type *type,
                           skua_pid *pid);
