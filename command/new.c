@@ -126,7 +126,7 @@ static void choose_cflags(struct module *module, const char *executable)
     }
 }
 
-static int look_around(struct module *module)
+static int find_installation(struct module *module)
 {
     /* As it was called. Not by /proc/self/exe: not every root directory has a /proc. */
     const char *called = (const char *)getauxval(AT_EXECFN);
@@ -256,7 +256,7 @@ int new_command(int argc, char **argv)
     module.directory = argv[1];
     int status = choose_name(&module);
     if (status == 0) {
-        status = look_around(&module);
+        status = find_installation(&module);
     }
     if (status == 0) {
         status = write_files(&module);

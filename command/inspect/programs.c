@@ -146,7 +146,7 @@ static void note_all(struct search *search, const struct place *place, DIR *fold
     }
 }
 
-static int look_here(struct search *search)
+static int find_here(struct search *search)
 {
     struct place *here = &search->here;
     const int length = skua_inspect_directory(here->folder, sizeof here->folder);
@@ -170,7 +170,7 @@ static int look_here(struct search *search)
 
 /* Programs of cron and of services. If the folder is not this user's, neither is what is in it: no
  * reason for a complaint. */
-static void look_elsewhere(struct search *search)
+static void find_elsewhere(struct search *search)
 {
     struct place *elsewhere = &search->elsewhere;
     snprintf(elsewhere->folder, sizeof elsewhere->folder, "/tmp/skua-%u", (unsigned)geteuid());
@@ -233,11 +233,11 @@ int client_open(struct client *client, const char *command, const char *wanted)
         return usage_error(command, "-p needs the process id of a program, or PID.N, not '%s'",
                            wanted);
     }
-    const int status = look_here(&search);
+    const int status = find_here(&search);
     if (status != 0) {
         return status;
     }
-    look_elsewhere(&search);
+    find_elsewhere(&search);
     if (search.count == 0) {
         return wanted != NULL ? failure(command, "no program %s can be inspected", wanted)
                               : failure(command, "no program can be inspected (start one with "

@@ -28,7 +28,7 @@ struct options {
 };
 
 /* What is known of the program at one moment. */
-struct look {
+struct snapshot {
     struct sample sample;
     struct process_page page;
 };
@@ -36,7 +36,7 @@ struct look {
 struct top {
     struct client client;
     struct options options;
-    struct look looks[2];
+    struct snapshot snapshots[2];
     size_t newest;     /* which of them */
     size_t first;      /* the row that the list begins with */
     size_t rows_shown; /* by the last picture */
@@ -65,31 +65,30 @@ static int help(void)
 
 /* ---- the picture ---- */
 
-static const struct look *look_now(const struct top *top)
+static const struct snapshot *current(const struct top *top)
 {
-    return &top->looks[top->newest];
+    return &top->snapshots[top->newest];
 }
 
-static const struct look *look_before(const struct top *top)
+static const struct snapshot *previous(const struct top *top)
 {
-    return &top->looks[1 - top->newest];
+    return &top->snapshots[1 - top->newest];
 }
 
 static struct formatted rate(const struct top *top, enum counter counter)
 {
-    return format_count(sample_rate(&look_before(top)->sample, &look_now(top)->sample, counter));
+    return format_count(sample_rate(&previous(top)->sample, &current(top)->sample, counter));
 }
 
 static void draw_head(const struct top *top, struct screen *screen)
 {
-    const struct sample *now = &look_now(top)->sample;
+    const struct sample *now = &current(top)->sample;
     screen_line(screen,
                 "%s (%" PRIu64 ".%" PRIu64 "), up %s: %" PRIu64 " process%s, %" PRIu64
                 " queued, workers %s busy",
                 top->client.name, top->client.process, top->client.runtime,
                 format_time(now->age_ns).text, now->live, now->live == 1 ? "" : "es",
-                sample_queued(now),
-                format_percent(sample_busy(&look_before(top)->sample, now)).text);
+                sample_queued(now), format_percent(sample_busy(&previous(top)->sample, now)).text);
     screen_line(screen,
                 "per second: spawns %s, messages %s, steps %s, stolen %s, parks %s, "
                 "timers %s",
@@ -102,8 +101,8 @@ static void draw_head(const struct top *top, struct screen *screen)
 static void draw_worker(const struct top *top, struct screen *screen,
                         const struct worker_sample *worker)
 {
-    const struct sample *before = &look_before(top)->sample;
-    const struct sample *now = &look_now(top)->sample;
+    const struct sample *before = &previous(top)->sample;
+    const struct sample *now = &current(top)->sample;
     char name[32];
     char runs[96] = "";
     snprintf(name, sizeof name, "%" PRIu64 "%s", worker->number, worker->is_spare ? " spare" : "");
@@ -120,7 +119,7 @@ static void draw_worker(const struct top *top, struct screen *screen,
 /* On a terminal, all workers or half of what is left of the screen. */
 static void draw_workers(const struct top *top, struct screen *screen)
 {
-    const struct sample *now = &look_now(top)->sample;
+    const struct sample *now = &current(top)->sample;
     const size_t most = screen->is_terminal ? screen->lines_left / 2 : SIZE_MAX;
     screen_title(screen, "%-9s %-9s %6s %6s %9s %8s %7s  %s", "WORKER", "STATE", "QUEUE", "BUSY",
                  "STOLEN/S", "PARKS/S", "STALLS", "RUNS");
@@ -134,11 +133,12 @@ static void draw_workers(const struct top *top, struct screen *screen)
     screen_line(screen, "%s", "");
 }
 
-/* Which part of the time since the last look a process has run; empty if that did not list it. */
+/* The share of time that a process has run since the previous snapshot; empty if that did not list
+ * it. */
 static struct formatted part_of_run(const struct top *top, const struct process_row *row)
 {
-    const struct look *before = look_before(top);
-    const uint64_t now = look_now(top)->sample.now_ns;
+    const struct snapshot *before = previous(top);
+    const uint64_t now = current(top)->sample.now_ns;
     for (size_t i = 0; i < before->page.count; i++) {
         const struct process_row *was = &before->page.rows[i];
         if (was->pid == row->pid && was->run_ns <= row->run_ns && before->sample.now_ns < now) {
@@ -161,7 +161,7 @@ static size_t type_columns(const struct process_page *page)
 
 static void draw_processes(struct top *top, struct screen *screen)
 {
-    const struct process_page *page = &look_now(top)->page;
+    const struct process_page *page = &current(top)->page;
     const size_t columns = type_columns(page);
     screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  (by %s)", "PID",
                  (int)columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN%", "RUN", "AGE",
@@ -231,12 +231,12 @@ static void redraw(struct top *top)
     free(text);
 }
 
-/* ---- looking ---- */
+/* ---- snapshots ---- */
 
-/* Takes a look; the one before it stays. */
-static enum client_result look(struct top *top)
+/* Takes a snapshot; the previous one stays. */
+static enum client_result take_snapshot(struct top *top)
 {
-    struct look *next = &top->looks[1 - top->newest];
+    struct snapshot *next = &top->snapshots[1 - top->newest];
     enum client_result result = sample_read(&top->client, &next->sample);
     if (result == CLIENT_END) {
         result = page_read_largest(&top->client, top->options.sort, PAGE_ROWS_MAX, &next->page);
@@ -249,14 +249,14 @@ static enum client_result look(struct top *top)
 
 static enum client_result print_once(struct top *top)
 {
-    enum client_result result = look(top);
+    enum client_result result = take_snapshot(top);
     if (result != CLIENT_END) {
         return result;
     }
     if (!client_wait(&top->client, clock_ns() + top->options.interval_ns)) {
         return CLIENT_GONE;
     }
-    result = look(top);
+    result = take_snapshot(top);
     if (result == CLIENT_END) {
         struct screen screen = screen_plain();
         draw(top, &screen);
@@ -268,7 +268,7 @@ static enum client_result print_once(struct top *top)
 
 static void turn_page(struct top *top, bool forward)
 {
-    const size_t count = look_now(top)->page.count;
+    const size_t count = current(top)->page.count;
     const size_t step = top->rows_shown > 0 ? top->rows_shown : 1;
     if (forward) {
         top->first = top->first + step < count ? top->first + step : top->first;
@@ -283,8 +283,9 @@ static void sort_by(struct top *top, enum process_sort sort)
     top->first = 0;
 }
 
-/* Returns false if the user has had enough. `*looks_again`: what is known is not what is asked. */
-static bool press(struct top *top, int key, bool *looks_again)
+/* Returns false if the user quits. `*refresh`: the key asks for something that the snapshot
+ * lacks. */
+static bool press(struct top *top, int key, bool *refresh)
 {
     static const struct {
         char key;
@@ -293,7 +294,7 @@ static bool press(struct top *top, int key, bool *looks_again)
     for (size_t i = 0; i < sizeof sorts / sizeof sorts[0]; i++) {
         if (key == sorts[i].key) {
             sort_by(top, sorts[i].sort);
-            *looks_again = true;
+            *refresh = true;
         }
     }
     if (key == 'h' || key == '?') {
@@ -339,7 +340,7 @@ static bool catch_signals(struct top *top)
 }
 
 /* Waits for what comes first: a key, a signal, the end of the interval or of the program.
- * Returns CLIENT_END if it is time for another look. */
+ * Returns CLIENT_END if it is time for another snapshot. */
 static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
 {
     for (;;) {
@@ -358,15 +359,15 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
         if (fds[3].revents != 0) {
             return CLIENT_GONE;
         }
-        bool looks_again = false;
+        bool refresh = false;
         handle_change(top);
         if (fds[0].revents != 0) {
             const int key = terminal_key();
-            if (key < 0 || !press(top, key, &looks_again)) {
+            if (key < 0 || !press(top, key, &refresh)) {
                 return CLIENT_STOPPED;
             }
         }
-        if (looks_again) {
+        if (refresh) {
             return CLIENT_END;
         }
         redraw(top);
@@ -375,14 +376,14 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
 
 static enum client_result watch(struct top *top)
 {
-    enum client_result result = look(top);
+    enum client_result result = take_snapshot(top);
     /* The first interval is a short one: the screen should not stay empty. */
     uint64_t next_ns = clock_ns() + 100 * SKUA_MILLISECOND;
     while (result == CLIENT_END) {
         redraw(top);
         result = wait_for_change(top, next_ns);
         if (result == CLIENT_END) {
-            result = look(top);
+            result = take_snapshot(top);
             next_ns = clock_ns() + top->options.interval_ns;
         }
     }
@@ -462,7 +463,7 @@ int top_command(int argc, char **argv)
         status = finish_output("top", run(&top));
         client_close(&top.client);
     }
-    sample_free(&top.looks[0].sample);
-    sample_free(&top.looks[1].sample);
+    sample_free(&top.snapshots[0].sample);
+    sample_free(&top.snapshots[1].sample);
     return status;
 }

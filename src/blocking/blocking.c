@@ -188,7 +188,7 @@ void blocking_init(struct blocking *blocking, struct scheduler *sched)
     init_pool(blocking, &blocking->pools[0], &(skua_blocking_pool){.name = SKUA_BLOCKING_DEFAULT});
 }
 
-int blocking_add(struct blocking *blocking, const skua_blocking_pool *pool)
+int blocking_add_locked(struct blocking *blocking, const skua_blocking_pool *pool)
 {
     struct named_pool *existing = find_pool(blocking, pool->name);
     if (existing == &blocking->pools[0] && !blocking->default_is_set) {
@@ -207,7 +207,7 @@ int blocking_add(struct blocking *blocking, const skua_blocking_pool *pool)
     return 0;
 }
 
-bool blocking_stop(struct blocking *blocking, uint64_t deadline_ns)
+bool blocking_stop_locked(struct blocking *blocking, uint64_t deadline_ns)
 {
     bool stopped = true;
     for (uint32_t i = 0; i < blocking->count; i++) {

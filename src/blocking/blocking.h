@@ -33,10 +33,10 @@ void blocking_deinit(struct blocking *blocking);
 NODISCARD int blocking_register(struct blocking *blocking, struct registry *registry);
 
 /* As skua_blocking_register, before the workers start. */
-NODISCARD int blocking_add(struct blocking *blocking, const skua_blocking_pool *pool);
+NODISCARD int blocking_add_locked(struct blocking *blocking, const skua_blocking_pool *pool);
 
 /* Ends the threads, after the workers have ended; false if some have not returned at the monotonic
  * deadline. May be called again. */
-NODISCARD bool blocking_stop(struct blocking *blocking, uint64_t deadline_ns);
+NODISCARD bool blocking_stop_locked(struct blocking *blocking, uint64_t deadline_ns);
 
 #endif

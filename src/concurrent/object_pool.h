@@ -181,7 +181,7 @@ static inline void *object_pool_at(const struct object_pool *pool, uint32_t inde
     return object_at(pool, pool->shape.layout, index);
 }
 
-/* Whether there is an object with this index, which may be made up. */
+/* Whether there is an object with this index, which may be forged. */
 static inline bool object_pool_holds(struct object_pool *pool, uint32_t index)
 {
     /* acquire MO-pool: pairs with the store that follows construction; makes the objects and the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which workers sleep, which search, and how nobody sleeps through work.
+/* Which workers sleep, which search, and why no worker sleeps while work is waiting.
  *
  * A worker is busy, searching or parked. New work wakes a parked worker only if none is searching
  * (a searcher will find it), and the last searcher that finds work checks for more, and wakes a

@@ -411,7 +411,7 @@ void answers_refuse(struct text *out, int error)
     text_add(out, "error\t%s\t%s\n", skua_error_name(error), skua_error_text(error));
 }
 
-void answers_give(struct answers *answers, uint32_t client, char *line, struct text *out)
+void answers_write(struct answers *answers, uint32_t client, char *line, struct text *out)
 {
     const struct request request = cut(client, line);
     const int error = answer(answers, &request, out);

@@ -19,7 +19,7 @@ struct answers {
 void answers_init(struct answers *answers, struct scheduler *sched);
 
 /* Answers a client's request, a line without its newline. Modifies the line. */
-void answers_give(struct answers *answers, uint32_t client, char *line, struct text *out);
+void answers_write(struct answers *answers, uint32_t client, char *line, struct text *out);
 
 /* Reports an error in place of an answer. */
 void answers_refuse(struct text *out, int error);

@@ -25,7 +25,7 @@ struct budget {
  * takes that, so that reconnecting gains nothing. Initially zero. */
 struct shares {
     uint64_t used_ns[CLIENTS_MAX];
-    uint64_t level_ns; /* what the client answered last had used: nobody counts as less */
+    uint64_t level_ns; /* what the client answered last had used: a lower bound for every client */
 };
 
 /* The CPU time of the calling thread. */

@@ -52,7 +52,7 @@ void client_answer(struct client *client, uint32_t number, struct answers *answe
     const bool is_text = memchr(client->request, '\0', taken) == NULL;
     *end = '\0';
     if (is_text) {
-        answers_give(answers, number, client->request, &out);
+        answers_write(answers, number, client->request, &out);
     } else {
         answers_refuse(&out, SKUA_E_INVALID);
     }

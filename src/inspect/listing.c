@@ -71,7 +71,7 @@ static void offer(struct listing *listing, enum listing_order order, const skua_
     }
 }
 
-static void look_at_all(struct listing *listing, struct scheduler *sched)
+static void read_all(struct listing *listing, struct scheduler *sched)
 {
     skua_process_info infos[CHUNK];
     skua_pid after = {0};
@@ -111,7 +111,7 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
         return;
     }
     const uint64_t used = budget_thread_ns();
-    look_at_all(listing, sched);
+    read_all(listing, sched);
     for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
         sort(listing->entries[order], listing->counts[order]);
     }

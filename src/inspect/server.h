@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that answers `skua top` and its like (docs/inspector.md) and prints the periodic lines
- * of SKUA_DEBUG (debug.h).
+/* The thread that answers `skua top` and the other commands (docs/inspector.md) and prints the
+ * periodic lines of SKUA_DEBUG (debug.h).
  *
  * Clients get no more trust than their user has anyway, and are not expected to be well behaved.
  * The thread waits for none of them: it reads what is there, writes what fits, and closes a client

@@ -29,7 +29,7 @@ int skua_blocking_register(skua_runtime *runtime, const skua_blocking_pool *pool
     }
     mutex_lock(&runtime->sched.control);
     const bool created = shutdown_phase(&runtime->sched) == PHASE_CREATED;
-    const int error = created ? blocking_add(&runtime->blocking, pool) : SKUA_E_FROZEN;
+    const int error = created ? blocking_add_locked(&runtime->blocking, pool) : SKUA_E_FROZEN;
     mutex_unlock(&runtime->sched.control);
     return error;
 }

@@ -187,7 +187,7 @@ static int stop_blocking(skua_runtime *runtime, uint64_t deadline, int result)
     result = runtime->stopped_with;
     if (load_relaxed(&runtime->blocking_stopped) != 0) { /* written under the lock */
         result = 0;
-    } else if (blocking_stop(&runtime->blocking, deadline > least ? deadline : least)) {
+    } else if (blocking_stop_locked(&runtime->blocking, deadline > least ? deadline : least)) {
         store_release(&runtime->blocking_stopped, 1); /* MO-stop */
     } else {
         result = SKUA_E_STUCK;

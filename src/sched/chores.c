@@ -135,7 +135,7 @@ static void finish(struct scheduler *sched, struct worker *worker, enum chore ch
     }
 }
 
-/* Lets go of the chores. While one worker has them, others sleep without looking at them. */
+/* Releases the chores. While one worker has them, others sleep without checking them. */
 static void end(struct scheduler *sched, struct worker *worker)
 {
     (void)exchange_seq_cst(&sched->chores.busy, 0); /* MO-poll */

@@ -21,7 +21,7 @@
 #define ROUNDS_MAX   15
 
 /* Stealing has a price: a process's record, events and memory move to another core, and back to the
- * victim later. So a thief with a small haul, processes that were done in an instant, backs off: it
+ * victim later. So a thief whose stolen processes finished almost at once backs off: it
  * searches for a while before it steals again, longer each time, up to about 50 us. */
 #define PATIENCE_STEP 8
 #define PATIENCE_MAX  200

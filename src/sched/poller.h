@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scheduler needs of whatever waits for the outside world: net/ waits for descriptors with
- * epoll, tests for what they make up. Only the holder of the poller's role (sched/poll.h) calls
- * wait and deliver. */
+/* The scheduler's interface to I/O: epoll in net/, simulated sources in tests. Only the holder of
+ * the poller's role (sched/poll.h) calls wait and deliver. */
 #ifndef SKUA_SCHED_POLLER_H
 #define SKUA_SCHED_POLLER_H
 

@@ -62,7 +62,7 @@ void shutdown_worker_is_quiet(struct scheduler *sched)
 }
 
 /* With no process left the workers run no user code, so they do exit, however slow the machine. */
-static void join_workers(struct scheduler *sched)
+static void join_workers_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->exiting, 1); /* MO-stop: pairs with the check before sleeping */
     idle_wake_all(sched);
@@ -77,7 +77,7 @@ static void join_workers(struct scheduler *sched)
 static void end_threads_locked(struct scheduler *sched)
 {
     sched->monitor->stop(sched->monitor);
-    join_workers(sched);
+    join_workers_locked(sched);
     sched->poller->close(sched->poller);
     sched->monitor->close(sched->monitor);
 }
@@ -99,7 +99,7 @@ static int start_threads_locked(struct scheduler *sched)
 {
     const int error = start_workers_locked(sched);
     if (error != 0) {
-        join_workers(sched);
+        join_workers_locked(sched);
         store_seq_cst(&sched->threads, 0); /* so that start can be tried again */
         store_seq_cst(&sched->exiting, 0);
     }
@@ -250,7 +250,7 @@ static bool user_code_is_running(struct scheduler *sched)
 /* Waits for processes that were told to end; true if all did. Gives up when none has ended for a
  * while and user code is running. If no user code is running, the machine is just slow and gets
  * PATIENCE times as long. */
-static bool wait_while_ending(struct scheduler *sched)
+static bool wait_while_ending_locked(struct scheduler *sched)
 {
     for (uint32_t quiet = 1; quiet <= PATIENCE; quiet++) {
         const uint64_t before = stats_live(sched);
@@ -275,7 +275,7 @@ static int stop_running_locked(struct scheduler *sched, uint64_t timeout_ns)
         return 0;
     }
     shutdown_end_survivors_locked(sched);
-    return wait_while_ending(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
+    return wait_while_ending_locked(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
 }
 
 /* After an earlier stop found a step stuck. */

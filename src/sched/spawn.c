@@ -142,8 +142,8 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
      * cancel event that is one too many is dropped in step.c. */
     const enum sched_phase phase = shutdown_phase(sched);
     if (UNLIKELY(phase != PHASE_RUNNING)) {
-        const uint32_t wish = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
-        const enum state_duty duty = state_request_any(process, generation, wish);
+        const uint32_t bit = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
+        const enum state_duty duty = state_request_any(process, generation, bit);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     submit_spawned(sched, worker, process);

@@ -216,7 +216,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
 }
 
 /* Takes what has arrived: the requests, and the events if they fit behind the backlog. They fit
- * behind one older event at most, since behind more somebody would have to find the end; and not
+ * behind one older event at most, since appending to more would mean walking to the end; and not
  * while a cancel event is due, which would never come if others kept arriving before it. */
 static uint64_t take_news(struct worker *worker, struct process *process)
 {

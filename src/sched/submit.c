@@ -87,7 +87,7 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
     }
 }
 
-/* A process that used up its pick and continues of its own accord goes behind all that waits. */
+/* A process that used up its pick and asked to continue goes to the back of the global queue. */
 static void submit_behind(struct worker *worker, struct process *process)
 {
     struct scheduler *sched = worker->sched;

@@ -264,11 +264,11 @@ static void show(struct audit *audit, void *arg)
     }
 }
 
-/* Between two turns, with `visits` public calls in progress on this thread. */
-static void check_between_turns(struct sim *sim, uint32_t visits)
+/* Between two turns, with `own_calls` public calls in progress on this thread. */
+static void check_between_turns(struct sim *sim, uint32_t own_calls)
 {
     audit_now_and_then(sim->sched,
-                       &(struct audit_moment){.own_calls = visits, .show = show, .arg = sim});
+                       &(struct audit_moment){.own_calls = own_calls, .show = show, .arg = sim});
 }
 
 /* Another thread may have submitted something since the simulation came to rest, so this checks no
@@ -438,7 +438,7 @@ static void empty_agenda(struct sim *sim)
     }
 }
 
-static int stop_driven(struct sim *sim, uint64_t timeout_ns)
+static int stop_driven_locked(struct sim *sim, uint64_t timeout_ns)
 {
     struct scheduler *sched = sim->sched;
     const uint64_t deadline = time_after(sim_now(sim), timeout_ns);
@@ -467,7 +467,7 @@ int sim_stop(struct sim *sim, uint64_t timeout_ns)
     mutex_lock(&sched->control);
     int result = begin_driving(sim);
     if (result == 0) {
-        result = stop_driven(sim, timeout_ns);
+        result = stop_driven_locked(sim, timeout_ns);
         store_seq_cst(&sched->phase, PHASE_STOPPED);
         end_driving(sim);
     }

@@ -25,26 +25,26 @@ struct audit {
 
 /* ---- free objects ---- */
 
-static void walk_caches(struct audit *audit, const struct caches *caches)
+static void walk_caches_locked(struct audit *audit, const struct caches *caches)
 {
     census_put_cache(&audit->slots, &caches->processes);
     census_put_cache(&audit->nodes, &caches->events);
 }
 
-static void walk_free(struct audit *audit)
+static void walk_free_locked(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
     census_put_pool(&audit->slots);
     census_put_pool(&audit->nodes);
-    walk_caches(audit, &sched->outside.caches);
+    walk_caches_locked(audit, &sched->outside.caches);
     for (uint32_t i = 0; i < sched->capacity; i++) {
-        walk_caches(audit, &sched->workers[i].caches);
+        walk_caches_locked(audit, &sched->workers[i].caches);
     }
 }
 
 /* ---- tokens ---- */
 
-static void put_token(struct audit *audit, const struct process *process, enum place place)
+static void put_token_locked(struct audit *audit, const struct process *process, enum place place)
 {
     const uint32_t slot = process->slot;
     if (census_put(&audit->slots, slot, place) &&
@@ -54,12 +54,12 @@ static void put_token(struct audit *audit, const struct process *process, enum p
     }
 }
 
-static void walk_deque(struct audit *audit, struct deque *deque)
+static void walk_deque_locked(struct audit *audit, struct deque *deque)
 {
     const uint32_t top = deque_top(load_acquire(&deque->head)); /* nobody uses it */
     const uint32_t length = deque_length_owner(deque);
     for (uint32_t i = 0; i < length && finding_is_none(&audit->finding); i++) {
-        put_token(audit, load_relaxed(deque_slot(deque, top + i)), PLACE_DEQUE);
+        put_token_locked(audit, load_relaxed(deque_slot(deque, top + i)), PLACE_DEQUE);
     }
 }
 
@@ -68,14 +68,14 @@ static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link)
     uint32_t length = 0;
     while (link != NULL && finding_is_none(&audit->finding)) {
         struct queue_link *next = link->next;
-        put_token(audit, process_of_link(link), PLACE_GLOBAL);
+        put_token_locked(audit, process_of_link(link), PLACE_GLOBAL);
         link = next;
         length++;
     }
     return length;
 }
 
-static void walk_global(struct audit *audit, struct global_queue *queue)
+static void walk_global_locked(struct audit *audit, struct global_queue *queue)
 {
     const uint32_t sorted = walk_queue_list(audit, queue->first);
     const uint32_t counted = load_relaxed(&queue->sorted); /* nobody uses it */
@@ -87,18 +87,18 @@ static void walk_global(struct audit *audit, struct global_queue *queue)
     (void)walk_queue_list(audit, load_acquire(&queue->inbox)); /* MO-global */
 }
 
-static void walk_tokens(struct audit *audit)
+static void walk_tokens_locked(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
     for (uint32_t i = 0; i < sched->capacity; i++) {
         struct worker *worker = &sched->workers[i];
         const struct process *next = load_acquire(&worker->next); /* MO-next */
         if (next != NULL) {
-            put_token(audit, next, PLACE_NEXT);
+            put_token_locked(audit, next, PLACE_NEXT);
         }
-        walk_deque(audit, &worker->deque);
+        walk_deque_locked(audit, &worker->deque);
     }
-    walk_global(audit, &sched->global);
+    walk_global_locked(audit, &sched->global);
     if (audit->moment->show != NULL) {
         audit->moment->show(audit, audit->moment->arg);
     }
@@ -106,7 +106,7 @@ static void walk_tokens(struct audit *audit)
 
 void audit_show_token(struct audit *audit, const struct process *process)
 {
-    put_token(audit, process, PLACE_LIST);
+    put_token_locked(audit, process, PLACE_LIST);
 }
 
 void audit_show_node(struct audit *audit, uint32_t index)
@@ -174,7 +174,7 @@ static void check_live(struct audit *audit, struct process *process, uint64_t wo
     walk_calls(audit, process);
 }
 
-static void check_slot(struct audit *audit, uint32_t slot)
+static void check_slot_locked(struct audit *audit, uint32_t slot)
 {
     const enum place place = census_place(&audit->slots, slot);
     struct process *process = object_pool_at(audit->slots.pool, slot);
@@ -211,10 +211,10 @@ static void check_slot(struct audit *audit, uint32_t slot)
     }
 }
 
-static void check_slots(struct audit *audit)
+static void check_slots_locked(struct audit *audit)
 {
     for (uint32_t slot = 1; slot < audit->slots.end && finding_is_none(&audit->finding); slot++) {
-        check_slot(audit, slot);
+        check_slot_locked(audit, slot);
     }
     const uint64_t counted = stats_live(audit->sched);
     if (audit->live != counted) {
@@ -229,7 +229,7 @@ static void check_slots(struct audit *audit)
 
 /* ---- wheels ---- */
 
-static void check_timer(struct audit *audit, uint32_t wheel, uint32_t index)
+static void check_timer_locked(struct audit *audit, uint32_t wheel, uint32_t index)
 {
     if (index >= audit->nodes.end || audit->nodes.marks[index].is_armed) {
         finding_note(&audit->finding, "INV-20: event node %u %s, now in the wheel of worker %u",
@@ -245,14 +245,14 @@ static void check_timer(struct audit *audit, uint32_t wheel, uint32_t index)
     }
 }
 
-static uint32_t walk_level(struct audit *audit, uint32_t worker, uint32_t level)
+static uint32_t walk_level_locked(struct audit *audit, uint32_t worker, uint32_t level)
 {
     const struct wheel *wheel = &audit->sched->deadlines.wheels[worker].wheel;
     uint32_t count = 0;
     for (uint64_t slots = wheel->occupied[level]; slots != 0; slots &= slots - 1) {
         uint32_t timer = wheel->first[level][__builtin_ctzll(slots)];
         while (timer != OBJECT_NONE && finding_is_none(&audit->finding)) {
-            check_timer(audit, worker, timer);
+            check_timer_locked(audit, worker, timer);
             timer =
                 finding_is_none(&audit->finding) ? wheel_link_of(wheel, timer)->next : OBJECT_NONE;
             count++;
@@ -266,7 +266,7 @@ static void walk_wheel_locked(struct audit *audit, uint32_t index)
     struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[index];
     uint32_t count = 0;
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
-        count += walk_level(audit, index, level);
+        count += walk_level_locked(audit, index, level);
     }
     if (count != wheel->wheel.count) {
         finding_note(&audit->finding, "INV-20: the wheel of worker %u has %u timers and counts %u",
@@ -283,7 +283,7 @@ static void walk_wheel_locked(struct audit *audit, uint32_t index)
     }
 }
 
-static void walk_wheels(struct audit *audit)
+static void walk_wheels_locked(struct audit *audit)
 {
     for (uint32_t i = 0; i < audit->sched->deadlines.count; i++) {
         struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[i];
@@ -295,7 +295,7 @@ static void walk_wheels(struct audit *audit)
 
 /* ---- nodes, when all lists have been walked ---- */
 
-static void check_node(struct audit *audit, uint32_t index)
+static void check_node_locked(struct audit *audit, uint32_t index)
 {
     const struct mark *mark = &audit->nodes.marks[index];
     const enum place place = census_place(&audit->nodes, index);
@@ -320,11 +320,11 @@ static void check_node(struct audit *audit, uint32_t index)
     }
 }
 
-static void check_nodes(struct audit *audit)
+static void check_nodes_locked(struct audit *audit)
 {
     for (uint32_t index = 1; index < audit->nodes.end && finding_is_none(&audit->finding);
          index++) {
-        check_node(audit, index);
+        check_node_locked(audit, index);
     }
 }
 
@@ -342,11 +342,11 @@ static void check_all_locked(struct audit *audit)
     const bool has_nodes =
         census_begin(&audit->nodes, &sched->events, "event node", &audit->finding);
     if (has_slots && has_nodes) {
-        walk_free(audit);
-        walk_tokens(audit);
-        check_slots(audit);
-        walk_wheels(audit);
-        check_nodes(audit);
+        walk_free_locked(audit);
+        walk_tokens_locked(audit);
+        check_slots_locked(audit);
+        walk_wheels_locked(audit);
+        check_nodes_locked(audit);
     }
     census_end(&audit->slots);
     census_end(&audit->nodes);

@@ -15,7 +15,7 @@
 #define WEAK_STALE     2
 
 /* What the arguments ask for; zero: what the model says. */
-struct wishes {
+struct options {
     uint32_t seed;
     uint32_t random;
     uint32_t preemptions;
@@ -60,20 +60,20 @@ static uint32_t count_threads(const struct explore_model *model)
     return count;
 }
 
-static bool explore_and_report(const struct explore_model *model, const struct wishes *wishes)
+static bool explore_and_report(const struct explore_model *model, const struct options *options)
 {
     char extent[64];
     write_extent(model, extent, sizeof extent);
-    if (wishes->table) {
+    if (options->table) {
         printf("model\t%s\t%" PRIu32 "\t%s", model->name, count_threads(model), extent);
     } else {
         printf("%-28s %s", model->name, extent);
     }
     (void)fflush(stdout); /* before anything can go wrong */
     const uint64_t start = monotonic_ns();
-    const struct explore_result result = explore(model, wishes->table || wishes->quiet);
+    const struct explore_result result = explore(model, options->table || options->quiet);
     const double seconds = (double)(monotonic_ns() - start) / 1e9;
-    if (wishes->table) {
+    if (options->table) {
         printf("\t%" PRIu64 "\t%" PRIu64 "\t%.2f\t%s\n", result.schedules, result.cut, seconds,
                result.failed ? "FAILED" : "ok");
     } else {
@@ -86,33 +86,33 @@ static bool explore_and_report(const struct explore_model *model, const struct w
 }
 
 /* Where an option's number goes; null if it is no such option. */
-static uint32_t *number_of(struct wishes *wishes, const char *option)
+static uint32_t *number_of(struct options *options, const char *option)
 {
     if (strcmp(option, "-s") == 0) {
-        return &wishes->seed;
+        return &options->seed;
     }
     if (strcmp(option, "-r") == 0) {
-        return &wishes->random;
+        return &options->random;
     }
     if (strcmp(option, "-p") == 0) {
-        return &wishes->preemptions;
+        return &options->preemptions;
     }
-    return strcmp(option, "-w") == 0 ? &wishes->stale : NULL;
+    return strcmp(option, "-w") == 0 ? &options->stale : NULL;
 }
 
 /* An option and, if it has one, its number. Returns how many arguments that were, 0 if it is wrong.
  */
-static int read_option(struct wishes *wishes, const char *option, const char *value)
+static int read_option(struct options *options, const char *option, const char *value)
 {
     if (strcmp(option, "--table") == 0) {
-        wishes->table = true;
+        options->table = true;
         return 1;
     }
     if (strcmp(option, "--quiet") == 0) {
-        wishes->quiet = true;
+        options->quiet = true;
         return 1;
     }
-    uint32_t *number = number_of(wishes, option);
+    uint32_t *number = number_of(options, option);
     if (number == NULL || value == NULL) {
         return 0;
     }
@@ -122,18 +122,18 @@ static int read_option(struct wishes *wishes, const char *option, const char *va
 }
 
 /* False if the arguments are wrong. */
-static bool read_arguments(struct wishes *wishes, int argc, char **argv)
+static bool read_arguments(struct options *options, int argc, char **argv)
 {
     int at = 1;
     while (at < argc && argv[at][0] == '-') {
-        const int count = read_option(wishes, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
+        const int count = read_option(options, argv[at], at + 1 < argc ? argv[at + 1] : NULL);
         if (count == 0) {
             return false;
         }
         at += count;
     }
-    wishes->name = at < argc ? argv[at] : NULL;
-    wishes->schedule = at + 1 < argc ? argv[at + 1] : NULL;
+    options->name = at < argc ? argv[at] : NULL;
+    options->schedule = at + 1 < argc ? argv[at + 1] : NULL;
     return at + 2 >= argc;
 }
 
@@ -157,55 +157,55 @@ static int explain(const char *program, const struct explore_model *models, size
     return 2;
 }
 
-static void grant(struct explore_model *model, const struct wishes *wishes)
+static void apply(struct explore_model *model, const struct options *options)
 {
-    model->seed = wishes->seed != 0 ? wishes->seed : SEED_DEFAULT;
-    if (wishes->random != 0) {
+    model->seed = options->seed != 0 ? options->seed : SEED_DEFAULT;
+    if (options->random != 0) {
         model->mode = EXPLORE_RANDOM;
-        model->bound = wishes->random;
-    } else if (wishes->preemptions != 0) {
+        model->bound = options->random;
+    } else if (options->preemptions != 0) {
         model->mode = EXPLORE_PREEMPTIONS;
-        model->bound = wishes->preemptions;
+        model->bound = options->preemptions;
     }
-    if (wishes->stale != 0 && !model->never_stale) {
-        model->stale = wishes->stale;
+    if (options->stale != 0 && !model->never_stale) {
+        model->stale = options->stale;
     }
 }
 
-/* As it says or as is wished; in the first case also with a few stale loads. */
-static bool explore_all_ways(struct explore_model *model, const struct wishes *wishes)
+/* As the model says or as the options ask; in the first case also with a few stale loads. */
+static bool explore_all_ways(struct explore_model *model, const struct options *options)
 {
-    grant(model, wishes);
+    apply(model, options);
     const bool is_weak = model->stale > 0 || model->never_stale;
-    const bool good = explore_and_report(model, wishes);
-    if (is_weak || wishes->random != 0 || wishes->preemptions != 0 || (!good && wishes->quiet)) {
+    const bool good = explore_and_report(model, options);
+    if (is_weak || options->random != 0 || options->preemptions != 0 || (!good && options->quiet)) {
         return good;
     }
     model->mode = EXPLORE_RANDOM;
     model->bound = WEAK_SCHEDULES;
     model->stale = WEAK_STALE;
-    return explore_and_report(model, wishes) && good;
+    return explore_and_report(model, options) && good;
 }
 
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count)
 {
-    struct wishes wishes = {0};
-    if (!read_arguments(&wishes, argc, argv)) {
+    struct options options = {0};
+    if (!read_arguments(&options, argc, argv)) {
         return explain(argv[0], models, count);
     }
     bool found = false;
     bool good = true;
-    for (size_t i = 0; i < count && (good || !wishes.quiet); i++) {
+    for (size_t i = 0; i < count && (good || !options.quiet); i++) {
         struct explore_model model = models[i];
-        if (wishes.name != NULL && strcmp(wishes.name, model.name) != 0) {
+        if (options.name != NULL && strcmp(options.name, model.name) != 0) {
             continue;
         }
         found = true;
-        good &= wishes.schedule != NULL ? explore_repeat(&model, wishes.schedule)
-                                        : explore_all_ways(&model, &wishes);
+        good &= options.schedule != NULL ? explore_repeat(&model, options.schedule)
+                                         : explore_all_ways(&model, &options);
     }
     if (!found) {
-        printf("no model is called %s\n", wishes.name);
+        printf("no model is called %s\n", options.name);
     }
     return found && good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
