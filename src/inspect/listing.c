@@ -119,22 +119,30 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
     listing->cost = budget_thread_ns() - used;
 }
 
+/* An entry of a listing with the process as it was read now. */
+struct row {
+    struct listing_entry entry; /* first, for larger_first */
+    skua_process_info info;
+};
+
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
                       enum listing_order order, skua_process_info *infos, uint32_t most)
 {
-    /* Skips those that have exited since; the others may have overtaken each other. */
-    struct listing_entry now[LISTING_MAX];
-    skua_process_info info;
+    /* Skips those that have exited since; the others may have overtaken each other. Each is read
+     * once: what is shown is what was sorted by, while ages and run times go on. */
+    struct row rows[LISTING_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < listing->counts[order]; i++) {
-        if (process_info_read(sched, listing->entries[order][i].pid, &info) == 0) {
-            now[count++] = (struct listing_entry){listing_value(&info, order), info.pid};
+        struct row *row = &rows[count];
+        if (process_info_read(sched, listing->entries[order][i].pid, &row->info) == 0) {
+            row->entry = (struct listing_entry){listing_value(&row->info, order), row->info.pid};
+            count++;
         }
     }
-    sort(now, count);
-    uint32_t read = 0;
-    for (uint32_t i = 0; i < count && read < most; i++) {
-        read += process_info_read(sched, now[i].pid, &infos[read]) == 0;
+    qsort(rows, count, sizeof rows[0], larger_first);
+    const uint32_t shown = count < most ? count : most;
+    for (uint32_t i = 0; i < shown; i++) {
+        infos[i] = rows[i].info;
     }
-    return read;
+    return shown;
 }
