@@ -99,11 +99,6 @@ static int larger_first(const void *a, const void *b)
     return (left->pid.bits > right->pid.bits) - (left->pid.bits < right->pid.bits);
 }
 
-static void sort(struct listing_entry *entries, uint32_t count)
-{
-    qsort(entries, count, sizeof entries[0], larger_first);
-}
-
 void listing_renew(struct listing *listing, struct scheduler *sched)
 {
     const uint64_t now = monotonic_ns();
@@ -113,7 +108,8 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
     const uint64_t used = budget_thread_ns();
     read_all(listing, sched);
     for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
-        sort(listing->entries[order], listing->counts[order]);
+        qsort(listing->entries[order], listing->counts[order], sizeof listing->entries[order][0],
+              larger_first);
     }
     listing->made = now;
     listing->cost = budget_thread_ns() - used;

@@ -88,7 +88,7 @@ struct seen_text seen_describe(const struct seen *seen)
 static void assert_no_surprise(const struct actor *actor)
 {
     if (actor->surprises > 0) {
-        fail_msg("%s: %s (%u surprises)", actor->type.name, actor->surprise, actor->surprises);
+        fail_msg("%s: %s (surprise 1 of %u)", actor->type.name, actor->surprise, actor->surprises);
     }
 }
 
@@ -102,7 +102,15 @@ void assert_saw_from(const struct actor *actor, size_t from, const struct seen *
                      seen_describe(&actor->seen[from + i]).text, seen_describe(&expected[i]).text);
         }
     }
-    assert_int_equal(actor->seen_count, from + count);
+    if (actor->seen_count > from + count) {
+        fail_msg("%s: saw %zu events more, first %s", actor->type.name,
+                 actor->seen_count - from - count, seen_describe(&actor->seen[from + count]).text);
+    }
+    if (actor->seen_count < from + count) {
+        fail_msg("%s: saw %zu events less, first missing: %s", actor->type.name,
+                 from + count - actor->seen_count,
+                 seen_describe(&expected[actor->seen_count - from]).text);
+    }
 }
 
 void assert_saw_nothing(const struct actor *actor)
@@ -364,6 +372,19 @@ struct script script_copy(const struct act *acts, size_t count)
     return (struct script){copy, count};
 }
 
+/* Where each stands that is not at the end of its script, and what surprised it. */
+static void describe_actors(void)
+{
+    for (const struct actor *actor = cast->actors; actor != NULL; actor = actor->next) {
+        if (actor->position < actor->script.count || actor->surprises > 0) {
+            (void)fprintf(stderr, "          %s: at act %zu of %zu, %zu events seen%s%s\n",
+                          actor->type.name, actor->position, actor->script.count,
+                          actor->seen_count, actor->surprises > 0 ? "; surprised: " : "",
+                          actor->surprise);
+        }
+    }
+}
+
 static void join_cast(struct actor *actor)
 {
     if (cast == NULL || cast->test_number != test_number) {
@@ -371,6 +392,7 @@ static void join_cast(struct actor *actor)
         *inner = (struct cast){.outer = cast, .test_number = test_number};
         cast = inner;
         test_at_end(check_actors);
+        test_describe_with(describe_actors);
     }
     actor->next = cast->actors;
     cast->actors = actor;

@@ -11,9 +11,9 @@
  * one step. After its script an actor rests, and takes what it is told by actor_tell as its next
  * one. It finishes at a cancel event that its script does not expect, unless `ignores_cancel`.
  *
- * An act is a function, so a test with unusual wishes writes one (`does`), and only this kit knows
- * how a step talks to the runtime. What goes otherwise than the script says is a surprise: it is
- * told when the test ends, with the first one's text.
+ * An act is a function, so a test with unusual needs writes one (`does`), and only this kit knows how
+ * a step talks to the runtime. Any deviation from the script is a surprise, reported when the test
+ * ends; a cancel event in place of what the script expects is one, too.
  *
  * An actor that has ended may be started again, and performs its script anew.
  *
@@ -244,11 +244,11 @@ struct act with_payload(struct act act, skua_payload payload);
 
 /* Waits for the next event, which has to be this one. */
 struct act expects(struct seen event);
-/* Waits until so many more events have come, whatever they are. */
+/* Waits until so many more events have come, whatever they are, cancel events included. */
 struct act awaits(uint64_t events);
 /* So many more steps by skua_step_continue before the script goes on. */
 struct act continues(uint64_t steps);
-/* The acts before this one again, all of them, so many times. */
+/* Performs all acts before this one so many times more. */
 struct act repeats(uint64_t times);
 /* The act once for each tag below `tags`, all in one step; its number is the tag, too. */
 struct act for_each_tag(uint64_t tags, struct act act);

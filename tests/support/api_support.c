@@ -88,6 +88,7 @@ static struct timespec hang_time(void)
 _Noreturn static void hang(const char *what)
 {
     (void)fprintf(stderr, "api_support: waited %d s for %s\n", HANG_SECONDS, what);
+    test_describe();
     abort();
 }
 

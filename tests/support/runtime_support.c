@@ -132,6 +132,7 @@ static void bark(int number)
     static const char text[] = "runtime_support: the program hangs\n";
     (void)number;
     (void)!write(STDERR_FILENO, text, sizeof text - 1);
+    test_describe(); /* not for signal handlers, but all is lost anyway */
     abort();
 }
 

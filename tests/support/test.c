@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "test.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -26,6 +27,8 @@ static struct {
     uint32_t workers;
     bool asked_for_workers;
     bool complete;
+    const char *name;
+    void (*describe)(void); /* may be null */
     void (*at_end[AT_END_MAX])(void);
     size_t at_end_count;
     struct block *blocks;
@@ -99,6 +102,8 @@ static void run_once(const struct test *test, uint32_t workers)
     now.complete = false;
     now.at_end_count = 0;
     now.round = 0;
+    now.name = test->name;
+    now.describe = NULL;
     test_number++;
     watchdog_restart();
     test->body();
@@ -117,18 +122,36 @@ static void run(void **state)
     }
 }
 
+void test_describe_with(void (*function)(void))
+{
+    now.describe = function;
+}
+
+void test_describe(void)
+{
+    if (now.name == NULL || now.complete) {
+        return;
+    }
+    (void)fprintf(stderr, "          in %s", now.name);
+    if (now.asked_for_workers) {
+        (void)fprintf(stderr, ", workers: %u", now.workers);
+    }
+    if (now.round > 0) {
+        (void)fprintf(stderr, ", round %" PRIu64, now.round);
+    }
+    (void)fputs("\n", stderr);
+    if (now.describe != NULL) {
+        now.describe();
+    }
+}
+
 /* What a failed test has left behind may still be in use by threads, so it stays. */
 static int tell_failure(void **state)
 {
     (void)state;
     if (!now.complete) {
+        test_describe();
         now.blocks = NULL;
-        if (now.asked_for_workers) {
-            print_error("          with %u workers\n", now.workers);
-        }
-        if (now.round > 0) {
-            print_error("          in round %" PRIu64 "\n", now.round);
-        }
     }
     return 0;
 }
@@ -153,12 +176,19 @@ static int run_all(const char *program)
     return failures;
 }
 
-static int list_all(void)
+/* Those that match; returns how many. */
+static size_t list_matching(const char *pattern, bool prints)
 {
+    size_t count = 0;
     for (const struct test *test = first_test; test != NULL; test = test->next) {
-        (void)puts(test->name);
+        if (fnmatch(pattern, test->name, 0) == 0) {
+            count++;
+            if (prints) {
+                (void)puts(test->name);
+            }
+        }
     }
-    return 0;
+    return count;
 }
 
 /* "1,2,4" */
@@ -180,19 +210,31 @@ static bool read_worker_counts(const char *list)
 
 int test_main(int argc, char **argv)
 {
+    const char *pattern = "*";
+    bool lists = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--list") == 0) {
-            return list_all();
-        }
-        if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc && read_worker_counts(argv[i + 1])) {
+            lists = true;
+        } else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc &&
+                   read_worker_counts(argv[i + 1])) {
             i++;
         } else if (argv[i][0] != '-') {
-            cmocka_set_test_filter(argv[i]);
+            pattern = argv[i];
         } else {
-            (void)fprintf(stderr, "usage: %s [--list] [--workers COUNT,...] [PATTERN]\n", argv[0]);
-            return 2;
+            const bool is_help = strcmp(argv[i], "--help") == 0;
+            (void)fprintf(is_help ? stdout : stderr,
+                          "usage: %s [--list] [--workers COUNT,...] [PATTERN]\n", argv[0]);
+            return is_help ? 0 : 2;
         }
     }
+    if (list_matching(pattern, lists) == 0) {
+        (void)fprintf(stderr, "%s: no test matches '%s'\n", argv[0], pattern);
+        return 1;
+    }
+    if (lists) {
+        return 0;
+    }
+    cmocka_set_test_filter(pattern);
     watchdog_start();
     return run_all(argv[0]);
 }

@@ -12,10 +12,10 @@
  * does. The runner then runs it once for each count in its list: 1, 2 and 4, or what --workers
  * says.
  *
- *   test_message                          all tests of the program
- *   test_message 'send_*'                 those whose names match
- *   test_message --workers 8 'send_*'     with another number of workers
- *   test_message --list                   their names */
+ *   test_message_order                    all tests of the program
+ *   test_message_order 'batch_*'          those whose names match
+ *   test_message_order --workers 8        with another number of workers
+ *   test_message_order --list             their names */
 #ifndef SKUA_TESTS_TEST_H
 #define SKUA_TESTS_TEST_H
 
@@ -61,6 +61,13 @@ extern uint64_t test_number;
 /* Has `function` called after the current test, if it came to its end; last asked, first called.
  * It may assert. */
 void test_at_end(void (*function)(void));
+
+/* Has `function` called if the current test fails or hangs, to say what was going on. It is called
+ * while threads may still run, so it only prints. */
+void test_describe_with(void (*function)(void));
+
+/* Says what is known of the current test, on standard error: for what ends the program. */
+void test_describe(void);
 
 /* Memory that is released after the test, zeroed. */
 void *test_alloc(size_t size);

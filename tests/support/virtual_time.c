@@ -26,6 +26,7 @@
 _Noreturn static void hang(const char *what)
 {
     (void)fprintf(stderr, "virtual_time: waited %d s for %s\n", HANG_SECONDS, what);
+    test_describe();
     abort();
 }
 

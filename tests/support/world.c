@@ -135,6 +135,9 @@ void world_close(void)
 
 skua_runtime *world_runtime(void)
 {
+    if (world->api == NULL) {
+        fail_msg("this test has not opened a world");
+    }
     return world->api->runtime;
 }
 

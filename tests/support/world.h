@@ -86,7 +86,8 @@ void world_settle(void);
 
 uint64_t world_now(void);
 
-/* Moves the clock and lets happen what is due; in the simulator, what is due before. */
+/* Moves the clock and runs what falls due; in the simulator, what is due before. A timer is due at
+ * the end of its span of the clock's resolution: see firing_time in timers.h. */
 void world_advance(uint64_t duration_ns);
 void world_advance_to(uint64_t instant);
 
