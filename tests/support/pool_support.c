@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool_support.h"
 
-#include "test.h"
+#include "test_memory.h"
+
+static struct object_pool *opened;
+
+static void close_opened(void)
+{
+    object_pool_deinit(opened);
+}
+
+void pool_open(struct object_pool *pool, const struct object_pool_shape *shape)
+{
+    assert_true(object_pool_init(pool, &memory.allocator, shape));
+    opened = pool;
+    test_at_end(close_opened);
+}
 
 uint32_t pool_take(struct object_pool *pool, struct pool_cache *cache)
 {

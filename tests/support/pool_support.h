@@ -5,6 +5,9 @@
 
 #include "concurrent/object_pool.h"
 
+/* Makes a pool in the memory of the test (test_memory.h), until the test ends. One to a test. */
+void pool_open(struct object_pool *pool, const struct object_pool_shape *shape);
+
 uint32_t pool_take(struct object_pool *pool, struct pool_cache *cache);
 void pool_give(struct object_pool *pool, struct pool_cache *cache, uint32_t index);
 

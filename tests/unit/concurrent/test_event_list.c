@@ -27,24 +27,17 @@ static void construct(void *object, uint32_t index, uint32_t floor)
     ((struct node *)object)->number = index;
 }
 
-static void close_pool(void)
-{
-    object_pool_deinit(&pool);
-}
-
 static void open_list(void)
 {
     memory_open();
     cache = (struct pool_cache){0};
     store_relaxed(&word, event_list_word(OBJECT_NONE, TAG));
-    assert_true(object_pool_init(&pool, &memory.allocator,
-                                 &(struct object_pool_shape){
-                                     .layout = {sizeof(struct node), offsetof(struct node, link)},
-                                     .limit = 1000,
-                                     .cache_count = 1,
-                                     .construct = construct,
-                                 }));
-    test_at_end(close_pool);
+    pool_open(&pool, &(struct object_pool_shape){
+                         .layout = {sizeof(struct node), offsetof(struct node, link)},
+                         .limit = 1000,
+                         .cache_count = 1,
+                         .construct = construct,
+                     });
 }
 
 static struct node *node_at(uint32_t index)

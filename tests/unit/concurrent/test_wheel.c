@@ -66,29 +66,22 @@ static void reset_wheel(void)
     wheel_init(&wheel, &pool, offsetof(struct item, link));
 }
 
-static void close_pool(void)
-{
-    object_pool_deinit(&pool);
-}
-
 static void open_wheel(uint32_t items)
 {
     struct pool_cache cache = {0};
     memory_open();
     assert_in_range(items, 1, ITEMS_MAX);
     item_count = items;
-    assert_true(object_pool_init(&pool, &memory.allocator,
-                                 &(struct object_pool_shape){
-                                     .layout = {sizeof(struct item), offsetof(struct item, free)},
-                                     .limit = items,
-                                     .cache_count = 1,
-                                     .construct = construct,
-                                 }));
+    pool_open(&pool, &(struct object_pool_shape){
+                         .layout = {sizeof(struct item), offsetof(struct item, free)},
+                         .limit = items,
+                         .cache_count = 1,
+                         .construct = construct,
+                     });
     for (uint32_t i = 0; i < items; i++) {
         assert_in_range(pool_take(&pool, &cache), 1, items);
     }
     reset_wheel();
-    test_at_end(close_pool);
 }
 
 /* ---- the reference ---- */
