@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "actor.h"
+#include "handlers.h"
 
 #define HANDLERS       40 /* with ids that are kept in allocated memory */
 #define FIRST_HANDLER  1000
@@ -75,28 +76,12 @@ static struct tracked *new_item(struct run *run)
 
 /* ---- handlers ---- */
 
-static int complete_at_once(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
-}
-
 static int complete_by_call(void *arg, skua_command *command, skua_payload *result)
 {
     struct run *run = arg;
     (void)result;
     (void)note(run, skua_command_complete(command->runtime, command->completion, 0,
                                           tracked_payload(0, new_item(run))));
-    return SKUA_PENDING;
-}
-
-static int never_complete(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
     return SKUA_PENDING;
 }
 

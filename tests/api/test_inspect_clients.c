@@ -9,7 +9,6 @@
 
 #include "effort.h"
 #include "inspected.h"
-#include "runtime/runtime.h"
 #include "traffic.h"
 
 #define CLIENTS_MAX 8
@@ -221,20 +220,15 @@ TEST(ninth_client_is_turned_away)
 
 /* ---- what they do not read ---- */
 
-static bool is_traced(void)
-{
-    return load_acquire(&world_runtime()->sched.tracer.active) != NULL;
-}
-
 /* A trace costs the program something, so it ends with who wanted it. */
 TEST(trace_ends_with_its_client)
 {
     open_program();
     struct inspect_client *client = client_open();
     client_ask(client, "trace start");
-    assert_true(is_traced());
+    assert_true(inspected_is_traced());
     client_close(client);
-    while (is_traced()) {
+    while (inspected_is_traced()) {
         inspect_say_hello(world_runtime()); /* answered by the thread that ends it */
     }
 }

@@ -18,22 +18,10 @@
 
 static const skua_runtime_config one_worker = {.worker_count = 1, .inspect = true};
 
-static void stop(void)
-{
-    assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), 0);
-}
-
 static void wish(const char *value)
 {
     assert_int_equal(value != NULL ? setenv("SKUA_INSPECT", value, 1) : unsetenv("SKUA_INSPECT"),
                      0);
-}
-
-static mode_t mode_of(const char *path)
-{
-    struct stat status;
-    assert_int_equal(lstat(path, &status), 0);
-    return status.st_mode;
 }
 
 /* ---- when ---- */
@@ -47,11 +35,11 @@ TEST(socket_is_there_from_start_to_stop)
     const struct sockaddr_un address = inspect_address(world_runtime());
     assert_int_equal(scratch_count(scratch_folder()), 0);
     world_start();
-    assert_int_equal(mode_of(folder), S_IFDIR | 0700);
-    assert_int_equal(mode_of(address.sun_path), S_IFSOCK | 0600);
+    assert_int_equal(scratch_mode(folder), S_IFDIR | 0700);
+    assert_int_equal(scratch_mode(address.sun_path), S_IFSOCK | 0600);
     assert_int_equal(scratch_count(folder), 1);
     inspect_say_hello(world_runtime());
-    stop();
+    world_stop();
     assert_int_equal(scratch_count(folder), 0);
 }
 
@@ -91,7 +79,7 @@ TEST(socket_survives_a_second_start)
     inspected_open(one_worker);
     assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_STARTED);
     inspect_say_hello(world_runtime());
-    stop();
+    world_stop();
     assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_STOPPED);
     assert_false(inspect_is_there(world_runtime()));
 }

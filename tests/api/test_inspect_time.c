@@ -201,11 +201,6 @@ TEST(client_that_never_reads_is_closed)
     wait_until(is_hung_up_after_a_turn, &client->fd, "the end of the connection");
 }
 
-static bool is_traced(void)
-{
-    return load_acquire(&world_runtime()->sched.tracer.active) != NULL;
-}
-
 TEST(trace_that_nobody_reads_is_ended)
 {
     open_program();
@@ -213,10 +208,10 @@ TEST(trace_that_nobody_reads_is_ended)
     client_ask(client, "trace start");
     advance(STALL_NS - 1);
     pass_turns();
-    assert_true(is_traced());
+    assert_true(inspected_is_traced());
     advance(1);
     wait_until(is_hung_up_after_a_turn, &client->fd, "the end of the connection");
-    assert_false(is_traced());
+    assert_false(inspected_is_traced());
 }
 
 static void assert_turned_away(struct inspect_client *client)
@@ -313,7 +308,7 @@ TEST(client_that_waits_for_the_budget_is_answered)
     read_times(spender, 2);
     advance(60 * SECOND); /* within which it may be answered, at most a fifth of a CPU */
     read_times(tracer, REQUESTS);
-    assert_true(is_traced());
+    assert_true(inspected_is_traced());
 }
 
 /* ---- who is answered when ---- */

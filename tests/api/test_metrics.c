@@ -259,17 +259,12 @@ static struct act starts_children(uint64_t count)
     return (struct act){.perform = start_children, .number = count};
 }
 
-static void stop(void)
-{
-    assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), 0);
-}
-
 TEST(metrics_of_a_stopped_runtime_are_its_statistics)
 {
     world_open();
     (void)actor_start(ACTS(starts_children(500), finishes(0)));
     world_await_live(0);
-    stop();
+    world_stop();
     read_metrics();
     assert_page_is_right(0);
     assert_int_equal(number_of("skua_spawned_total", "outside"), 1);
@@ -332,7 +327,7 @@ TEST(metrics_tell_spare_workers_from_others)
     assert_result(actor_run(actor_new(ACTS(finishes(1)))), 1); /* only a spare worker can run it */
     actor_let_go(blocker);
     world_await_live(0);
-    stop();
+    world_stop();
     read_metrics();
     /* The step and the monitor may both have called one. */
     const int count = skua_stats_read(world_runtime(), NULL, NULL, 0);

@@ -14,6 +14,7 @@
 
 #include "blocking_support.h"
 #include "capture.h"
+#include "handlers.h"
 #include "inspect_client.h"
 #include "scratch.h"
 #include "waits.h"
@@ -238,18 +239,10 @@ TEST(refusal_of_start_leaves_a_runtime_that_can_be_destroyed)
     }
 }
 
-static int do_nothing(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
-}
-
 /* Before a start that works, commands and pools can still be registered. */
 TEST(refusal_of_start_freezes_nothing)
 {
-    const skua_handler handler = {.name = "late", .run = do_nothing};
+    const skua_handler handler = {.name = "late", .run = complete_at_once};
     const skua_blocking_pool pool = {.name = "late"};
     create();
     refuse_all(PTHREAD_CREATE);

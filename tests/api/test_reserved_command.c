@@ -2,6 +2,7 @@
 /* The numbers of commands that belong to the library: what a program may not do with them. */
 #include "desk.h"
 #include "dispatch/reserved.h"
+#include "handlers.h"
 #include "timers.h"
 
 static skua_payload with_inline_size(skua_payload payload, uint16_t size)
@@ -83,14 +84,6 @@ TEST(reserved_numbers_without_a_command_are_unknown)
                          yields(1, UINT32_MAX - 1, 0, 1), yields(2, UINT32_MAX, 0, 1)));
     world_settle();
     assert_completed_each_once(actor, 3, SKUA_E_UNKNOWN_COMMAND);
-}
-
-static int never_called(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
 }
 
 TEST(reserved_numbers_cannot_be_registered)

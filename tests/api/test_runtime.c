@@ -8,27 +8,7 @@
 #include "actor.h"
 #include "child.h"
 #include "effort.h"
-
-static int complete_at_once(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
-}
-
-static int never_complete(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return SKUA_PENDING;
-}
-
-static void stop(void)
-{
-    assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), 0);
-}
+#include "handlers.h"
 
 /* ---- configuration ---- */
 
@@ -173,7 +153,7 @@ TEST(runtime_has_threads_while_it_runs_and_only_then)
     assert_int_equal(os_thread_count(), alone + 5 + 1); /* the monitor */
     assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_STARTED);
     assert_int_equal(os_thread_count(), alone + 5 + 1);
-    stop();
+    world_stop();
     assert_int_equal(skua_runtime_start(world_runtime()), SKUA_E_STOPPED);
     os_wait_threads(alone);
 }
@@ -295,7 +275,7 @@ TEST(runtime_register_after_start_is_an_error)
     const skua_handler handler = {.name = "nothing", .run = complete_at_once};
     world_open();
     assert_int_equal(skua_command_register(world_runtime(), 1, &handler), SKUA_E_FROZEN);
-    stop();
+    world_stop();
     assert_int_equal(skua_command_register(world_runtime(), 1, &handler), SKUA_E_FROZEN);
 }
 
@@ -324,7 +304,7 @@ TEST(runtime_that_does_not_run_starts_nobody)
     world_create((skua_runtime_config){0});
     assert_starts_nobody(SKUA_E_NOT_STARTED);
     world_start();
-    stop();
+    world_stop();
     assert_starts_nobody(SKUA_E_STOPPED);
 }
 
@@ -334,7 +314,7 @@ TEST(runtime_that_has_stopped_still_answers)
     skua_process_info info;
     world_open();
     const skua_pid pid = actor_start(NO_ACTS)->pid;
-    stop();
+    world_stop();
     assert_int_equal(world_send(pid, tracked_payload(0, &item)), SKUA_E_NO_PROCESS);
     assert_drops(&item, 1, 1);
     assert_int_equal(world_cancel(pid, -1), SKUA_E_NO_PROCESS);

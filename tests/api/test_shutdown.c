@@ -4,6 +4,7 @@
 #include "actor.h"
 #include "desk.h"
 #include "effort.h"
+#include "handlers.h"
 #include "stopper.h"
 #include "survivors.h"
 #include "threads.h"
@@ -321,14 +322,6 @@ TEST(stop_by_several_threads_at_once_happens_once)
 static void start_late(void *result)
 {
     *(int *)result = skua_runtime_start(world_runtime());
-}
-
-static int never_called(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return SKUA_E_USER;
 }
 
 static void register_late(void *result)

@@ -2,6 +2,7 @@
 /* Stopping a simulated runtime: the time that its processes get, who survives, and what is left on
  * the agenda. */
 #include "actor.h"
+#include "handlers.h"
 #include "survivors.h"
 
 #define SEED  7
@@ -65,14 +66,6 @@ TEST(stop_ends_those_that_do_not_finish)
         assert_int_equal(obedient->closes, 1);
         assert_int_equal(skua_runtime_stop(world_runtime(), 0), 0);
     }
-}
-
-static int never_called(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return SKUA_E_USER;
 }
 
 static int start_again(void *arg)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "handlers.h"
 #include "runtime_support.h"
 
 #define CHILD_OK      0
@@ -41,14 +42,6 @@ static bool limit_threads(rlim_t count)
     }
     limit.rlim_cur = count < limit.rlim_max ? count : limit.rlim_max;
     return setrlimit(RLIMIT_NPROC, &limit) == 0;
-}
-
-static int complete_at_once(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
 }
 
 /* It is as if start had not been called; `id` is a command that has no handler yet. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "runtime/runtime.h"
+
 #define REQUEST_SIZE 250
 
 static void clear_environment(void)
@@ -24,6 +26,11 @@ void inspected_open(skua_runtime_config config)
     inspected_prepare();
     config.inspect = true;
     world_open_with(config);
+}
+
+bool inspected_is_traced(void)
+{
+    return load_acquire(&world_runtime()->sched.tracer.active) != NULL;
 }
 
 /* ---- clients ---- */

@@ -18,6 +18,9 @@ void inspected_prepare(void);
 /* The same, and world_open_with this configuration and an inspector. */
 void inspected_open(skua_runtime_config config);
 
+/* Whether a client has a trace run. */
+bool inspected_is_traced(void);
+
 /* A client of the world's runtime that is connected. It is closed at the end of the test, unless
  * the test does so. */
 struct inspect_client *client_open(void);

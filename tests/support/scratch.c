@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -64,4 +65,11 @@ size_t scratch_count(const char *path)
     }
     (void)closedir(entries);
     return count - 2; /* but for . and .. */
+}
+
+mode_t scratch_mode(const char *path)
+{
+    struct stat status;
+    assert_int_equal(lstat(path, &status), 0);
+    return status.st_mode;
 }

@@ -4,6 +4,7 @@
 #define SKUA_TESTS_SCRATCH_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 #define SCRATCH_PATH_SIZE 400
 
@@ -22,5 +23,8 @@ void scratch_write(const char *name, const char *content);
 
 /* How many entries a folder has; 0 if there is none. */
 size_t scratch_count(const char *folder);
+
+/* The type and the permissions of a file, which has to be there; links are not followed. */
+mode_t scratch_mode(const char *path);
 
 #endif

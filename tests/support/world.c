@@ -114,6 +114,11 @@ void world_expect_survivors(void)
     world->is_forced = true;
 }
 
+void world_stop(void)
+{
+    assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), 0);
+}
+
 void world_close(void)
 {
     if (!world->is_open) {

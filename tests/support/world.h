@@ -66,6 +66,9 @@ void world_start(void);
 /* The same; returns what skua_runtime_start did. */
 int world_try_start(void);
 
+/* Stops the runtime, which has to work; it remains until world_close or the end of the test. */
+void world_stop(void);
+
 /* Stops the runtime now, for tests that check something afterwards, or whose local variables are
  * used until then. Every process has to finish by
  * itself, unless world_expect_survivors was called, and every block of memory has to be back. */

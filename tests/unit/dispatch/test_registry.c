@@ -3,6 +3,7 @@
 #include "dispatch/registry.h"
 
 #include "base/random.h"
+#include "handlers.h"
 #include "test_memory.h"
 
 #define MANY 1000
@@ -21,21 +22,13 @@ static void open_registry(void)
     test_at_end(close_registry);
 }
 
-static int do_nothing(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return 0;
-}
-
 /* Handlers are told apart by their arg: the address of marks[number]. */
 static char marks[MANY];
 
 static int add(uint32_t id, uint32_t number)
 {
     static skua_handler handler; /* the same one each time: the registry has to copy it */
-    handler = (skua_handler){.name = "test", .run = do_nothing, .arg = &marks[number]};
+    handler = (skua_handler){.name = "test", .run = complete_at_once, .arg = &marks[number]};
     return registry_add_locked(&registry, id, &handler);
 }
 
@@ -44,7 +37,7 @@ static void assert_found(uint32_t id, uint32_t number)
     const skua_handler *handler = registry_find(&registry, id);
     assert_non_null(handler);
     assert_string_equal(handler->name, "test");
-    assert_true(handler->run == do_nothing);
+    assert_true(handler->run == complete_at_once);
     assert_ptr_equal(handler->arg, &marks[number]);
 }
 

@@ -13,13 +13,6 @@
 
 #define RUNTIME 7
 
-static mode_t mode_of(const char *path)
-{
-    struct stat status;
-    assert_int_equal(lstat(path, &status), 0);
-    return status.st_mode;
-}
-
 /* Opens the socket, which has to work. */
 static int listen_here(struct sockaddr_un *address)
 {
@@ -189,8 +182,8 @@ TEST(inspect_socket_and_its_folder_are_for_the_user_alone)
     (void)snprintf(name, sizeof name, "skua/%ld.%u", (long)getpid(), RUNTIME);
     scratch_path(path, name);
     assert_string_equal(address.sun_path, path);
-    assert_int_equal(mode_of(folder), S_IFDIR | 0700);
-    assert_int_equal(mode_of(path), S_IFSOCK | 0600);
+    assert_int_equal(scratch_mode(folder), S_IFDIR | 0700);
+    assert_int_equal(scratch_mode(path), S_IFSOCK | 0600);
     assert_int_equal(connect_to(&address), 0);
     assert_int_equal(close(fd), 0);
 }
@@ -215,5 +208,5 @@ TEST(inspect_socket_that_is_taken_by_something_else_is_refused)
     assert_int_equal(unlink(address.sun_path), 0);
     assert_int_equal(mkdir(address.sun_path, 0700), 0);
     assert_refused(EADDRINUSE);
-    assert_int_equal(mode_of(address.sun_path), S_IFDIR | 0700);
+    assert_int_equal(scratch_mode(address.sun_path), S_IFDIR | 0700);
 }

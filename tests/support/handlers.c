@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "handlers.h"
+
+int complete_at_once(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return 0;
+}
+
+int never_complete(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return SKUA_PENDING;
+}
+
+int never_called(void *arg, skua_command *command, skua_payload *result)
+{
+    (void)arg;
+    (void)command;
+    (void)result;
+    return SKUA_E_USER;
+}
