@@ -187,19 +187,14 @@ static void run_reader(const void *tries)
     }
 }
 
-static bool get_work(struct worker *worker)
-{
-    return idle_find(worker) != NULL;
-}
-
 static void run_stuck(const void *number)
 {
-    (void)get_work(&workers[*(const uint32_t *)number]);
+    (void)!idle_find(&workers[*(const uint32_t *)number]);
 }
 
 static void run_worker(const void *number)
 {
-    while (get_work(&workers[*(const uint32_t *)number])) {
+    while (idle_find(&workers[*(const uint32_t *)number]) != NULL) {
     }
 }
 

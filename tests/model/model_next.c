@@ -8,21 +8,19 @@
 #include <stdlib.h>
 
 #include "explore.h"
+#include "hand_out.h"
 #include "rig.h"
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 #include "tables.h"
 
-#define WORKERS_MAX   3
-#define PROCESSES_MAX 8
-#define SOME_EVENT    1
+#define WORKERS_MAX 3
+#define SOME_EVENT  1
 
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
-static struct process processes[PROCESSES_MAX];
-static bool submitted[PROCESSES_MAX]; /* its token is somewhere */
-static uint32_t outside_first;        /* processes from here on come from outside */
+static uint32_t outside_first; /* processes from here on come from outside */
 
 /* In place of idle.c, poll.c and timers.c. */
 void idle_wake_one(struct scheduler *all, struct worker *worker)
@@ -46,14 +44,6 @@ void timers_fire(struct scheduler *all, struct worker *worker, uint32_t wheel, u
     (void)wheel;
     (void)now;
     EXPLORE_CHECK(false, "there are no timers");
-}
-
-static struct process *hand_out(uint32_t number)
-{
-    EXPLORE_CHECK(!submitted[number], "INV-3: only who has a token submits it");
-    submitted[number] = true;
-    explore_note("submits %u", (unsigned)number);
-    return &processes[number];
 }
 
 static void account(const struct process *process)

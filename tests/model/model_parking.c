@@ -70,28 +70,23 @@ static void run_publisher(const void *count)
 }
 
 /* As worker_main, when find_work has found nothing. */
-static bool get_work(struct worker *worker)
-{
-    return idle_find(worker) != NULL;
-}
-
 static void run_stuck(const void *number)
 {
-    (void)get_work(&sched.workers[*(const uint32_t *)number]);
+    (void)!idle_find(&sched.workers[*(const uint32_t *)number]);
 }
 
 /* Publishes in its step, then does not come back. */
 static void run_stuck_publishing(const void *number)
 {
     struct worker *worker = &sched.workers[*(const uint32_t *)number];
-    if (get_work(worker)) {
+    if (idle_find(worker) != NULL) {
         publish(worker);
     }
 }
 
 static void run_worker(const void *number)
 {
-    while (get_work(&sched.workers[*(const uint32_t *)number])) {
+    while (idle_find(&sched.workers[*(const uint32_t *)number]) != NULL) {
     }
 }
 

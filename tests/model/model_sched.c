@@ -13,13 +13,13 @@
 #include <string.h>
 
 #include "explore.h"
+#include "hand_out.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
 #define WORKERS_MAX   3
-#define PROCESSES_MAX 8
 #define TOKEN_AWAITED 2
 #define SOME_EVENT    1
 
@@ -36,20 +36,10 @@ static const struct plan *plans;
 static struct scheduler sched;
 static struct deadline_wheel wheels[WORKERS_MAX];
 static struct worker workers[WORKERS_MAX];
-static struct process processes[PROCESSES_MAX];
-static bool submitted[PROCESSES_MAX];
 static uint32_t runs[PROCESSES_MAX];
 static atomic_u32 never; /* stays zero */
 
 /* ---- in place of step.c and shutdown.c ---- */
-
-static struct process *hand_out(uint32_t number)
-{
-    EXPLORE_CHECK(!submitted[number], "INV-3: only who has a token submits it");
-    submitted[number] = true;
-    explore_note("submits %u", (unsigned)number);
-    return &processes[number];
-}
 
 void step_run(struct worker *worker, struct process *process)
 {
