@@ -9,10 +9,13 @@
  * And every result that was handed in is dropped exactly once. */
 #include <string.h>
 
+#include "completers.h"
 #include "dispatch/call.h"
 #include "explore.h"
+#include "killer.h"
 #include "no_blocking.h"
 #include "no_timers.h"
+#include "one_token.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -28,7 +31,6 @@
 
 /* What the process does. */
 static struct {
-    uint32_t yields;    /* in its first step */
     int handler_result; /* SKUA_PENDING, or 0: the handler is done at once */
     bool ends_at_once;  /* done in the step that yields */
     bool yields_again;  /* one more call in the step after the first completion */
@@ -44,11 +46,7 @@ struct call {
 };
 
 static struct process *process;
-static skua_pid pid;
 static struct registry registry;
-static atomic_u32 queue;
-static atomic_u32 issued[COMPLETERS_MAX]; /* calls that each completer may complete */
-static uint32_t tokens;
 static uint32_t ended;
 static uint32_t call_count;
 static uint32_t messages;
@@ -63,12 +61,6 @@ static struct {
 static uint32_t dropped[CALLS_MAX][COMPLETERS_MAX + 1][TRIES_MAX]; /* results */
 
 /* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
-
-static void enqueue(void)
-{
-    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
-    (void)fetch_add_seq_cst(&queue, 1);
-}
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -91,12 +83,6 @@ void spawn_release_state(struct scheduler *sched, struct process *ending)
 }
 
 /* ---- results ---- */
-
-static void drop_result(void *data, size_t size)
-{
-    (void)size;
-    EXPLORE_CHECK(++*(uint32_t *)data == 1, "a result is dropped once");
-}
 
 static skua_payload make_result(uint32_t call, uint32_t who, uint32_t try)
 {
@@ -145,7 +131,7 @@ static int step(void *self, skua_context *context, skua_event *events, size_t co
         EXPLORE_CHECK(++calls[events[i].tag].delivered == 1, "INV-7: one completion to a call");
         has_more = plan.yields_again;
     }
-    for (uint32_t i = 0; i < plan.yields && !*has_begun; i++) {
+    for (uint32_t i = 0; i < yields && !*has_begun; i++) {
         yield_next(out, i);
     }
     if (*has_begun && plan.yields_again && count == 0) {
@@ -173,12 +159,6 @@ static void run_worker(const void *arg)
         tokens--;
         step_run(&rig.workers[0], process);
     }
-}
-
-static void run_killer(const void *arg)
-{
-    (void)arg;
-    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
 }
 
 static const uint32_t numbers[] = {0, 1};
@@ -225,26 +205,6 @@ static void complete(uint32_t who, uint32_t call, uint32_t try)
     }
 }
 
-/* Completes every call, as soon as it is open. */
-static void run_completer(const void *number)
-{
-    const uint32_t who = *(const uint32_t *)number;
-    const uint32_t count = plan.yields;
-    for (uint32_t i = 0; i < count; i++) {
-        explore_take(&issued[who]);
-        complete(who, i, 0);
-    }
-}
-
-/* Completes the first call once more than it should. */
-static void run_double_completer(const void *number)
-{
-    const uint32_t who = *(const uint32_t *)number;
-    explore_take(&issued[who]);
-    complete(who, 0, 0);
-    complete(who, 0, 1);
-}
-
 /* ---- the beginning and the end ---- */
 
 static void setup(void)
@@ -267,13 +227,13 @@ static void setup(void)
     explore_ignore(&process->consumed, sizeof process->consumed);
     enqueue();
     plan.handler_result = SKUA_PENDING;
-    plan.yields = 1;
+    yields = 1;
 }
 
 static void setup_two_calls(void)
 {
     setup();
-    plan.yields = 2;
+    yields = 2;
 }
 
 static void setup_ending(void)
@@ -319,11 +279,6 @@ static void setup_again(void)
     plan.yields_again = true;
 }
 
-static bool all_is_done(void)
-{
-    return load_relaxed(&queue) == 0;
-}
-
 static uint32_t count_drops(uint32_t call)
 {
     uint32_t count = 0;
@@ -353,7 +308,7 @@ static uint32_t close_reused(void)
 /* `results` were handed in for each of the first calls, none for the one that came later. */
 static void check(uint32_t results)
 {
-    const uint32_t later = call_count > plan.yields ? call_count - plan.yields : 0;
+    const uint32_t later = call_count > yields ? call_count - yields : 0;
     const uint32_t live = close_reused() + (ended == 0 ? later : 0);
     EXPLORE_CHECK(rig_free_nodes() + live == rig_all_nodes(), "INV-20: every node is given back");
     EXPLORE_CHECK(messages == plan.messages, "INV-5: every message is delivered");
@@ -390,7 +345,6 @@ static void check_again(void)
 }
 
 #define WORKER            EXPLORE_THREAD("worker", run_worker, NULL)
-#define KILLER            EXPLORE_THREAD("killer", run_killer, NULL)
 #define SENDER            EXPLORE_THREAD("sender", run_sender, NULL)
 #define COMPLETER         EXPLORE_THREAD("completer", run_completer, &numbers[0])
 #define COMPLETER2        EXPLORE_THREAD("completer2", run_completer, &numbers[1])

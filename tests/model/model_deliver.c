@@ -13,11 +13,15 @@
  *         process; one at rest refuses nothing; the counters agree in the end.
  * And: each payload is dropped once; the cancel event of the shutdown comes once; a waiter that
  * was admitted is told. */
+#define TOKENS_MARK EXPLORE_OWN
+
 #include <string.h>
 
 #include "explore.h"
+#include "killer.h"
 #include "no_blocking.h"
 #include "no_timers.h"
+#include "one_token.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
@@ -51,12 +55,9 @@ static struct {
 } plan;
 
 static struct process *process;
-static skua_pid pid;
 static skua_pid next_pid; /* of the later process in the slot */
 static bool is_small;     /* its mailbox: one or two messages */
 static uint32_t incarnation;
-static atomic_u32 queue;
-EXPLORE_OWN static uint32_t tokens;
 EXPLORE_OWN static uint32_t holders;
 EXPLORE_OWN static uint32_t ended;
 EXPLORE_OWN static uint32_t cancels;
@@ -68,12 +69,6 @@ static struct exit_waiter waiter;
 static int watch_error;
 
 /* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
-
-static void enqueue(void)
-{
-    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
-    (void)fetch_add_seq_cst(&queue, 1);
-}
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -217,12 +212,6 @@ static void run_sender(const void *arg)
     }
 }
 
-static void run_killer(const void *arg)
-{
-    (void)arg;
-    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
-}
-
 static void run_canceller(const void *arg)
 {
     (void)arg;
@@ -336,11 +325,6 @@ static void setup_overflowing(void)
     }
 }
 
-static bool all_is_done(void)
-{
-    return load_relaxed(&queue) == 0;
-}
-
 static void check_message(const struct message *message)
 {
     if (message->error == 0) {
@@ -398,7 +382,6 @@ static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
 #define WORKER2          EXPLORE_THREAD("worker2", run_worker, &numbers[1])
 #define SENDER(letters)  EXPLORE_THREAD("sender", run_sender, &(letters))
 #define SENDER2(letters) EXPLORE_THREAD("sender2", run_sender, &(letters))
-#define KILLER           EXPLORE_THREAD("killer", run_killer, NULL)
 #define CANCELLER        EXPLORE_THREAD("canceller", run_canceller, NULL)
 #define WATCHER          EXPLORE_THREAD("waiter", run_watcher, NULL)
 

@@ -13,9 +13,12 @@
  * INV-7:  what is sent to one process of a slot never reaches a later one.
  * INV-21: a mailbox never holds more than its limit and one that has woken the process; in the
  *         end no place is taken. */
+#define TOKENS_MARK EXPLORE_OWN
+
 #include <string.h>
 
 #include "explore.h"
+#include "one_token.h"
 #include "rig.h"
 #include "tables.h"
 
@@ -35,9 +38,7 @@ struct sent {
 };
 
 static struct process *process;
-static atomic_u32 queue;                 /* tokens to be taken */
 static atomic_u32 free_slots;            /* the slot, while nobody uses it */
-EXPLORE_OWN static uint32_t tokens;      /* not yet used to begin */
 EXPLORE_OWN static uint32_t holders;     /* workers that run it */
 EXPLORE_OWN static uint32_t incarnation; /* the generation that is running */
 EXPLORE_OWN static bool ends_at_once;    /* the first event of a process is its last */
@@ -52,12 +53,6 @@ EXPLORE_OWN static struct sent sent[EVENTS_MAX]; /* in the order of each sender;
 static struct event_node *node_of(const struct sent *event)
 {
     return event_at(&rig.events, event->node);
-}
-
-static void enqueue(void)
-{
-    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
-    (void)fetch_add_seq_cst(&queue, 1);
 }
 
 static void do_duty(enum state_duty duty)
@@ -351,11 +346,6 @@ static void setup_ending_two_places(void)
 {
     setup_two_places();
     ends_at_once = true;
-}
-
-static bool all_is_done(void)
-{
-    return load_relaxed(&queue) == 0;
 }
 
 static void check_events(void)

@@ -14,9 +14,12 @@
 #include <skua/clock.h>
 #include <string.h>
 
+#include "completers.h"
 #include "dispatch/call.h"
 #include "explore.h"
+#include "killer.h"
 #include "no_blocking.h"
+#include "one_token.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -51,7 +54,6 @@ enum command {
 /* What the process does. */
 static struct {
     enum command command;
-    uint32_t yields;       /* in its first step */
     bool has_deadline;     /* each of them */
     bool cancels_at_once;  /* in the step that yields */
     bool cancels_next;     /* in the step after that, which comes at once */
@@ -71,12 +73,8 @@ struct call {
 };
 
 static struct process *process;
-static skua_pid pid;
 static struct registry registry;
-static atomic_u32 queue;
-static atomic_u32 issued[WORKERS];    /* calls that each completer may complete */
 static atomic_u32 announced[WORKERS]; /* news for those who fire */
-static uint32_t tokens;
 static uint32_t ended;
 static uint32_t call_count;
 static bool is_cancelled;
@@ -90,12 +88,6 @@ static struct {
 } reused[WORKERS];
 
 /* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
-
-static void enqueue(void)
-{
-    EXPLORE_CHECK(++tokens == 1, "INV-3: at most one token");
-    (void)fetch_add_seq_cst(&queue, 1);
-}
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -128,12 +120,6 @@ void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadl
 }
 
 /* ---- results ---- */
-
-static void drop_result(void *data, size_t size)
-{
-    (void)size;
-    EXPLORE_CHECK(++*(uint32_t *)data == 1, "a result is dropped once");
-}
 
 static skua_payload make_result(uint32_t call, uint32_t who, uint32_t try)
 {
@@ -320,11 +306,11 @@ static void get_event(struct self *self, const skua_event *event)
 
 static void begin(skua_step *out)
 {
-    for (uint32_t i = 0; i < plan.yields; i++) {
+    for (uint32_t i = 0; i < yields; i++) {
         yield_next(out, plan.command, plan.has_deadline, i);
     }
     if (plan.cancels_at_once) {
-        cancel(out, 0, plan.yields);
+        cancel(out, 0, yields);
     }
     if (plan.cancels_next) {
         skua_step_continue(out);
@@ -349,7 +335,7 @@ static int step(void *state, skua_context *context, skua_event *events, size_t c
     }
     const bool tick_is_enough = plan.cancels_tick != 0 && self->ticks >= plan.cancels_tick;
     if (!is_cancelled && (plan.cancels_next || tick_is_enough)) {
-        cancel(out, 0, plan.yields);
+        cancel(out, 0, yields);
     }
     if (self->has_more && count == 0) {
         self->has_more = false;
@@ -380,32 +366,6 @@ static void run_worker(const void *arg)
             reuse_node(worker); /* of its calls, if they have been revoked */
         }
     }
-}
-
-static void run_killer(const void *arg)
-{
-    (void)arg;
-    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
-}
-
-/* Completes every call of the first step, as soon as it is open. */
-static void run_completer(const void *number)
-{
-    const uint32_t who = *(const uint32_t *)number;
-    const uint32_t count = plan.yields;
-    for (uint32_t i = 0; i < count; i++) {
-        explore_take(&issued[who]);
-        complete(who, i, 0);
-    }
-}
-
-/* Completes the first call once more than it should. */
-static void run_double_completer(const void *number)
-{
-    const uint32_t who = *(const uint32_t *)number;
-    explore_take(&issued[who]);
-    complete(who, 0, 0);
-    complete(who, 0, 1);
 }
 
 static void run_firer(const void *number)
@@ -449,7 +409,7 @@ static void setup(void)
     explore_ignore(&process->progress, sizeof process->progress);
     explore_ignore(&process->consumed, sizeof process->consumed);
     enqueue();
-    plan.yields = 1;
+    yields = 1;
 }
 
 static void setup_deadline(void)
@@ -461,7 +421,7 @@ static void setup_deadline(void)
 static void setup_deadline_two(void)
 {
     setup_deadline();
-    plan.yields = 2;
+    yields = 2;
 }
 
 static void setup_deadline_cancelled(void)
@@ -528,7 +488,7 @@ static void setup_sleep(void)
 static void setup_sleep_two(void)
 {
     setup_sleep();
-    plan.yields = 2;
+    yields = 2;
 }
 
 static void setup_sleep_cancelled(void)
@@ -546,7 +506,7 @@ static void setup_sleep_moved(void)
 static void setup_sleep_moved_two(void)
 {
     setup_sleep_moved();
-    plan.yields = 2;
+    yields = 2;
 }
 
 static void setup_ticker(void)
@@ -579,18 +539,13 @@ static void setup_ticker_cancelled(void)
 static void setup_ticker_cancelled_two(void)
 {
     setup_ticker_cancelled();
-    plan.yields = 2;
+    yields = 2;
 }
 
 static void setup_ticker_ending(void)
 {
     setup_ticker();
     plan.ends_at_once = true;
-}
-
-static bool all_is_done(void)
-{
-    return load_relaxed(&queue) == 0;
 }
 
 static uint32_t count_drops(void)
@@ -658,7 +613,7 @@ static void check_error(const struct call *call)
 
 static void check(void)
 {
-    EXPLORE_CHECK(ended > 0 || call_count >= plan.yields, "all handlers were called");
+    EXPLORE_CHECK(ended > 0 || call_count >= yields, "all handlers were called");
     for (uint32_t i = 0; i < call_count; i++) {
         EXPLORE_CHECK(ended > 0 || calls[i].ends == 1, "INV-14: a call ends");
         if (calls[i].ends > 0) {
@@ -706,7 +661,6 @@ static void check_ticked(void)
 }
 
 #define WORKER           EXPLORE_THREAD("worker", run_worker, NULL)
-#define KILLER           EXPLORE_THREAD("killer", run_killer, NULL)
 #define COMPLETER        EXPLORE_THREAD("completer", run_completer, &numbers[COMPLETER_1])
 #define DOUBLE_COMPLETER EXPLORE_THREAD("completer", run_double_completer, &numbers[COMPLETER_1])
 #define FIRER            EXPLORE_THREAD("firer", run_firer, &numbers[FIRER_1])
