@@ -378,9 +378,8 @@ static void describe_actors(void)
     for (const struct actor *actor = cast->actors; actor != NULL; actor = actor->next) {
         if (actor->position < actor->script.count || actor->surprises > 0) {
             (void)fprintf(stderr, "          %s: at act %zu of %zu, %zu events seen%s%s\n",
-                          actor->type.name, actor->position, actor->script.count,
-                          actor->seen_count, actor->surprises > 0 ? "; surprised: " : "",
-                          actor->surprise);
+                          actor->type.name, actor->position, actor->script.count, actor->seen_count,
+                          actor->surprises > 0 ? "; surprised: " : "", actor->surprise);
         }
     }
 }

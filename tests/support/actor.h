@@ -11,9 +11,9 @@
  * one step. After its script an actor rests, and takes what it is told by actor_tell as its next
  * one. It finishes at a cancel event that its script does not expect, unless `ignores_cancel`.
  *
- * An act is a function, so a test with unusual needs writes one (`does`), and only this kit knows how
- * a step talks to the runtime. Any deviation from the script is a surprise, reported when the test
- * ends; a cancel event in place of what the script expects is one, too.
+ * An act is a function, so a test with unusual needs writes one (`does`), and only this kit knows
+ * how a step talks to the runtime. Any deviation from the script is a surprise, reported when the
+ * test ends; a cancel event in place of what the script expects is one, too.
  *
  * An actor that has ended may be started again, and performs its script anew.
  *
