@@ -211,3 +211,25 @@ TEST(listing_is_kept_for_a_hundred_times_its_cost)
     assert_true(is_renewed_after(100));
     assert_true(listing.cost < HOUR);
 }
+
+/* A clock that moves whenever it is read: no two processes are read at one time. */
+static uint64_t read_moving_clock(struct time_source *source)
+{
+    static uint64_t now = HOUR;
+    (void)source;
+    now += UINT64_C(1000000000);
+    return now;
+}
+
+TEST(listing_shows_the_values_that_it_is_sorted_by)
+{
+    static struct time_source moving = {.now = read_moving_clock};
+    open_scene(20);
+    rig.sched.account.simulated = &moving;
+    const uint32_t count = renew_and_read(BY_AGE, 20);
+    rig.sched.account.simulated = NULL;
+    assert_int_equal(count, 20);
+    for (uint32_t i = 1; i < count; i++) {
+        assert_true(infos[i].age_ns < infos[i - 1].age_ns);
+    }
+}
