@@ -192,6 +192,58 @@ TEST(sender_to_a_crowded_mailbox_has_had_its_turns)
     assert_int_equal(worker(0)->turns_left, 1);
 }
 
+/* ---- after many picks of the next slot ---- */
+
+/* What the worker picks when the next slot has had its streak; `behind`: a process with a backlog
+ * has stayed there. */
+static struct process *pick_after_streak(bool behind)
+{
+    worker(0)->phase = 1; /* no other rule of fairness is due */
+    worker(0)->next_streak = 3;
+    worker(0)->is_behind = behind;
+    return find_work(worker(0));
+}
+
+static void fill_queues(struct process *const *in_deque, struct process *const *in_global)
+{
+    for (size_t i = 0; i < 2; i++) {
+        submit_to_deque(worker(0), in_deque[i]);
+        submit_outside(&rig.sched, in_global[i]);
+    }
+}
+
+static void put_back(struct process *const *processes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        submit_outside(&rig.sched, processes[i]);
+    }
+}
+
+TEST(streak_is_followed_by_the_oldest_of_the_deque)
+{
+    scheduler_rig_open();
+    struct process *local[] = {spawn(&rig_resting), spawn(&rig_resting)};
+    struct process *global[] = {spawn(&rig_resting), spawn(&rig_resting)};
+    fill_queues(local, global);
+    struct process *picks[] = {pick_after_streak(false), pick_after_streak(false),
+                               pick_after_streak(false), pick_after_streak(false)};
+    put_back(picks, COUNT_OF(picks));
+    assert_memory_equal(picks, PROCESSES(local[0], local[1], global[0], global[1]), sizeof picks);
+}
+
+/* Such processes keep the deque from ever being empty. */
+TEST(streak_of_processes_with_a_backlog_is_followed_by_both_queues_in_turn)
+{
+    scheduler_rig_open();
+    struct process *local[] = {spawn(&rig_resting), spawn(&rig_resting)};
+    struct process *global[] = {spawn(&rig_resting), spawn(&rig_resting)};
+    fill_queues(local, global);
+    struct process *picks[] = {pick_after_streak(true), pick_after_streak(true),
+                               pick_after_streak(true), pick_after_streak(true)};
+    put_back(picks, COUNT_OF(picks));
+    assert_memory_equal(picks, PROCESSES(global[0], local[0], global[1], local[1]), sizeof picks);
+}
+
 /* ---- thieves ---- */
 
 /* A search that finds nothing, after a theft of one process that was worth so much and took so
