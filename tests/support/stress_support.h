@@ -41,6 +41,8 @@ struct stress_counter {
 struct stress {
     const char *name;
     uint64_t ops;
+    bool is_short;     /* nobody has said how many operations */
+    atomic_u32 enough; /* a short run has taken long: the machine is busy with something else */
     uint64_t seed;
     uint64_t start_ns;
     struct stress_counter counters[STRESS_THREADS_MAX];
@@ -90,10 +92,12 @@ static inline void stress_count(struct stress *stress, uint32_t thread, uint64_t
 /* Operations of all threads so far. */
 uint64_t stress_done(struct stress *stress);
 
-/* False once `ops` operations are done or something went wrong. */
+/* False once `ops` operations are done, something went wrong, or a short run has taken a minute:
+ * with busy neighbours a thread that has to be woken for each operation makes few of them. */
 static inline bool stress_goes_on(struct stress *stress, uint64_t ops)
 {
-    return stress_done(stress) < ops && !stress_has_failed(stress);
+    return stress_done(stress) < ops && !stress_has_failed(stress) &&
+           load_relaxed(&stress->enough) == 0; /* orders nothing */
 }
 
 /* ---- random numbers and pauses ---- */
