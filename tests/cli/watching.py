@@ -138,7 +138,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-HELLO = f"program\t{os.getpid()}\t1\tpretender\t0.1.0\t1000\nend\n".encode()
+HELLO = f"program\t{os.getpid()}\t1\tpretender\t0.2.0\t1000\nend\n".encode()
 
 
 class Server:
