@@ -46,11 +46,29 @@ typedef struct skua_module {
 /* The name of the descriptor, as the command looks it up. */
 #define SKUA_MODULE_SYMBOL "skua_module_descriptor"
 
-/* Defines the descriptor: the fields are given as in an initializer. */
+/* Defines the descriptor: the fields are given as in an initializer, also in C++ before C++20. */
+#ifdef __cplusplus
+#define SKUA_MODULE(...) SKUA_MODULE_ASSIGN_(__VA_ARGS__, , , , , , , , , , , , )
+#else
 #define SKUA_MODULE(...)                                                                           \
+    extern SKUA_API const skua_module skua_module_descriptor;                                      \
+    const skua_module skua_module_descriptor = {.version = SKUA_MODULE_VERSION, __VA_ARGS__}
+#endif
+
+/* C++ has designators since C++20 only: here `.name = "x"` becomes an assignment, up to twelve of
+ * them. All of it is constant, so no code runs when the module is loaded. */
+#define SKUA_MODULE_ASSIGN_(a, b, c, d, e, f, g, h, i, j, k, l, ...)                               \
     SKUA_BEGIN_DECLS                                                                               \
     extern SKUA_API const skua_module skua_module_descriptor;                                      \
     SKUA_END_DECLS                                                                                 \
-    const skua_module skua_module_descriptor = {.version = SKUA_MODULE_VERSION, __VA_ARGS__}
+    const skua_module skua_module_descriptor = [] {                                                \
+        skua_module skua_made_ = skua_module();                                                    \
+        skua_made_.version = SKUA_MODULE_VERSION;                                                  \
+        (void)(skua_made_ a), (void)(skua_made_ b), (void)(skua_made_ c);                          \
+        (void)(skua_made_ d), (void)(skua_made_ e), (void)(skua_made_ f);                          \
+        (void)(skua_made_ g), (void)(skua_made_ h), (void)(skua_made_ i);                          \
+        (void)(skua_made_ j), (void)(skua_made_ k), (void)(skua_made_ l);                          \
+        return skua_made_;                                                                         \
+    }()
 
 #endif

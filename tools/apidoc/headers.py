@@ -3,7 +3,8 @@
 
 A comment documents the declaration right below it and those that follow without a blank line and
 without a comment of their own. Fields and enumerators have one each, above or behind them; only
-`alloc_arg` may share that of `alloc`. It is the C of these headers that is understood here, not all
+`alloc_arg` may share that of `alloc`. A macro with an underscore at its end is no part of the
+interface: other macros are made of it. It is the C of these headers that is understood here, not all
 of C: what cannot be read is reported, not skipped."""
 
 import re
@@ -307,7 +308,7 @@ class HeaderReader:
             self.keep_adjacent(piece)
             return
         name, parameters, body = define.groups()
-        if name == self.guard:
+        if name == self.guard or name.endswith("_"):
             return
         if name in self.undefined:
             self.helpers[name] = (split_list((parameters or "()")[1:-1]), body.strip())
