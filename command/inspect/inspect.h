@@ -109,11 +109,11 @@ double sample_rate(const struct sample *before, const struct sample *after, enum
 double worker_rate(const struct sample *before, const struct sample *after,
                    const struct worker_sample *worker, enum counter counter);
 
-/* Which part of the time a worker has run processes: 0 to 1. */
+/* The CPU time of a worker as a part of the time: 0 to 1. */
 double worker_busy(const struct sample *before, const struct sample *after,
                    const struct worker_sample *worker);
 
-/* Which part of the time the workers, spare ones left out, have done so. */
+/* The same for all workers but spare ones, on average. */
 double sample_busy(const struct sample *before, const struct sample *after);
 
 /* Processes that are queued anywhere. */

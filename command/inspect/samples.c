@@ -153,8 +153,8 @@ double worker_rate(const struct sample *before, const struct sample *after,
 double worker_busy(const struct sample *before, const struct sample *after,
                    const struct worker_sample *worker)
 {
-    const double busy = worker_rate(before, after, worker, COUNTER_busy_ns) / 1e9;
-    return busy < 1 ? busy : 1; /* what was sampled just after `before` counts in full */
+    const double busy = worker_rate(before, after, worker, COUNTER_cpu_ns) / 1e9;
+    return busy < 1 ? busy : 1; /* the clocks are read one after the other */
 }
 
 double sample_busy(const struct sample *before, const struct sample *after)

@@ -196,8 +196,8 @@ static void draw_help(struct screen *screen)
         "h         this help, and back",
         "q         ends this",
         "",
-        "BUSY: the part of the time in which a worker ran processes, by samples",
-        "RUN%: the part of the time in which a process ran, likewise",
+        "BUSY: the CPU time of a worker's thread, as a part of the time",
+        "RUN%: the part of the time in which a process ran, by samples",
         "STALLS: steps that ran too long, since the start",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {

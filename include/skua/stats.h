@@ -26,7 +26,7 @@ SKUA_BEGIN_DECLS
     X(parks)            /* times the worker went to sleep */                                       \
     X(wakes)            /* times it woke a sleeping worker */                                      \
     X(searching_ns)     /* time spent looking for work */                                          \
-    X(busy_ns)          /* time spent running processes, by samples as run_ns of a process */      \
+    X(cpu_ns)           /* CPU time of the worker's thread: steps and what surrounds them */       \
     X(late_completions) /* completions that came too late or twice */                              \
     X(timers)           /* timers, ticks and deadlines that fired */                               \
     X(polls)            /* looks at the descriptors that are waited for */                         \

@@ -6,11 +6,17 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Nanoseconds of what system calls return. */
+static inline uint64_t monotonic_from_timespec(const struct timespec *time)
+{
+    return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+}
+
 static inline uint64_t monotonic_ns(void)
 {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return monotonic_from_timespec(&now);
 }
 
 /* The instant `span` after `now`; UINT64_MAX, which never comes, on overflow. */

@@ -152,6 +152,7 @@ static int answer_stats(struct answers *answers, const struct request *request, 
     }
     struct scheduler *sched = answers->sched;
     const uint64_t now = monotonic_ns();
+    stats_update_cpu(sched); /* at once: clients divide it by the time between two answers */
     skua_stats total;
     stats_read_total(sched, &total);
     text_add(out, "now\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", now,

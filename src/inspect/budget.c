@@ -15,7 +15,7 @@ uint64_t budget_thread_ns(void)
 {
     struct timespec used;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+    return monotonic_from_timespec(&used);
 }
 
 void budget_init(struct budget *budget)

@@ -31,8 +31,7 @@ enum unit {
 #define METRIC_wakes           "skua_wakes_total", PLAIN, "Times a sleeping worker was woken."
 #define METRIC_searching_ns                                                                        \
     "skua_searching_seconds_total", NANOSECONDS, "Time spent looking for work."
-#define METRIC_busy_ns                                                                             \
-    "skua_busy_seconds_total", NANOSECONDS, "Time spent running processes, estimated by samples."
+#define METRIC_cpu_ns "skua_cpu_seconds_total", NANOSECONDS, "CPU time of the worker's thread."
 #define METRIC_late_completions                                                                    \
     "skua_late_completions_total", PLAIN, "Completions that came too late or twice."
 #define METRIC_timers "skua_timers_total", PLAIN, "Timers, ticks and deadlines that fired."
@@ -126,6 +125,7 @@ int metrics_format(struct scheduler *sched, char *text, size_t size)
     struct text out = {.at = text, .size = size};
     const uint32_t count = stats_worker_count(sched);
     const uint32_t waits = load_relaxed(&sched->poll.waits); /* a snapshot */
+    stats_update_cpu(sched);
     add_build_info(&out);
     add_gauge(&out, "skua_runtime_age_seconds", "Time since the runtime was created.", NANOSECONDS,
               account_now(&sched->account) - sched->account.created);

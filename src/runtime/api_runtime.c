@@ -262,6 +262,7 @@ int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *worker
     }
     struct scheduler *sched = &runtime->sched;
     const uint32_t count = stats_worker_count(sched);
+    stats_update_cpu(sched);
     for (uint32_t i = 0; i < count && i < capacity; i++) {
         counters_read(&sched->workers[i].stats, &workers[i]);
     }

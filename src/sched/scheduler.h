@@ -91,6 +91,7 @@ struct worker {
     CACHE_ALIGNED atomic_u64 running; /* the PID it runs, or one of the two below */
     struct counters stats;
     CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
+    atomic_u32 cpu_clock;             /* its thread's; see cpu_clock.h */
 };
 
 enum sched_phase {

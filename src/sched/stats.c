@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/stats.h"
 
+#include "sched/cpu_clock.h"
+
 static void add(skua_stats *total, const skua_stats *part)
 {
 #define ADD(name) total->name += part->name;
     SKUA_STATS_MAP(ADD)
 #undef ADD
+}
+
+void stats_update_cpu(struct scheduler *sched)
+{
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        cpu_clock_update(&sched->workers[i]);
+    }
 }
 
 void stats_read_total(struct scheduler *sched, skua_stats *out)

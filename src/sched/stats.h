@@ -7,6 +7,9 @@
 
 void stats_read_total(struct scheduler *sched, skua_stats *out);
 
+/* Brings the cpu_ns of all workers up to date, for whoever reads their counters next. */
+void stats_update_cpu(struct scheduler *sched);
+
 /* How many workers have counters: all but the spare ones that have never been started. */
 uint32_t stats_worker_count(struct scheduler *sched);
 

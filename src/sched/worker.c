@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/thread.h"
+#include "sched/cpu_clock.h"
 #include "sched/spare.h"
 
 static _Thread_local struct worker *current;
@@ -40,6 +41,7 @@ void *worker_main(void *arg)
 {
     struct worker *worker = arg;
     worker_set_current(worker);
+    cpu_clock_open(worker);
     idle_end(worker);
     if (worker->sched->config.stall_signal != 0) {
         thread_unblock_signal(worker->sched->config.stall_signal);
@@ -59,6 +61,7 @@ void *worker_main(void *arg)
         step_run(worker, process);
         spare_return(worker); /* also if a handler, a close or on_exit took too long */
     }
+    cpu_clock_close(worker);
     return NULL;
 }
 

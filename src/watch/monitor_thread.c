@@ -77,8 +77,8 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
-    run_time_add(sched, worker, (skua_pid){seen->running}, span / 2, &seen->remainder);
-    run_time_add(sched, worker, (skua_pid){running}, span / 2, &seen->remainder);
+    run_time_add(sched, (skua_pid){seen->running}, span / 2, &seen->remainder);
+    run_time_add(sched, (skua_pid){running}, span / 2, &seen->remainder);
     if (running != seen->running || steps != seen->steps) {
         *seen = (struct worker_sample){
             .running = running, .steps = steps, .since = now, .remainder = seen->remainder};

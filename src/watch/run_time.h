@@ -7,7 +7,6 @@
 
 /* For the monitor: charges `span` to the process `pid`, or none, in which it found a worker. The
  * part below one unit stays in *remainder for the next time. */
-void run_time_add(struct scheduler *sched, struct worker *worker, skua_pid pid, uint64_t span,
-                  uint64_t *remainder);
+void run_time_add(struct scheduler *sched, skua_pid pid, uint64_t span, uint64_t *remainder);
 
 #endif

@@ -299,10 +299,10 @@ TEST(metrics_have_times_in_seconds)
     world_create((skua_runtime_config){.worker_count = 2});
     struct scheduler *sched = &world_runtime()->sched;
     store_relaxed(&sched->workers[1].stats.searching_ns, UINT64_C(12345678901));
-    store_relaxed(&sched->workers[1].stats.busy_ns, UINT64_C(1000000007));
+    store_relaxed(&sched->workers[1].stats.cpu_ns, UINT64_C(1000000007));
     assert_in_range(skua_metrics_format(world_runtime(), text, sizeof text), 1, sizeof text - 1);
     assert_non_null(strstr(text, "\nskua_searching_seconds_total{worker=\"1\"} 12.345678901\n"));
-    assert_non_null(strstr(text, "\nskua_busy_seconds_total{worker=\"1\"} 1.000000007\n"));
+    assert_non_null(strstr(text, "\nskua_cpu_seconds_total{worker=\"1\"} 1.000000007\n"));
 }
 
 /* ---- while it runs ---- */

@@ -265,7 +265,6 @@ TEST(run_time_adds_up_for_what_runs)
     wait_until(has_run, &wish, "run time");
     wish.wanted_ns = world_info(running->pid).run_ns + 20 * SKUA_MILLISECOND;
     wait_until(has_run, &wish, "more run time");
-    assert_true(world_stats().busy_ns >= 20 * SKUA_MILLISECOND);
     assert_true(world_info(idle).run_ns < wish.wanted_ns); /* its one step may have been seen */
     actor_let_go(running);
 }
