@@ -13,7 +13,8 @@
  * The environment variable SKUA_DEBUG, a list of settings separated by commas, makes any program
  * print to its standard error:
  *     schedtrace=1000   a line about every worker and queue, every 1000 ms
- *     stall=25ms        every step that runs longer than that, with a backtrace (taken by SIGURG)
+ *     stall=25ms        every step that runs longer than that, once, with a backtrace (taken by
+ *                       SIGURG; see stall_signal in skua/runtime.h for what it may interrupt)
  */
 #ifndef SKUA_INSPECT_H
 #define SKUA_INSPECT_H

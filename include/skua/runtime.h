@@ -21,8 +21,8 @@ typedef struct skua_stall {
     uint64_t elapsed_ns;   /* how long the step has been seen running; it began a little earlier */
     uint32_t worker;       /* its number, as in skua_stats_read */
     uint32_t frame_count;  /* 0 unless stall_signal is set and the thread answered */
-    void *const *frames;   /* return addresses, innermost first, for backtrace_symbols and the like;
-                             valid during the call */
+    void *const *frames;   /* addresses from where the thread is up to the step function, innermost
+                             first, for backtrace_symbols and the like; valid during the call */
 } skua_stall;
 
 /* What a runtime is created with. Zero means the default, in every field. */
@@ -67,9 +67,12 @@ typedef struct skua_runtime_config {
      * May call skua_ functions other than stop, wait, run and destroy. */
     void (*on_stall)(void *arg, const skua_stall *stall);
     void *on_stall_arg;
-    /* A signal number that the runtime may use to ask a stuck thread for its backtrace; default:
-     * none is taken. The signal's handler is replaced from start to stop; the stuck thread's system
-     * call, if it is in one, may return early with EINTR. */
+    /* A signal number that the runtime may use to ask a stuck thread for its backtrace, once for
+     * each stuck step; default: none is taken. The signal's handler is replaced from start to stop.
+     * A sleep, poll, select, epoll_wait, or wait with a timeout in which the thread then is does
+     * not end early: on x86-64 it is made again, and a timeout that is a duration begins anew;
+     * elsewhere no backtrace is taken. Other calls that are never restarted (signal(7)), and one
+     * that begins at that very moment, may return early with EINTR. */
     int stall_signal;
     /* Not null: processes run in the simulator, see skua/sim.h. Copied. Then there is one worker,
      * no spare one, no monitor and no thread. */

@@ -2,7 +2,6 @@
 #include "inspect/debug.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "inspect/symbol.h"
 #include "inspect/worker_view.h"
 #include "sched/stats.h"
 
@@ -29,8 +29,8 @@ static bool can_print(void)
     return poll(&fd, 1, 0) > 0 && (fd.revents & POLLOUT) != 0;
 }
 
-/* Prints a line with one write, so that lines of several threads do not mix. A truncated line still
- * ends in a newline. A line that cannot be printed without waiting is dropped. */
+/* Prints a line, or some, with one write, so that lines of several threads do not mix. What is
+ * truncated still ends in a newline. What cannot be printed without waiting is dropped. */
 static void print_line(struct text *line)
 {
     if (line->length >= line->size) {
@@ -181,19 +181,37 @@ struct debug_settings debug_read_environment(void)
 
 /* ---- stall ---- */
 
+/* Of a deep stack the two ends are shown: where the thread is, and how the step got there. */
+#define INNER_MAX 10
+#define OUTER_MAX 5
+
+static void add_frames(struct text *text, const skua_stall *stall)
+{
+    const uint32_t count = stall->frame_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == INNER_MAX && count > INNER_MAX + 1 + OUTER_MAX) {
+            const uint32_t left_out = count - INNER_MAX - OUTER_MAX;
+            text_add(text, "    ... %" PRIu32 " more ...\n", left_out);
+            i += left_out;
+        }
+        text_add(text, "    ");
+        symbol_add(text, stall->frames[i], i > 0);
+        text_add(text, "\n");
+    }
+}
+
+/* With one write, so that nothing comes between the lines. */
 void debug_print_stall(void *arg, const skua_stall *stall)
 {
     const struct debug_stall *next = arg;
-    char buffer[256];
+    char buffer[PIPE_BUF];
     struct text line = {.at = buffer, .size = sizeof buffer};
     text_add(&line, "skua: stall: process %016" PRIx64 " (", stall->pid.bits);
     text_add_name(&line, stall->type_name);
     text_add(&line, ") has run for %" PRIu64 " ms on worker %" PRIu32 "\n",
              stall->elapsed_ns / SKUA_MILLISECOND, stall->worker);
+    add_frames(&line, stall);
     print_line(&line);
-    for (uint32_t i = 0; i < stall->frame_count && can_print(); i++) {
-        backtrace_symbols_fd(&stall->frames[i], 1, STDERR_FILENO);
-    }
     if (next->on_stall != NULL) {
         next->on_stall(next->arg, stall);
     }

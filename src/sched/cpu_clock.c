@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/cpu_clock.h"
 
+#include <unistd.h>
+
 #include "base/monotonic.h"
 
 /* The clock of a worker without a thread; no thread's. */
@@ -9,6 +11,7 @@
 void cpu_clock_open(struct worker *worker)
 {
     clockid_t clock;
+    store_relaxed(&worker->thread_id, (uint32_t)gettid()); /* a number */
     if (pthread_getcpuclockid(pthread_self(), &clock) == 0) {
         store_relaxed(&worker->cpu_clock, (uint32_t)clock); /* statistic */
     }

@@ -92,6 +92,7 @@ struct worker {
     struct counters stats;
     CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
     atomic_u32 cpu_clock;             /* its thread's; see cpu_clock.h */
+    atomic_u32 thread_id;             /* as the kernel knows it; 0: none yet */
 };
 
 enum sched_phase {

@@ -267,6 +267,12 @@ static size_t samples_size(const struct scheduler *sched)
     return sched->capacity * sizeof(struct worker_sample);
 }
 
+static void free_samples(struct monitor_thread *thread)
+{
+    allocator_free(&thread->sched->allocator, thread->samples, samples_size(thread->sched),
+                   alignof(struct worker_sample));
+}
+
 int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
 {
     thread->monitor = (struct monitor){
@@ -286,9 +292,12 @@ int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
     if (thread->samples == NULL) {
         return SKUA_E_NO_MEMORY;
     }
+    if (backtrace_init(&thread->backtrace, sched) != 0) {
+        free_samples(thread);
+        return SKUA_E_NO_MEMORY;
+    }
     mutex_init(&thread->lock);
     condition_init(&thread->changed);
-    backtrace_init(&thread->backtrace);
     return 0;
 }
 
@@ -296,7 +305,6 @@ void monitor_thread_deinit(struct monitor_thread *thread)
 {
     mutex_deinit(&thread->lock);
     (void)pthread_cond_destroy(&thread->changed);
-    backtrace_deinit(&thread->backtrace);
-    allocator_free(&thread->sched->allocator, thread->samples, samples_size(thread->sched),
-                   alignof(struct worker_sample));
+    backtrace_deinit(&thread->backtrace, thread->sched);
+    free_samples(thread);
 }

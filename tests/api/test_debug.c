@@ -54,25 +54,26 @@ static size_t count_matches(const char *text, const char *pattern)
 
 /* ---- stall ---- */
 
-void stuck_in_this_function(struct turn *turn);
-
-/* The dynamic linker knows it by its name. */
-__attribute__((noinline)) void stuck_in_this_function(struct turn *turn)
+/* The dynamic linker does not know it. It calls itself so many times. */
+__attribute__((noinline)) static void stuck_in_this_function(struct turn *turn, uint64_t depth)
 {
-    (void)perform(turn, holds());
+    if (depth > 0) {
+        stuck_in_this_function(turn, depth - 1);
+    } else {
+        (void)perform(turn, holds());
+    }
     turn->actor->counter++; /* no tail call, which would leave no frame */
 }
 
 static int get_stuck(struct turn *turn, const struct act *act)
 {
-    (void)act;
-    stuck_in_this_function(turn);
+    stuck_in_this_function(turn, act->number);
     return 0;
 }
 
-static struct actor *captive_start(void)
+static struct actor *captive_start(uint64_t depth)
 {
-    struct actor *captive = actor_new(ACTS(does(get_stuck, NULL), finishes(0)));
+    struct actor *captive = actor_new(ACTS({.perform = get_stuck, .number = depth}, finishes(0)));
     captive->type.name = "cap\ntive";
     actor_submit(captive);
     actor_await_held(captive, 1);
@@ -86,36 +87,71 @@ static void count_stall(void *arg, const skua_stall *stall)
     }
 }
 
-/* A thread that gets no CPU does not tell its backtrace in time, so this is tried a few times. */
-TEST(stall_is_printed_with_type_and_backtrace)
+/* A report is a line about the process, and one for each frame that is shown. */
+#define FRAME_LINE "^    [^ ]+(\\+0x[0-9a-f]+)? (\\(.*\\))$"
+#define GAP_LINE   "^    \\.\\.\\. [0-9]+ more \\.\\.\\.$"
+#define FRAMES_MAX 16
+
+/* So the monitor has seen it stuck a few times more. */
+static bool has_run_on(void *arg)
 {
-    char line[200];
-    skua_pid pid;
+    return world_info(*(const skua_pid *)arg).run_ns >= 20 * SKUA_MILLISECOND;
+}
+
+/* Has a step get stuck, again and again until its backtrace is there: a thread that gets no CPU
+ * does not tell it in time. Returns what was printed. */
+static const char *print_stall(uint64_t depth, struct tally *own)
+{
+    const char *wanted = "    stuck_in_this_function+0x";
     uint64_t attempts = 0;
-    struct tally own; /* calls of the program's own hook */
-    tally_init(&own);
+    skua_pid pid;
+    char line[200];
+    tally_init(own);
     set_debug("stall=1ms");
     capture_begin(&capture);
     world_open_with((skua_runtime_config){.worker_count = 2,
                                           .stall_limit_ns = SKUA_DURATION_MAX,
                                           .on_stall = count_stall,
-                                          .on_stall_arg = &own});
+                                          .on_stall_arg = own});
     do {
-        struct actor *captive = captive_start();
-        tally_wait(&own, ++attempts); /* it has been printed then */
+        struct actor *captive = captive_start(depth);
+        tally_wait(own, ++attempts); /* it has been printed then */
+        pid = captive->pid;
+        wait_until(has_run_on, &pid, "more samples of the stuck step");
         actor_let_go(captive);
         actor_await_end(captive);
-        pid = captive->pid;
-    } while (attempts < 100 && strstr(capture_read(&capture), "stuck_in_this_function") == NULL);
+    } while (attempts < 100 && strstr(capture_read(&capture), wanted) == NULL);
     world_close();
     const char *said = capture_end(&capture);
-    assert_non_null(strstr(said, "(stuck_in_this_function+0x"));
+    assert_non_null(strstr(said, wanted));
+    assert_int_equal(count_matches(said, "^skua: stall: .*cap.tive"), attempts);
     (void)snprintf(line, sizeof line,
                    "^skua: stall: process %016" PRIx64
                    " \\(cap\\?tive\\) has run for [1-9][0-9]* ms on worker [0-9]+$",
                    pid.bits);
     assert_int_equal(count_matches(said, line), 1);
-    assert_int_equal(count_matches(said, "^skua: stall: .*cap.tive"), attempts);
+    return said;
+}
+
+TEST(stall_is_printed_with_type_and_backtrace)
+{
+    struct tally own; /* calls of the program's own hook */
+    const char *said = print_stall(0, &own);
+    assert_int_equal(
+        count_matches(said, "^    stuck_in_this_function\\+0x[0-9a-f]+ \\(test_debug\\)$"), 1);
+    assert_int_equal(count_matches(said, "^    (step_run|worker_main|start_thread)\\+"), 0);
+    assert_int_equal(count_matches(said, ""),
+                     count_matches(said, "^skua: stall: ") + count_matches(said, FRAME_LINE));
+}
+
+TEST(stall_deep_down_is_printed_in_part)
+{
+    struct tally own;
+    const char *said = strstr(print_stall(40, &own), "\n    ") + 1; /* the first with frames */
+    const size_t lines = count_matches(said, FRAME_LINE) + count_matches(said, GAP_LINE);
+    assert_int_equal(count_matches(said, GAP_LINE), 1);
+    assert_int_equal(lines, FRAMES_MAX);
+    assert_int_equal(count_matches(said, ""), lines);
 }
 
 TEST(stall_goes_before_the_configuration)
@@ -153,7 +189,7 @@ TEST(stall_without_a_hook_of_the_program_is_printed)
     set_debug("stall=1ms");
     capture_begin(&capture);
     world_open_with((skua_runtime_config){.worker_count = 1});
-    struct actor *captive = captive_start();
+    struct actor *captive = captive_start(0);
     capture_wait(&capture, "(cap?tive) has run for ");
     actor_let_go(captive);
     const skua_runtime_config read = config_in_force();
