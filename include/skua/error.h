@@ -41,7 +41,8 @@
     X(NOT_SIMULATED, -5030, "the simulator may not carry this out, and there is no double for it") \
     X(INJECTED, -5031, "the simulator has made this fail")                                         \
     X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")              \
-    X(INSPECT, -5033, "the socket for looking inside could not be opened")
+    X(INSPECT, -5033, "the socket for looking inside could not be opened")                         \
+    X(SIGNAL, -5034, "no such signal, or one that a runtime cannot use")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),

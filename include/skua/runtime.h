@@ -86,7 +86,7 @@ typedef struct skua_runtime_config {
  * Borrows: config; null means all defaults.
  * Gives:   *runtime, to be released with skua_runtime_destroy.
  * Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_SIGNAL (stall_signal); SKUA_E_NO_MEMORY. */
 SKUA_API SKUA_NODISCARD int skua_runtime_create(skua_runtime **runtime,
                                                 const skua_runtime_config *config);
 

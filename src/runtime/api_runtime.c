@@ -132,8 +132,9 @@ int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
                    struct time_source *time, struct poller *poller)
 {
     skua_runtime_config resolved;
-    if (runtime == NULL || config_resolve(config, &resolved) != 0) {
-        return SKUA_E_INVALID;
+    const int refused = runtime != NULL ? config_resolve(config, &resolved) : SKUA_E_INVALID;
+    if (refused != 0) {
+        return refused;
     }
     const struct allocator allocator = {resolved.alloc, resolved.alloc_arg};
     skua_runtime *created = allocator_alloc_zeroed(&allocator, sizeof *created, CACHE_LINE);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <signal.h>
 #include <skua/clock.h>
 
 #include "base/cpu.h"
@@ -11,6 +12,7 @@
 #define SPARE_LIMIT_DEFAULT   32
 #define STALL_LIMIT_DEFAULT   (10 * SKUA_MILLISECOND)
 #define STALL_LIMIT_MIN       SKUA_MILLISECOND
+#define STANDARD_SIGNALS      32 /* numbers below; real-time signals begin above */
 
 static uint32_t default_workers(void)
 {
@@ -18,14 +20,31 @@ static uint32_t default_workers(void)
     return cpus < SKUA_WORKERS_MAX ? cpus : SKUA_WORKERS_MAX;
 }
 
+/* Whether the runtime may take this signal. Those that report a fault of the program are needed for
+ * that; two cannot be caught; and those between the standard and the real-time ones belong to the
+ * C library. */
+static bool is_usable(int signal)
+{
+    static const int refused[] = {SIGSEGV, SIGBUS,  SIGFPE,  SIGILL, SIGABRT,
+                                  SIGKILL, SIGSTOP, SIGTRAP, SIGSYS};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (signal == refused[i]) {
+            return false;
+        }
+    }
+    return signal > 0 && signal <= SIGRTMAX && (signal < STANDARD_SIGNALS || signal >= SIGRTMIN);
+}
+
 static int check(const skua_runtime_config *config)
 {
     const bool fits =
         config->worker_count <= SKUA_WORKERS_MAX && config->process_limit <= SKUA_PROCESSES_MAX &&
         config->mailbox_limit <= SKUA_MAILBOX_MAX && config->spare_limit <= SKUA_SPARES_MAX &&
-        config->stall_limit_ns >= STALL_LIMIT_MIN && config->stall_limit_ns <= SKUA_DURATION_MAX &&
-        config->stall_signal >= 0;
-    return fits ? 0 : SKUA_E_INVALID;
+        config->stall_limit_ns >= STALL_LIMIT_MIN && config->stall_limit_ns <= SKUA_DURATION_MAX;
+    if (!fits) {
+        return SKUA_E_INVALID;
+    }
+    return config->stall_signal == 0 || is_usable(config->stall_signal) ? 0 : SKUA_E_SIGNAL;
 }
 
 int config_resolve(const skua_runtime_config *config, skua_runtime_config *resolved)

@@ -32,7 +32,7 @@ NODISCARD int runtime_create(skua_runtime **runtime, const skua_runtime_config *
                              struct time_source *time, struct poller *poller);
 
 /* config.c: checks a configuration (null: all defaults) and fills in the defaults. Returns 0 or
- * SKUA_E_INVALID. */
+ * SKUA_E_INVALID or SKUA_E_SIGNAL. */
 NODISCARD int config_resolve(const skua_runtime_config *config, skua_runtime_config *resolved);
 
 #endif

@@ -168,7 +168,7 @@ static void create(struct reader *reader, struct slot *slot)
         config.sim = &simulation;
     }
     if (ANSWERS(skua_runtime_create(&slot->runtime, &config),
-                ANSWER_OK | ANSWER(INVALID) | ANSWER(NO_MEMORY))) {
+                ANSWER_OK | ANSWER(INVALID) | ANSWER(SIGNAL) | ANSWER(NO_MEMORY))) {
         commands_register(slot->runtime);
     }
 }

@@ -45,6 +45,7 @@ static const struct {
     {-5031, "SKUA_E_INJECTED"},
     {-5032, "SKUA_E_AT_REST"},
     {-5033, "SKUA_E_INSPECT"},
+    {-5034, "SKUA_E_SIGNAL"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 
