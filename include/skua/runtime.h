@@ -80,6 +80,14 @@ typedef struct skua_runtime_config {
     /* Lets `skua top` and its like look inside, see skua/inspect.h. If that is not possible, start
      * fails with SKUA_E_INSPECT; with SKUA_INSPECT=1 in the environment it only says so. */
     bool inspect;
+    /* Reports a crash inside a step, an init or a close on a worker: on SIGSEGV, SIGABRT, SIGFPE or
+     * SIGBUS it prints the process, its type, the step and the worker to stderr, with a backtrace.
+     * Then your program's own handler runs, or the signal ends the program as usual. The handlers
+     * are in place from start to stop, for all runtimes that report; one that you replace meanwhile
+     * stays replaced, and should call the one that was there. Workers have an alternate signal
+     * stack, so that a stack overflow is reported, too; a thread that drives a simulation keeps the
+     * one it has, if any. */
+    bool crash_report;
 } skua_runtime_config;
 
 /* Creates a runtime that has no threads yet.

@@ -26,6 +26,9 @@ struct monitor {
     /* The calling worker is about to sleep: it has announced that and taken the poller's role if
      * nobody had it. Null: nobody wants to know. */
     void (*worker_sleeps)(struct monitor *monitor);
+    /* The calling thread has become a worker; it is about to end. Null: nobody wants to know. */
+    void (*worker_begins)(struct monitor *monitor);
+    void (*worker_ends)(struct monitor *monitor);
     /* For the stall signal's handler on a worker; opaque to the scheduler. */
     struct backtrace *backtrace;
 };

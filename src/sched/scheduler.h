@@ -73,6 +73,7 @@ struct worker {
     uint64_t random;
     struct caches caches;
     skua_context context;
+    const skua_context *starting; /* whose init it runs within a step, or null */
     skua_step out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */

@@ -118,8 +118,16 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
         .process = process,
         .self = pid,
     };
+    const skua_context *outer = NULL;
+    if (worker != NULL) { /* for the report of a crash */
+        outer = worker->starting;
+        worker->starting = &context;
+    }
     const int error = request->type->init(process_state(process, request->type), &context, method,
                                           request->input, request->input_count);
+    if (worker != NULL) {
+        worker->starting = outer;
+    }
     return error < 0 ? error : 0;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "sched/cpu_clock.h"
+#include "sched/monitor.h"
 #include "sched/spare.h"
 
 static _Thread_local struct worker *current;
@@ -37,11 +38,8 @@ bool worker_is_in_callback(const struct scheduler *sched)
     return inside == sched || worker_here(sched) != NULL;
 }
 
-void *worker_main(void *arg)
+static void run(struct worker *worker)
 {
-    struct worker *worker = arg;
-    worker_set_current(worker);
-    cpu_clock_open(worker);
     idle_end(worker);
     if (worker->sched->config.stall_signal != 0) {
         thread_unblock_signal(worker->sched->config.stall_signal);
@@ -61,7 +59,22 @@ void *worker_main(void *arg)
         step_run(worker, process);
         spare_return(worker); /* also if a handler, a close or on_exit took too long */
     }
+}
+
+void *worker_main(void *arg)
+{
+    struct worker *worker = arg;
+    struct monitor *monitor = worker->sched->monitor;
+    worker_set_current(worker);
+    if (monitor->worker_begins != NULL) {
+        monitor->worker_begins(monitor);
+    }
+    cpu_clock_open(worker);
+    run(worker);
     cpu_clock_close(worker);
+    if (monitor->worker_ends != NULL) {
+        monitor->worker_ends(monitor);
+    }
     return NULL;
 }
 

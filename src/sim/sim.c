@@ -15,6 +15,7 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 #include "watch/audit.h"
+#include "watch/crash_report.h"
 
 #define STEP_NS_DEFAULT  SKUA_MICROSECOND
 #define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
@@ -409,6 +410,9 @@ int sim_start(struct sim *sim)
     if (refused == 0) {
         store_seq_cst(&sched->threads, 1); /* MO-spare: so that its wheel and counters are read */
         sim->faults_are_on = true;
+        if (sched->config.crash_report) {
+            crash_report_install();
+        }
         shutdown_open_locked(sched);
     }
     mutex_unlock(&sched->control);
@@ -468,6 +472,9 @@ int sim_stop(struct sim *sim, uint64_t timeout_ns)
     int result = begin_driving(sim);
     if (result == 0) {
         result = stop_driven_locked(sim, timeout_ns);
+        if (sched->config.crash_report) {
+            crash_report_remove();
+        }
         store_seq_cst(&sched->phase, PHASE_STOPPED);
         end_driving(sim);
     }

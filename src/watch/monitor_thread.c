@@ -13,6 +13,7 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 #include "watch/audit.h"
+#include "watch/crash_report.h"
 #include "watch/run_time.h"
 
 /* Samples per stall limit, or per LIMIT_MAX_NS if that is shorter. */
@@ -214,15 +215,22 @@ static struct monitor_thread *as_monitor_thread(struct monitor *monitor)
     return CONTAINER_OF(monitor, struct monitor_thread, monitor);
 }
 
-static int open_signal(struct monitor *monitor)
+static int open_signals(struct monitor *monitor)
 {
-    const int signal = as_monitor_thread(monitor)->sched->config.stall_signal;
-    return signal != 0 ? backtrace_install(signal) : 0;
+    const skua_runtime_config *config = &as_monitor_thread(monitor)->sched->config;
+    const int error = config->stall_signal != 0 ? backtrace_install(config->stall_signal) : 0;
+    if (error == 0 && config->crash_report) {
+        crash_report_install();
+    }
+    return error;
 }
 
-static void close_signal(struct monitor *monitor)
+static void close_signals(struct monitor *monitor)
 {
     struct scheduler *sched = as_monitor_thread(monitor)->sched;
+    if (sched->config.crash_report) {
+        crash_report_remove();
+    }
     if (sched->config.stall_signal != 0) {
         backtrace_remove(sched->config.stall_signal);
     }
@@ -262,6 +270,19 @@ static void check_if_all_sleep(struct monitor *monitor)
 }
 #endif
 
+static void begin_worker(struct monitor *monitor)
+{
+    const struct scheduler *sched = as_monitor_thread(monitor)->sched;
+    if (sched->config.crash_report) {
+        crash_report_begin_thread(&sched->allocator);
+    }
+}
+
+static void end_worker(struct monitor *monitor)
+{
+    crash_report_end_thread(&as_monitor_thread(monitor)->sched->allocator);
+}
+
 static size_t samples_size(const struct scheduler *sched)
 {
     return sched->capacity * sizeof(struct worker_sample);
@@ -276,14 +297,16 @@ static void free_samples(struct monitor_thread *thread)
 int monitor_thread_init(struct monitor_thread *thread, struct scheduler *sched)
 {
     thread->monitor = (struct monitor){
-        .open = open_signal,
-        .close = close_signal,
+        .open = open_signals,
+        .close = close_signals,
         .start = start,
         .stop = stop,
         .wake = wake,
 #ifdef SKUA_AUDIT
         .worker_sleeps = check_if_all_sleep,
 #endif
+        .worker_begins = begin_worker,
+        .worker_ends = end_worker,
         .backtrace = &thread->backtrace,
     };
     thread->sched = sched;

@@ -11,6 +11,15 @@
 
 #define MESSAGE_SIZE 512
 
+/* To those of the system, not of the test program or a sanitizer. */
+static void reset_handlers(void)
+{
+    static const int numbers[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        (void)signal(numbers[i], SIG_DFL);
+    }
+}
+
 /* Calls the function in a child whose stderr goes to `messages`. The expected message and a core
  * file would only make people look for a failure. */
 static pid_t start_child(void (*function)(void *arg), void *arg, int messages)
@@ -19,26 +28,30 @@ static pid_t start_child(void (*function)(void *arg), void *arg, int messages)
     if (child == 0) {
         (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
         (void)dup2(messages, STDERR_FILENO);
-        (void)signal(SIGABRT, SIG_DFL); /* not a handler of the test program */
+        reset_handlers();
         function(arg);
         _exit(0);
     }
     return child;
 }
 
-static bool has_aborted(pid_t child)
+/* The signal that ended the child; 0 if none did, -1 if it failed otherwise. */
+static int await_child(pid_t child)
 {
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) {
-        return false;
+        return -1;
     }
-    return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+    if (WIFSIGNALED(status)) {
+        return WTERMSIG(status);
+    }
+    return WEXITSTATUS(status) == 0 ? 0 : -1;
 }
 
 bool aborts(void (*function)(void *arg), void *arg)
 {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    const bool aborted = has_aborted(start_child(function, arg, nowhere));
+    const bool aborted = await_child(start_child(function, arg, nowhere)) == SIGABRT;
     (void)close(nowhere);
     return aborted;
 }
@@ -58,19 +71,24 @@ static void read_all(int from, char *message, size_t size)
     message[length] = '\0';
 }
 
-bool aborts_saying(void (*function)(void *arg), void *arg, const char *text)
+int ends_by(void (*function)(void *arg), void *arg, char *message, size_t size)
 {
-    char message[MESSAGE_SIZE];
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        return false;
+        return -1;
     }
     const pid_t child = start_child(function, arg, ends[1]);
     (void)close(ends[1]);
-    read_all(ends[0], message, sizeof message);
+    read_all(ends[0], message, size);
     (void)close(ends[0]);
-    const bool aborted = has_aborted(child);
-    if (aborted && strstr(message, text) != NULL) {
+    return await_child(child);
+}
+
+bool aborts_saying(void (*function)(void *arg), void *arg, const char *text)
+{
+    char message[MESSAGE_SIZE];
+    if (ends_by(function, arg, message, sizeof message) == SIGABRT &&
+        strstr(message, text) != NULL) {
         return true;
     }
     (void)fprintf(stderr, "expected \"%s\", got: %s\n", text, message);
