@@ -412,6 +412,7 @@ static int create(struct session *session)
         .on_exit = options->sim ? note_exit : NULL,
         .on_exit_arg = session,
         .inspect = !options->sim,
+        .crash_report = true,
     };
     const int error = skua_runtime_create(&session->runtime, &config);
     return error == 0 ? module_register(session->module, session->runtime)
