@@ -129,6 +129,16 @@ SKUA_API uint64_t skua_sim_now(skua_runtime *runtime);
  * Threads: any, while nobody drives. */
 SKUA_API uint64_t skua_sim_hash(skua_runtime *runtime);
 
+/* Switches the faults of a simulation from now on, so that a test can break things, let them settle
+ * and then check; {0} switches all off. What is delayed already still comes late. The same switches
+ * at the same points give the same run.
+ * Borrows: faults.      Threads: the one that drives the simulation, also inside a step or a
+ * handler; any while nobody drives.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null, not simulated, or a rate or delay that skua_runtime_create
+ *          would refuse); SKUA_E_BUSY (another thread drives). On error the faults stay as they
+ *          were. */
+SKUA_API int skua_sim_faults_set(skua_runtime *runtime, const skua_sim_faults *faults);
+
 /* Completes a command after a while of virtual time: for doubles of handlers that take time.
  * Takes:   result, always.      Threads: the one that drives the simulation.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID (null, not simulated, error is positive, or delay_ns is more than

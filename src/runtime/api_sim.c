@@ -48,6 +48,17 @@ uint64_t skua_sim_hash(skua_runtime *runtime)
     return runtime != NULL && runtime->sim != NULL ? runtime->sim->hash : 0;
 }
 
+int skua_sim_faults_set(skua_runtime *runtime, const skua_sim_faults *faults)
+{
+    if (runtime == NULL || runtime->sim == NULL || faults == NULL) {
+        return SKUA_E_INVALID;
+    }
+    struct worker *worker = caller_enter(runtime);
+    const int result = sim_set_faults(runtime->sim, faults);
+    caller_leave(runtime, worker);
+    return result;
+}
+
 int skua_sim_complete_after(skua_runtime *runtime, skua_completion completion, uint64_t delay_ns,
                             int error, skua_payload result)
 {

@@ -37,13 +37,20 @@ static void set_clock(struct sim *sim, uint64_t now)
 
 /* ---- life ---- */
 
-static bool is_valid(const skua_sim_config *config)
+static bool are_valid(const skua_sim_faults *faults)
 {
-    const skua_sim_faults *faults = &config->faults;
     return faults->message_delay <= SIM_RATE_MAX && faults->handler_error <= SIM_RATE_MAX &&
            faults->slow_completion <= SIM_RATE_MAX && faults->no_memory <= SIM_RATE_MAX &&
            faults->spurious_wake <= SIM_RATE_MAX && faults->process_kill <= SIM_RATE_MAX &&
-           faults->delay_max_ns <= SKUA_DURATION_MAX && config->step_ns <= SKUA_DURATION_MAX;
+           faults->delay_max_ns <= SKUA_DURATION_MAX;
+}
+
+static void set_faults(struct sim *sim, const skua_sim_faults *faults)
+{
+    sim->config.faults = *faults;
+    if (faults->delay_max_ns == 0) {
+        sim->config.faults.delay_max_ns = DELAY_NS_DEFAULT;
+    }
 }
 
 static bool make_room(struct sim *sim)
@@ -63,7 +70,7 @@ static bool make_room(struct sim *sim)
 int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, struct scheduler *sched,
              struct allocator allocator)
 {
-    if (!is_valid(config)) {
+    if (!are_valid(&config->faults) || config->step_ns > SKUA_DURATION_MAX) {
         return SKUA_E_INVALID;
     }
     *sim = (struct sim){
@@ -77,9 +84,7 @@ int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, stru
     if (sim->config.step_ns == 0) {
         sim->config.step_ns = STEP_NS_DEFAULT;
     }
-    if (sim->config.faults.delay_max_ns == 0) {
-        sim->config.faults.delay_max_ns = DELAY_NS_DEFAULT;
-    }
+    set_faults(sim, &config->faults);
     set_clock(sim, SKUA_SIM_START_NS);
     agenda_init(&sim->agenda, &sim->allocator);
     return make_room(sim) ? 0 : SKUA_E_NO_MEMORY;
@@ -300,10 +305,37 @@ static bool is_driven_here(const struct sim *sim)
     return at == sim;
 }
 
+/* False if another thread drives it, or this one already does. */
+static bool claim(struct sim *sim)
+{
+    if (exchange_acq_rel(&sim->driven, 1) != 0) { /* MO-sim */
+        return false;
+    }
+    sim->outer = driving;
+    driving = sim;
+    return true;
+}
+
 static void end_driving(struct sim *sim)
 {
     driving = sim->outer;
     store_release(&sim->driven, 0); /* MO-sim */
+}
+
+int sim_set_faults(struct sim *sim, const skua_sim_faults *faults)
+{
+    if (!are_valid(faults)) {
+        return SKUA_E_INVALID;
+    }
+    const bool is_inside = is_driven_here(sim);
+    if (!is_inside && !claim(sim)) {
+        return SKUA_E_BUSY;
+    }
+    set_faults(sim, faults);
+    if (!is_inside) {
+        end_driving(sim);
+    }
+    return 0;
 }
 
 int sim_refuse(struct sim *sim)
@@ -324,11 +356,9 @@ int sim_refuse(struct sim *sim)
 /* Checks the phase after claiming: nobody else can stop the runtime then. */
 static int begin_driving(struct sim *sim)
 {
-    if (exchange_acq_rel(&sim->driven, 1) != 0) { /* MO-sim */
+    if (!claim(sim)) {
         return SKUA_E_BUSY;
     }
-    sim->outer = driving;
-    driving = sim;
     const int refused = sim_refuse(sim);
     if (refused != 0) {
         end_driving(sim);

@@ -71,6 +71,9 @@ int sim_step(struct sim *sim);
  * SKUA_E_AT_REST, SKUA_E_BUSY. */
 NODISCARD int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns);
 
+/* As skua_sim_faults_set, with faults that are not null. */
+NODISCARD int sim_set_faults(struct sim *sim, const skua_sim_faults *faults);
+
 static inline uint64_t sim_now(struct sim *sim)
 {
     return load_relaxed(&sim->now); /* one writer; orders nothing */

@@ -598,6 +598,7 @@ TEST(simulator_without_a_simulation_is_refused)
         assert_int_equal(skua_sim_step(runtimes[i]), SKUA_E_INVALID);
         assert_int_equal(skua_sim_now(runtimes[i]), 0);
         assert_int_equal(skua_sim_hash(runtimes[i]), 0);
+        assert_int_equal(skua_sim_faults_set(runtimes[i], &(skua_sim_faults){0}), SKUA_E_INVALID);
         assert_int_equal(
             skua_sim_complete_after(runtimes[i], completion, 0, 0, tracked_payload(0, &results[i])),
             SKUA_E_INVALID);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulator's faults: each comes, is recorded, and does not come at rate 0; handlers and pools
- * in a simulation; a simulation without memory. (Delayed messages are in test_sim_messages.c.) */
+ * in a simulation; a simulation without memory; faults that are switched while it runs. (Delayed
+ * messages are in test_sim_messages.c.) */
 #include "actor.h"
 #include "desk.h"
 #include "sim_trace.h"
+#include "threads.h"
 
 #define SEED    11
 #define SEEDS   50
@@ -401,4 +403,140 @@ TEST(rates_are_met)
         turns += sim_count(SKUA_SIM_STEP, 0);
     }
     assert_in_range(wakes, turns / 13, turns / 8);
+}
+
+/* ---- switching ---- */
+
+static int switch_faults(void *faults)
+{
+    return skua_sim_faults_set(world_runtime(), faults);
+}
+
+static void open_desk(skua_sim_faults faults)
+{
+    world_create_sim(SEED, (skua_sim_config){.faults = faults});
+    (void)desk_open();
+    world_start();
+}
+
+TEST(faults_switched_off_come_no_more)
+{
+    const skua_sim_faults all = {
+        .message_delay = SIM_ALWAYS, .handler_error = SIM_ALWAYS, .spurious_wake = SIM_ALWAYS};
+    skua_sim_faults none = {0};
+    open_desk(all);
+    (void)actor_start(NO_ACTS);
+    assert_result(actor_run(new_ticking()), 0);
+    const size_t faults = sim_fault_count(0);
+    assert_true(faults > 0);
+    assert_int_equal(switch_faults(&none), 0);
+    struct actor *actor = actor_new(NO_ACTS);
+    actor->script = ACTS(sends(actor, 0, 1), yields(1, DESK_DOUBLE, 0, 21), awaits(2), finishes(0));
+    assert_result(actor_run(actor), 0);
+    assert_result(actor_run(new_ticking()), 0);
+    assert_int_equal(sim_fault_count(0), faults);
+}
+
+/* From inside a step; each command has the faults of the moment in which it is carried out. */
+TEST(faults_are_switched_in_the_middle_of_a_run)
+{
+    skua_sim_faults errors = {.handler_error = SIM_ALWAYS};
+    skua_sim_faults delays = {.slow_completion = SIM_ALWAYS}; /* of the default length */
+    skua_sim_faults none = {0};
+    open_desk(SIM_NO_FAULTS);
+    struct actor *actor =
+        actor_new(ACTS(yields(1, DESK_DOUBLE, 0, 21), awaits(1), calls(switch_faults, &errors),
+                       yields(2, DESK_DOUBLE, 0, 21), awaits(1), calls(switch_faults, &delays),
+                       yields(3, DESK_DOUBLE, 0, 21), awaits(1), calls(switch_faults, &none),
+                       yields(4, DESK_DOUBLE, 0, 21), awaits(1), finishes(0)));
+    assert_result(actor_run(actor), 0);
+    assert_saw(actor, completion_of(1, DESK_RESULT, 42), completion(2, SKUA_E_INJECTED),
+               completion_of(3, DESK_RESULT, 42), completion_of(4, DESK_RESULT, 42));
+    assert_int_equal(sim_fault_count(0), 2);
+    const uint64_t delay = actor->seen[2].now - actor->seen[1].now;
+    assert_in_range(delay, 1, 11 * SKUA_MILLISECOND);
+}
+
+/* Trouble for a while, then none. */
+static uint64_t hash_with_switches(uint64_t seed, uint64_t until)
+{
+    skua_sim_faults some = {.message_delay = SIM_ALWAYS / 4, .spurious_wake = SIM_ALWAYS / 4};
+    skua_sim_faults none = {0};
+    world_open_sim(seed, SIM_NO_FAULTS);
+    struct actor *server = actor_start(ACTS(awaits(TICKS), finishes(0)));
+    struct actor *client = actor_new(NO_ACTS);
+    client->script = ACTS(ticker(1, SKUA_MILLISECOND), awaits(1), sends(server, 0, 1), awaits(9),
+                          sends(server, 0, 2), awaits(9), sends(server, 0, 3), finishes(0));
+    actor_submit(client);
+    assert_int_equal(skua_sim_run(world_runtime(), START + 2 * SKUA_MILLISECOND), 1);
+    assert_int_equal(switch_faults(&some), 0);
+    assert_int_equal(skua_sim_run(world_runtime(), until), 1);
+    assert_int_equal(switch_faults(&none), 0);
+    world_settle();
+    const uint64_t hash = skua_sim_hash(world_runtime());
+    world_close();
+    return hash;
+}
+
+TEST(faults_switched_alike_give_the_same_run)
+{
+    size_t different = 0;
+    FOR_ROUNDS (seed, SEEDS) {
+        const uint64_t hash = hash_with_switches(seed, START + 15 * SKUA_MILLISECOND);
+        assert_int_equal(hash_with_switches(seed, START + 15 * SKUA_MILLISECOND), hash);
+        different += hash_with_switches(seed, START + 3 * SKUA_MILLISECOND) != hash;
+    }
+    assert_true(different > 0);
+}
+
+TEST(faults_that_are_no_rates_change_nothing)
+{
+    const skua_sim_faults wrong[] = {
+        {.message_delay = SIM_ALWAYS + 1}, {.handler_error = SIM_ALWAYS + 1},
+        {.slow_completion = UINT32_MAX},   {.no_memory = SIM_ALWAYS + 1},
+        {.spurious_wake = SIM_ALWAYS + 1}, {.process_kill = SIM_ALWAYS + 1},
+        {.delay_max_ns = UINT64_MAX},
+    };
+    open_desk((skua_sim_faults){.handler_error = SIM_ALWAYS});
+    FOR_ROWS (faults, wrong) {
+        assert_int_equal(skua_sim_faults_set(world_runtime(), faults), SKUA_E_INVALID);
+    }
+    assert_int_equal(switch_faults(NULL), SKUA_E_INVALID);
+    struct actor *actor = actor_new(ACTS(yields(1, DESK_DOUBLE, 0, 21), awaits(1), finishes(0)));
+    assert_result(actor_run(actor), 0);
+    assert_saw(actor, completion(1, SKUA_E_INJECTED));
+}
+
+struct elsewhere {
+    skua_sim_faults faults;
+    int result;
+};
+
+static void switch_here(void *arg)
+{
+    struct elsewhere *elsewhere = arg;
+    elsewhere->result = switch_faults(&elsewhere->faults);
+}
+
+static int switch_elsewhere(void *arg)
+{
+    const struct elsewhere *elsewhere = arg;
+    thread_run(switch_here, arg);
+    return elsewhere->result;
+}
+
+/* Any thread may, as long as no other one drives. */
+TEST(faults_are_switched_by_who_drives)
+{
+    struct elsewhere elsewhere = {.faults.handler_error = SIM_ALWAYS};
+    open_desk(SIM_NO_FAULTS);
+    assert_result(
+        actor_run(actor_new(ACTS(refused(calls(switch_elsewhere, &elsewhere), SKUA_E_BUSY),
+                                 yields(1, DESK_DOUBLE, 0, 21), awaits(1), finishes(0)))),
+        0);
+    assert_int_equal(sim_fault_count(0), 0);
+    assert_int_equal(switch_elsewhere(&elsewhere), 0);
+    assert_result(actor_run(actor_new(ACTS(yields(1, DESK_DOUBLE, 0, 21), awaits(1), finishes(0)))),
+                  0);
+    assert_int_equal(sim_fault_count(SKUA_SIM_HANDLER_ERROR), 1);
 }

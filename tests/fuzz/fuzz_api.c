@@ -84,25 +84,26 @@ static bool spare_some(void *arg, const skua_process_info *info)
     return info->steps % 2 == 0;
 }
 
-static skua_sim_config choose_simulation(struct reader *reader)
+static skua_sim_faults choose_faults(struct reader *reader)
 {
     static const uint32_t rates[] = {0, 0, 20000, 300000};
     const uint8_t choice = reader_byte(reader);
     const uint8_t more = reader_byte(reader);
-    return (skua_sim_config){
-        .faults =
-            {
-                .message_delay = rates[choice % 4],
-                .handler_error = rates[choice / 4 % 4],
-                .slow_completion = rates[choice / 16 % 4],
-                .no_memory = rates[choice / 64],
-                .spurious_wake = rates[more % 4],
-                .process_kill = rates[more / 4 % 4] / 10,
-                .delay_max_ns = more == 0xff ? UINT64_MAX : SKUA_MICROSECOND * more,
-                .may_kill = more >= 0x80 ? spare_some : NULL,
-            },
-        .on_record = read_record,
+    return (skua_sim_faults){
+        .message_delay = rates[choice % 4],
+        .handler_error = rates[choice / 4 % 4],
+        .slow_completion = rates[choice / 16 % 4],
+        .no_memory = rates[choice / 64],
+        .spurious_wake = rates[more % 4],
+        .process_kill = rates[more / 4 % 4] / 10,
+        .delay_max_ns = more == 0xff ? UINT64_MAX : SKUA_MICROSECOND * more,
+        .may_kill = more >= 0x80 ? spare_some : NULL,
     };
+}
+
+static skua_sim_config choose_simulation(struct reader *reader)
+{
+    return (skua_sim_config){.faults = choose_faults(reader), .on_record = read_record};
 }
 
 /* Mostly one that works, with narrow limits. */
@@ -328,6 +329,14 @@ static void complete_later(struct reader *reader, struct slot *slot)
                       ANSWER(STOPPED));
 }
 
+/* Not while the other thread might drive: a switch at no point in particular makes runs differ. */
+static void switch_faults(struct reader *reader, struct slot *slot)
+{
+    const skua_sim_faults faults = choose_faults(reader);
+    join_other();
+    (void)ANSWERS(skua_sim_faults_set(slot->runtime, &faults), ANSWER_OK | ANSWER(INVALID));
+}
+
 static void run_operations(struct reader *reader)
 {
     static void (*const operations[])(struct reader *, struct slot *) = {
@@ -335,7 +344,7 @@ static void run_operations(struct reader *reader)
         call,          call,           call,          call,           call,
         move_pipe,     move_pipe,      create_alone,  register_alone, start,
         destroy_alone, start_other,    call_and_wait, call_and_wait,  run_short_of_memory,
-        call_and_wait, complete_later,
+        call_and_wait, complete_later, switch_faults,
     };
     while (!reader_is_empty(reader)) {
         const uint8_t choice = reader_byte(reader);
