@@ -32,9 +32,10 @@ struct trace_record {
     uint64_t pid;
     int64_t arg;
     uint64_t node;
-    const char *type;
-    uint32_t order; /* in which it was read */
-    uint32_t arrow; /* the number of the arrow that begins or ends here; 0: none */
+    const char *type;      /* of the process */
+    uint32_t payload_type; /* of a send */
+    uint32_t order;        /* in which it was read */
+    uint32_t arrow;        /* the number of the arrow that begins or ends here; 0: none */
     uint16_t track;
     uint8_t kind; /* enum trace_kind */
 };

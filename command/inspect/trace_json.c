@@ -234,6 +234,11 @@ static void write_error(FILE *out, int64_t error)
     }
 }
 
+static void write_payload_type(FILE *out, const struct trace_record *record)
+{
+    fprintf(out, "\"payload type\":%" PRIu32, record->payload_type);
+}
+
 static void close_event(struct writer *writer)
 {
     fputc('}', writer->out);
@@ -326,6 +331,10 @@ static void write_mark(struct writer *writer, const struct trace_record *record,
     } else {
         fprintf(out, "\"pid\":\"%016" PRIx64 "\"", record->pid);
     }
+    if (record->kind == TRACE_SEND) {
+        fputc(',', out);
+        write_payload_type(out, record);
+    }
     if (record->kind == TRACE_SPAWN || record->kind == TRACE_EXIT) {
         fputs(",\"type\":", out);
         write_string(out, record->type);
@@ -335,6 +344,18 @@ static void write_mark(struct writer *writer, const struct trace_record *record,
         write_error(out, record->arg);
     }
     fputc('}', out);
+    close_event(writer);
+}
+
+static void write_arrow_begin(struct writer *writer, const struct trace_record *record)
+{
+    write_event(writer, record, 's');
+    fprintf(writer->out, ",\"name\":\"event\",\"cat\":\"event\",\"id\":%" PRIu32, record->arrow);
+    if (record->kind == TRACE_SEND) {
+        fputs(",\"args\":{", writer->out);
+        write_payload_type(writer->out, record);
+        fputc('}', writer->out);
+    }
     close_event(writer);
 }
 
@@ -349,10 +370,7 @@ static void write_source(struct writer *writer, const struct trace_record *recor
         write_mark(writer, record, 'i', name); /* an arrow alone shows a send well enough */
     }
     if (record->arrow != 0) {
-        write_event(writer, record, 's');
-        fprintf(writer->out, ",\"name\":\"event\",\"cat\":\"event\",\"id\":%" PRIu32,
-                record->arrow);
-        close_event(writer);
+        write_arrow_begin(writer, record);
     }
     if (needs_slice) {
         write_event(writer, record, 'E');

@@ -45,6 +45,17 @@ static bool read_arg(const char *text, int64_t *arg)
     return true;
 }
 
+/* The type of a send is a number; programs that know no better say `-`. */
+static bool read_payload_type(const char *text, uint32_t *type)
+{
+    uint64_t number = 0;
+    if (strcmp(text, "-") != 0 && !parse_number(text, 0, UINT32_MAX, &number)) {
+        return false;
+    }
+    *type = (uint32_t)number;
+    return true;
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -100,8 +111,11 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
     if (!find_kind(line->field[KIND], &kind)) {
         return TRACE_IGNORED;
     }
+    if (kind == TRACE_SEND && !read_payload_type(line->field[TYPE], &record.payload_type)) {
+        return TRACE_NO_RECORD;
+    }
     record.kind = (uint8_t)kind;
-    record.type = keep_name(trace, line->field[TYPE]);
+    record.type = keep_name(trace, kind == TRACE_SEND ? "-" : line->field[TYPE]);
     if (record.type == NULL || !grow(trace)) {
         return TRACE_NO_MEMORY;
     }

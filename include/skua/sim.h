@@ -88,6 +88,7 @@ typedef struct skua_sim_record {
     uint64_t tag;          /* of the event, yield or cancel */
     skua_pid from;         /* who sent the message */
     int32_t error;         /* of the event, or of the process that has ended */
+    uint32_t payload_type; /* of what an event or yield carries */
 } skua_sim_record;
 
 /* What a simulation is made with. Zero means the default, in every field. The seed is that

@@ -55,9 +55,12 @@ static bool has_event(enum trace_kind kind)
            kind == TRACE_COMPLETE;
 }
 
+/* Of the process, or of what a message carries. */
 static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
-    if (has_type(kind)) {
+    if (kind == TRACE_SEND) {
+        text_add(out, "%" PRIu32, trace_word_number(record->words[3]));
+    } else if (has_type(kind)) {
         const skua_process_type *type = (const skua_process_type *)(uintptr_t)record->words[2];
         text_add_name(out, type->name);
     } else {
@@ -68,9 +71,10 @@ static void write_type(struct text *out, const struct ring_record *record, enum 
 /* The last two fields: the meaning of `data` and `number` depends on the record's kind. */
 static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
-    const uint32_t number = (uint32_t)record->words[3];
+    const uint32_t number = trace_word_number(record->words[3]);
     if (kind == TRACE_STEAL || has_event(kind)) {
-        text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2], number);
+        text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2],
+                 kind == TRACE_STEAL ? number : trace_word_node(record->words[3]));
     } else {
         text_add(out, "\t%" PRId32 "\t0\n", (int32_t)number);
     }
@@ -78,7 +82,7 @@ static void write_numbers(struct text *out, const struct ring_record *record, en
 
 static void write_record(struct text *out, const struct ring_record *record)
 {
-    const enum trace_kind kind = (enum trace_kind)(record->words[3] >> 32);
+    const enum trace_kind kind = trace_word_kind(record->words[3]);
     text_add(out, "\t%" PRIu64 "\t%s\t%016" PRIx64 "\t", record->words[0], kind_name(kind),
              record->words[1]);
     write_type(out, record, kind);

@@ -100,7 +100,7 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
     if (UNLIKELY(error != 0)) {
         goto refused;
     }
-    note_trace(sched, worker, TRACE_SEND, to, from.bits, event.index);
+    note_send(sched, worker, from, to, event.index, payload->type);
     if (state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
         submit_ready(sched, worker, event.process);
     } else {
@@ -239,7 +239,7 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     /* The call knows its owner, whatever a forged completion says. */
     const skua_pid owner = node->as.call.owner;
     call_disarm_owner(&sched->deadlines, node, index);
-    note_trace(sched, worker, TRACE_COMPLETE, owner, 0, index);
+    note_event(sched, worker, TRACE_COMPLETE, owner, index);
     call_complete_owner(node, error, result);
     const enum state_duty duty = push_call(sched, worker, owner, index, &process);
     if (duty == STATE_ENQUEUE) {

@@ -11,21 +11,49 @@
     ((worker) != NULL ? counter_add_owner(&(worker)->stats.name, 1)                                \
                       : counter_add_any(&(sched)->outside.stats.name, 1))
 
+_Static_assert(EVENT_NODES_MAX <= (uint32_t)1 << TRACE_NODE_BITS, "a record has room for any node");
+
 /* Writes a record to the rings of tracer_active; nothing if those are null. `worker` is the
  * caller's or null. */
-static inline void note_trace_in(struct trace *trace, struct worker *worker, enum trace_kind kind,
-                                 skua_pid pid, uint64_t data, uint32_t number)
+static inline void note_word_in(struct trace *trace, struct worker *worker, skua_pid pid,
+                                uint64_t data, uint64_t word)
 {
     if (UNLIKELY(trace != NULL)) {
         tracer_write(trace, worker != NULL ? worker->index : trace->outside,
-                     &(struct ring_record){{0, pid.bits, data, trace_word(kind, number)}});
+                     &(struct ring_record){{0, pid.bits, data, word}});
     }
+}
+
+static inline void note_trace_in(struct trace *trace, struct worker *worker, enum trace_kind kind,
+                                 skua_pid pid, uint64_t data, uint32_t number)
+{
+    note_word_in(trace, worker, pid, data, trace_word(kind, OBJECT_NONE, number));
+}
+
+/* A record about an event to `pid`. */
+static inline void note_event_in(struct trace *trace, struct worker *worker, enum trace_kind kind,
+                                 skua_pid pid, uint32_t node)
+{
+    note_word_in(trace, worker, pid, 0, trace_word(kind, node, 0));
 }
 
 static inline void note_trace(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
                               skua_pid pid, uint64_t data, uint32_t number)
 {
     note_trace_in(tracer_active(&sched->tracer), worker, kind, pid, data, number);
+}
+
+static inline void note_event(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
+                              skua_pid pid, uint32_t node)
+{
+    note_event_in(tracer_active(&sched->tracer), worker, kind, pid, node);
+}
+
+static inline void note_send(struct scheduler *sched, struct worker *worker, skua_pid from,
+                             skua_pid to, uint32_t node, uint32_t payload_type)
+{
+    note_word_in(tracer_active(&sched->tracer), worker, to, from.bits,
+                 trace_word(TRACE_SEND, node, payload_type));
 }
 
 #endif

@@ -39,7 +39,7 @@ static void gather_one(struct worker *worker, struct process *process, struct ev
     delivery->events = &node->as.event;
     delivery->count = 1;
     process->backlog = OBJECT_NONE;
-    note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, delivery->node);
+    note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, delivery->node);
     if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
@@ -77,7 +77,7 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
         uint32_t index;
         struct event_node *node = shift_backlog(worker, process, &index);
         skua_event *event = &delivery->events[delivery->count++];
-        note_trace_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, 0, index);
+        note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, index);
         if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
             gather_tick(worker, process, node, index, event);
             continue;

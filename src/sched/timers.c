@@ -72,7 +72,7 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
         call_complete_owner(node, node->as.call.error, &nothing);
     }
     NOTE_COUNT(sched, worker, timers);
-    note_trace(sched, worker, TRACE_TIMER, owner, 0, due->index);
+    note_event(sched, worker, TRACE_TIMER, owner, due->index);
     return deliver_call(sched, worker, owner, due->index);
 }
 

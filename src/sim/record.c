@@ -86,6 +86,7 @@ static void record_step_begin(struct observer *observer, const struct worker *wo
         record.type = SKUA_SIM_EVENT;
         record.what = event->type;
         record.count = skua_payload_size(&event->payload);
+        record.payload_type = event->payload.type;
         record.tag = event->tag;
         record.from = event->from;
         record.error = event->error;
@@ -114,6 +115,7 @@ static void record_step_end(struct observer *observer, const struct worker *work
         record.tag =
             is_yield ? event_at(&worker->sched->events, yield->node)->as.call.tag : yield->cancels;
         record.count = is_yield ? skua_payload_size(&yield->payload) : 0;
+        record.payload_type = is_yield ? yield->payload.type : 0;
         add(sim, (uint64_t)record.type << 32 | record.what);
         add(sim, record.tag);
         if (is_yield) {
@@ -181,6 +183,12 @@ static void put_error(struct text *text, int error)
     }
 }
 
+/* What an event or yield carries. */
+static void put_payload(struct text *text, const skua_sim_record *record)
+{
+    put(text, " type %" PRIu32 ", %" PRIu64 " bytes", record->payload_type, record->count);
+}
+
 static void put_event(struct text *text, const skua_sim_record *record)
 {
     static const char *const names[] = {
@@ -192,12 +200,13 @@ static void put_event(struct text *text, const skua_sim_record *record)
     const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_TICK;
     put(text, "    %s", known ? names[record->what] : "?");
     if (record->what == SKUA_EVENT_MESSAGE) {
+        put_payload(text, record);
         put(text, " from ");
         put_pid(text, record->from);
-    } else if (record->what != SKUA_EVENT_CANCEL) {
-        put(text, " tag %" PRIu64, record->tag);
+    } else if (record->what != SKUA_EVENT_CANCEL) { /* which carries nothing */
+        put(text, " tag %" PRIu64 ",", record->tag);
+        put_payload(text, record);
     }
-    put(text, ", %" PRIu64 " bytes", record->count);
     put_error(text, record->error);
 }
 
@@ -234,9 +243,9 @@ static void put_record(struct text *text, const skua_sim_record *record)
         put_event(text, record);
         break;
     case SKUA_SIM_YIELD:
-        put(text, "    yields %s (%" PRIu32 ") tag %" PRIu64 ", %" PRIu64 " bytes",
-            record->type_name != NULL ? record->type_name : "?", record->what, record->tag,
-            record->count);
+        put(text, "    yields %s (%" PRIu32 ") tag %" PRIu64 ",",
+            record->type_name != NULL ? record->type_name : "?", record->what, record->tag);
+        put_payload(text, record);
         break;
     case SKUA_SIM_CANCEL:
         put(text, "    takes back tag %" PRIu64, record->tag);

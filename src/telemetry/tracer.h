@@ -23,7 +23,7 @@
 enum trace_kind {
     TRACE_BEGIN, /* data: the type; number: of events */
     TRACE_END,   /* number: error */
-    TRACE_SEND,  /* data: the sender; number: the event, as in the next three */
+    TRACE_SEND,  /* node: the event, as in the next three; data: the sender; number: payload type */
     TRACE_TAKE,
     TRACE_TIMER,
     TRACE_COMPLETE,
@@ -33,6 +33,12 @@ enum trace_kind {
     TRACE_PARK,
     TRACE_UNPARK,
 };
+
+/* words[3] of a record, from its lowest bit: the event's node, the kind, the number. A kind of all
+ * ones is that of RING_LOST. */
+#define TRACE_NODE_BITS    28
+#define TRACE_KIND_BITS    4
+#define TRACE_NUMBER_SHIFT (TRACE_NODE_BITS + TRACE_KIND_BITS)
 
 struct trace {
     pthread_mutex_t outside_lock;
@@ -47,10 +53,24 @@ struct tracer {
     uint32_t worker_count; /* spare ones included */
 };
 
-/* What words[3] of a record holds. */
-static inline uint64_t trace_word(enum trace_kind kind, uint32_t number)
+static inline uint64_t trace_word(enum trace_kind kind, uint32_t node, uint32_t number)
 {
-    return (uint64_t)kind << 32 | number;
+    return (uint64_t)number << TRACE_NUMBER_SHIFT | (uint64_t)kind << TRACE_NODE_BITS | node;
+}
+
+static inline enum trace_kind trace_word_kind(uint64_t word)
+{
+    return (enum trace_kind)(word >> TRACE_NODE_BITS & (((uint32_t)1 << TRACE_KIND_BITS) - 1));
+}
+
+static inline uint32_t trace_word_node(uint64_t word)
+{
+    return (uint32_t)(word & (((uint32_t)1 << TRACE_NODE_BITS) - 1));
+}
+
+static inline uint32_t trace_word_number(uint64_t word)
+{
+    return (uint32_t)(word >> TRACE_NUMBER_SHIFT);
 }
 
 void tracer_init(struct tracer *tracer, const struct allocator *allocator, uint32_t worker_count);

@@ -37,6 +37,29 @@ TEST(trace_of_messages_is_complete)
     tape_stop(tape);
 }
 
+/* From inside and from outside, up to the largest number. */
+TEST(trace_tells_the_types_of_messages)
+{
+    static const uint32_t types[] = {0, 7, UINT32_MAX};
+    struct tape *tape = open_tape();
+    const skua_pid pid = idler_start();
+    struct actor *receiver = actor_start(NO_ACTS);
+    tape_start(tape);
+    FOR_ROWS (type, types) {
+        assert_int_equal(world_send(pid, skua_payload_u64(*type, 1)), 0);
+    }
+    assert_result(actor_run(actor_new(
+                      ACTS(sends(receiver, 8, 1), sends(receiver, UINT32_MAX, 2), finishes(0)))),
+                  0);
+    api_wait_state(world->api, pid, SKUA_PROCESS_IDLE);
+    tape_read_all(tape);
+    assert_string_equal(tape_find(tape, NOTE_SEND, pid, 0)->type, "0");
+    assert_string_equal(tape_find(tape, NOTE_SEND, pid, 1)->type, "7");
+    assert_string_equal(tape_find(tape, NOTE_SEND, pid, 2)->type, "4294967295");
+    assert_string_equal(tape_find(tape, NOTE_SEND, receiver->pid, 0)->type, "8");
+    assert_string_equal(tape_find(tape, NOTE_SEND, receiver->pid, 1)->type, "4294967295");
+}
+
 /* Many messages at once: one step takes many. */
 TEST(trace_of_a_backlog_has_every_event)
 {

@@ -20,7 +20,7 @@ TEST(trace_tells_all_of_a_process)
     world_create_sim(3, (skua_sim_config){0});
     (void)desk_open();
     world_start();
-    struct actor *actor = actor_start(ACTS(yields(5, DESK_COMPLETE, 0, 6), sleeps(7, SKUA_SECOND),
+    struct actor *actor = actor_start(ACTS(yields(5, DESK_COMPLETE, 4, 6), sleeps(7, SKUA_SECOND),
                                            cancels(7), awaits(1), fails(SKUA_E_USER)));
     assert_int_equal(skua_sim_step(world_runtime()), 1);
     world_settle();
@@ -36,12 +36,14 @@ TEST(trace_tells_all_of_a_process)
          .type_name = records[1].type_name,
          .tag = 5,
          .count = 8,
+         .payload_type = 4,
          .step = 1},
         {.type = SKUA_SIM_YIELD,
          .what = records[2].what,
          .type_name = records[2].type_name,
          .tag = 7,
          .count = records[2].count,
+         .payload_type = records[2].payload_type,
          .step = 1},
         {.type = SKUA_SIM_CANCEL, .tag = 7, .step = 1},
     };
@@ -58,7 +60,7 @@ TEST(trace_tells_all_of_a_process)
     assert_int_equal(second->step, 2);
     assert_in_range(second->count, 1, 2);
     const skua_sim_record completions[] = {
-        {.tag = 5, .count = 8},
+        {.tag = 5, .count = 8, .payload_type = DESK_RESULT},
         {.tag = 7, .error = SKUA_E_CANCELLED},
     };
     for (size_t i = 0; i < second->count; i++) {
@@ -78,12 +80,13 @@ TEST(trace_tells_who_sent_a_message)
 {
     world_open_sim(11, SIM_NO_FAULTS);
     struct actor *receiver = actor_start(NO_ACTS);
-    struct actor *sender = actor_start(ACTS(sends(receiver, 0, 1), finishes(0)));
+    struct actor *sender = actor_start(ACTS(sends(receiver, UINT32_MAX, 1), finishes(0)));
     world_settle();
     const skua_sim_record *event = sim_find(SKUA_SIM_EVENT, SKUA_EVENT_MESSAGE, 0);
     assert_int_equal(event->pid.bits, receiver->pid.bits);
     assert_int_equal(event->from.bits, sender->pid.bits);
     assert_int_equal(event->count, 8);
+    assert_int_equal(event->payload_type, UINT32_MAX);
 }
 
 /* ---- records as text ---- */
@@ -116,23 +119,28 @@ TEST(record_becomes_one_line_of_text)
         {{.type = SKUA_SIM_CLOCK}, TIME "the clock moves on"},
         {{.type = SKUA_SIM_STEP, .type_name = "bee", .step = 4, .count = 2},
          TIME "bee 0.0 step 4, 2 events"},
-        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_MESSAGE, .count = 8},
-         TIME "    message from 0.0, 8 bytes"},
+        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_MESSAGE, .payload_type = 7, .count = 8},
+         TIME "    message type 7, 8 bytes from 0.0"},
         {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_COMPLETION, .tag = 6, .error = SKUA_E_TIMEOUT},
-         TIME "    completion tag 6, 0 bytes, SKUA_E_TIMEOUT (-5016)"},
-        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_TICK, .tag = 1},
-         TIME "    tick tag 1, 0 bytes"},
+         TIME "    completion tag 6, type 0, 0 bytes, SKUA_E_TIMEOUT (-5016)"},
+        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_TICK, .tag = 1, .payload_type = UINT32_MAX},
+         TIME "    tick tag 1, type 4294967295, 0 bytes"},
         {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED},
-         TIME "    cancel, 0 bytes, SKUA_E_STOPPED (-5014)"},
-        {{.type = SKUA_SIM_YIELD, .type_name = "sleep", .what = 9, .tag = 8, .count = 7},
-         TIME "    yields sleep (9) tag 8, 7 bytes"},
-        {{.type = SKUA_SIM_YIELD, .what = 9}, TIME "    yields ? (9) tag 0, 0 bytes"},
+         TIME "    cancel, SKUA_E_STOPPED (-5014)"},
+        {{.type = SKUA_SIM_YIELD,
+          .type_name = "sleep",
+          .what = 9,
+          .tag = 8,
+          .payload_type = 6,
+          .count = 7},
+         TIME "    yields sleep (9) tag 8, type 6, 7 bytes"},
+        {{.type = SKUA_SIM_YIELD, .what = 9}, TIME "    yields ? (9) tag 0, type 0, 0 bytes"},
         {{.type = SKUA_SIM_CANCEL, .tag = 8}, TIME "    takes back tag 8"},
         {{.type = SKUA_SIM_EXIT, .type_name = "bee"}, TIME "bee 0.0 ends"},
         {{.type = SKUA_SIM_EXIT, .type_name = "bee", .error = SKUA_E_TERMINATED},
          TIME "bee 0.0 ends, SKUA_E_TERMINATED (-5017)"},
         {{.type = 99}, TIME "?"},
-        {{.type = SKUA_SIM_EVENT, .what = 99, .count = 1}, TIME "    ? tag 0, 1 bytes"},
+        {{.type = SKUA_SIM_EVENT, .what = 99, .count = 1}, TIME "    ? tag 0, type 0, 1 bytes"},
         {{.type = SKUA_SIM_FAULT, .what = SKUA_SIM_NO_MEMORY}, TIME "fault: an allocation fails"},
     };
     FOR_ROWS (row, rows) {

@@ -43,4 +43,5 @@ void assert_same_record(const skua_sim_record *a, const skua_sim_record *b)
     assert_int_equal(a->tag, b->tag);
     assert_int_equal(a->from.bits, b->from.bits);
     assert_int_equal(a->error, b->error);
+    assert_int_equal(a->payload_type, b->payload_type);
 }

@@ -61,7 +61,7 @@ static uint32_t read_track(const char *name)
 
 static bool has_type(enum note_kind kind)
 {
-    return kind == NOTE_BEGIN || kind == NOTE_SPAWN || kind == NOTE_EXIT;
+    return kind == NOTE_SEND || kind == NOTE_BEGIN || kind == NOTE_SPAWN || kind == NOTE_EXIT;
 }
 
 static bool has_pid(enum note_kind kind)
@@ -92,6 +92,7 @@ static struct note read_note(const struct inspect_line *line)
     assert_int_equal(skua_pid_is_none(note.pid), !has_pid(note.kind));
     assert_true(has_node(note.kind) ? note.node > 0 : note.node == 0 || note.kind == NOTE_STEAL);
     if (note.kind == NOTE_SEND) { /* it may be beyond what a signed number holds */
+        assert_in_range(inspect_number(line, 5), 0, UINT32_MAX);
         note.arg = (int64_t)strtoull(line->fields[6], NULL, 10);
     }
     return note;

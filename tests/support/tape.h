@@ -31,8 +31,8 @@ struct note {
     enum note_kind kind;
     uint64_t time;
     skua_pid pid;
-    char type[16];
-    int64_t arg; /* of a send: the sender's PID */
+    char type[16]; /* of a send: the payload's, a number */
+    int64_t arg;   /* of a send: the sender's PID */
     uint64_t node;
     size_t place; /* in the order of reading */
 };

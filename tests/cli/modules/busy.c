@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define PERIOD SKUA_MILLISECOND
+#define BALL   UINT32_C(4000000000) /* the type of what is played with */
 
 /* Whether the process is asked to finish; then it does. */
 static bool is_cancelled(const skua_event *events, size_t count, skua_step *out)
@@ -40,7 +41,7 @@ static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t c
         return 0;
     }
     for (size_t i = 0; i < count; i++) {
-        (void)skua_context_send(ctx, events[i].from, skua_payload_u64(0, 1));
+        (void)skua_context_send(ctx, events[i].from, skua_payload_u64(BALL, 1));
     }
     return 0;
 }
@@ -158,7 +159,7 @@ static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t c
     }
     return busy->work->type == &child_type
                ? spawn(busy, ctx, 64)
-               : skua_context_send(ctx, busy->child, skua_payload_u64(0, 1));
+               : skua_context_send(ctx, busy->child, skua_payload_u64(BALL, 1));
 }
 
 static const char *const methods[] = {"sit", "play", "sleep", "share", "flood", NULL};

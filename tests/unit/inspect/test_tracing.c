@@ -42,9 +42,10 @@ static void open_tracing(void)
 
 /* ---- writing ---- */
 
-static void note(enum trace_kind kind, uint64_t pid, uint64_t data, uint32_t number)
+static void note(enum trace_kind kind, uint64_t pid, uint64_t data, uint32_t node, uint32_t number)
 {
-    note_trace(&rig.sched, worker(0), kind, (skua_pid){pid}, data, number);
+    note_word_in(tracer_active(&rig.sched.tracer), worker(0), (skua_pid){pid}, data,
+                 trace_word(kind, node, number));
 }
 
 /* Notes with rising numbers, to be found again. */
@@ -52,7 +53,7 @@ static void note_numbers(uint32_t who, uint32_t first, uint32_t count)
 {
     struct worker *by = who == OUTSIDE ? NULL : worker(who);
     for (uint32_t i = 0; i < count; i++) {
-        note_trace(&rig.sched, by, TRACE_TAKE, (skua_pid){1}, 0, first + i);
+        note_event(&rig.sched, by, TRACE_TAKE, (skua_pid){1}, first + i);
     }
 }
 
@@ -119,28 +120,31 @@ TEST(tracing_writes_every_kind_as_documented)
     const uint64_t data = (uintptr_t)&type;
     const uint32_t invalid = (uint32_t)SKUA_E_INVALID;
     const uint32_t terminated = (uint32_t)SKUA_E_TERMINATED;
+    const uint32_t last = EVENT_NODES_MAX - 1;
     const struct {
         enum trace_kind kind;
         uint64_t pid;
         uint64_t data;
+        uint32_t node;
         uint32_t number;
         struct line line;
     } rows[] = {
-        {TRACE_BEGIN, 10, data, 3, {"0", 0, "begin", 10, "ty?pe", 3, 0}},
-        {TRACE_END, 10, 0, invalid, {"0", 0, "end", 10, "-", SKUA_E_INVALID, 0}},
-        {TRACE_SEND, 11, INT64_MAX, 5, {"0", 0, "send", 11, "-", INT64_MAX, 5}},
-        {TRACE_TAKE, 12, 0, 6, {"0", 0, "take", 12, "-", 0, 6}},
-        {TRACE_TIMER, 13, 0, 7, {"0", 0, "timer", 13, "-", 0, 7}},
-        {TRACE_COMPLETE, 14, 0, 8, {"0", 0, "complete", 14, "-", 0, 8}},
-        {TRACE_SPAWN, 15, data, 0, {"0", 0, "spawn", 15, "ty?pe", 0, 0}},
-        {TRACE_EXIT, 16, data, terminated, {"0", 0, "exit", 16, "ty?pe", SKUA_E_TERMINATED, 0}},
-        {TRACE_STEAL, 0, 32, 1, {"0", 0, "steal", 0, "-", 32, 1}},
-        {TRACE_PARK, 0, 0, 0, {"0", 0, "park", 0, "-", 0, 0}},
-        {TRACE_UNPARK, 0, 0, 0, {"0", 0, "unpark", 0, "-", 0, 0}},
+        {TRACE_BEGIN, 10, data, 0, 3, {"0", 0, "begin", 10, "ty?pe", 3, 0}},
+        {TRACE_END, 10, 0, 0, invalid, {"0", 0, "end", 10, "-", SKUA_E_INVALID, 0}},
+        {TRACE_SEND, 11, INT64_MAX, 5, 9, {"0", 0, "send", 11, "9", INT64_MAX, 5}},
+        {TRACE_SEND, 11, 1, last, UINT32_MAX, {"0", 0, "send", 11, "4294967295", 1, last}},
+        {TRACE_TAKE, 12, 0, 6, 0, {"0", 0, "take", 12, "-", 0, 6}},
+        {TRACE_TIMER, 13, 0, 7, 0, {"0", 0, "timer", 13, "-", 0, 7}},
+        {TRACE_COMPLETE, 14, 0, 8, 0, {"0", 0, "complete", 14, "-", 0, 8}},
+        {TRACE_SPAWN, 15, data, 0, 0, {"0", 0, "spawn", 15, "ty?pe", 0, 0}},
+        {TRACE_EXIT, 16, data, 0, terminated, {"0", 0, "exit", 16, "ty?pe", SKUA_E_TERMINATED, 0}},
+        {TRACE_STEAL, 0, 32, 0, 1, {"0", 0, "steal", 0, "-", 32, 1}},
+        {TRACE_PARK, 0, 0, 0, 0, {"0", 0, "park", 0, "-", 0, 0}},
+        {TRACE_UNPARK, 0, 0, 0, 0, {"0", 0, "unpark", 0, "-", 0, 0}},
     };
     FOR_ROWS (row, rows) {
         open_tracing();
-        note(row->kind, row->pid, row->data, row->number);
+        note(row->kind, row->pid, row->data, row->node, row->number);
         read_all(1);
         assert_line(&lines[0], row->line);
     }
@@ -241,7 +245,7 @@ TEST(tracing_leaves_out_what_came_late)
 {
     open_tracing();
     struct trace *rings = rig.sched.tracer.rings;
-    const struct ring_record late = {{monotonic_ns(), 1, 0, trace_word(TRACE_TAKE, 5)}};
+    const struct ring_record late = {{monotonic_ns(), 1, 0, trace_word(TRACE_TAKE, 5, 0)}};
     start_again();
     assert_true(tracing.since > late.words[0]);
     assert_true(ring_write_owner(&rings->rings[0], &late));
