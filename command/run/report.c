@@ -63,13 +63,13 @@ void report_result(const skua_payload *result)
 
 /* ---- errors ---- */
 
-int report_error(const skua_module *module, int error)
+int report_format_error(int error, char *text, size_t size)
 {
     if (error > SKUA_E_USER && strcmp(skua_error_name(error), "SKUA_E_?") != 0) {
-        return failure(RUN, "%s: %s: %s", module->name, skua_error_name(error),
-                       skua_error_text(error));
+        (void)snprintf(text, size, "%s: %s", skua_error_name(error), skua_error_text(error));
+        return STATUS_FAILURE;
     }
-    (void)failure(RUN, "%s: error %d", module->name, error);
+    (void)snprintf(text, size, "error %d", error);
     const int64_t status = (int64_t)SKUA_E_USER - error;
     return status >= 3 && status <= 125 ? (int)status : STATUS_FAILURE;
 }

@@ -9,8 +9,9 @@
 #include "command/support.h"
 
 static const char help[] =
-    "usage: skua run FILE [--method NAME] [--workers N] [--seed N] [--sim] [--timeout D]\n"
-    "                [--stats] [--list] [-- ARGUMENT...]\n"
+    "usage: skua run FILE [--method NAME] [--workers N] [--seed N] [--timeout D] [--stats]\n"
+    "                [--list] [--sim [--seeds N..M] [--faults LIST] [--trace FILE]]\n"
+    "                [-- ARGUMENT...]\n"
     "\n"
     "Runs a module, a shared object that was made for it (skua/module.h; `skua new` writes one),\n"
     "until its root process has ended.\n"
@@ -25,6 +26,14 @@ static const char help[] =
     "  --list         prints what the module consists of, and runs nothing\n"
     "  ARGUMENT...    for the root process\n"
     "\n"
+    "With --sim:\n"
+    "  --seeds N..M   a run for each of these seeds, or for one, N; up to the first that fails\n"
+    "  --faults LIST  what goes wrong how often: message-delay, handler-error, slow-completion,\n"
+    "                 no-memory, spurious-wake and process-kill, which spares the root, each as\n"
+    "                 NAME=1%, 0.1% or 500 (in a million); delay-max=10ms; all: some of each\n"
+    "  --trace FILE   writes every step, event and fault as a line of text; -: to stdout. With\n"
+    "                 --seeds, FILE has the last seed that was run\n"
+    "\n"
     "Ctrl-C asks all processes to finish and waits for them; a second one ends at once and names\n"
     "those that are left. While it runs, `skua top` shows it, unless SKUA_INSPECT=0 is set.\n"
     "\n"
@@ -33,6 +42,9 @@ static const char help[] =
     "inside the payload as a number, unless they are a text of 7 or 8 bytes; other bytes in\n"
     "hexadecimal. A pointer is not printed.\n"
     "\n"
+    "With --seeds results are not printed, but what the runs add up to or, if one fails, its seed\n"
+    "and the command that repeats it. Static variables of the module outlive a run.\n"
+    "\n"
     "Exit status: 0 if the root is done; 1 if it has failed, or N if it has failed with\n"
     "SKUA_E_USER - N, N from 3 to 125; 1 after --timeout, or if the module cannot be run; 2 for\n"
     "wrong usage; 130 after Ctrl-C, 143 after SIGTERM.\n"
@@ -40,7 +52,8 @@ static const char help[] =
     "Examples:\n"
     "  skua run hello.so\n"
     "  skua run hello.so --workers 4 --stats -- Alice Bob\n"
-    "  skua run hello.so --sim --seed 7 --timeout 1h\n";
+    "  skua run hello.so --sim --seed 7 --timeout 1h\n"
+    "  skua run hello.so --sim --seeds 1..1000 --faults all,process-kill=0 --timeout 1h\n";
 
 /* Reads the option argv[*i]. Returns 0, or the status after a complaint. */
 static int read_option(struct run_options *options, char **argv, int *i)
@@ -63,6 +76,12 @@ static int read_option(struct run_options *options, char **argv, int *i)
         good = option_number(RUN, argv, i, 1, UINT64_MAX, &options->seed);
     } else if (is_valued(option, "--timeout")) {
         good = option_duration(RUN, argv, i, &options->timeout_ns);
+    } else if (is_valued(option, "--faults")) {
+        good = sim_option_faults(argv, i, options);
+    } else if (is_valued(option, "--seeds")) {
+        good = sim_option_seeds(argv, i, options);
+    } else if (is_valued(option, "--trace")) {
+        good = option_text(RUN, argv, i, &options->trace);
     } else {
         return usage_error(RUN, "there is no option '%s'; --help lists them", option);
     }
@@ -96,9 +115,10 @@ static int read_arguments(struct run_options *options, int argc, char **argv)
     if (options->sim && options->workers != 0) {
         return usage_error(RUN, "--sim has one thread; --workers cannot be given with it");
     }
+    options->command_line = argv + 1;
     options->arguments = i < argc ? argv + i + 1 : argv + argc;
     options->argument_count = i < argc ? (size_t)(argc - i - 1) : 0;
-    return 0;
+    return sim_options_check(options);
 }
 
 static int check_method(const skua_module *module, const char *method)
@@ -153,7 +173,8 @@ int run_command(int argc, char **argv)
     if (status == 0 && options.list) {
         module_list(module);
     } else if (status == 0) {
-        status = session_run(module, &options);
+        status = options.last_seed != 0 ? seeds_run(module, &options)
+                                        : session_run(module, &options, NULL);
     }
     return check_output(status);
 }

@@ -22,55 +22,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "command/run/run.h"
+#include "command/run/session.h"
 #include "command/support.h"
 
 /* What processes get to finish after --timeout. */
 #define TIMEOUT_GRACE_NS (5 * SKUA_SECOND)
 
-/* Of virtual time, between two looks at what else is to be done. */
-#define SLICE_MIN (100 * SKUA_MICROSECOND)
-#define SLICE_MAX (3600 * SKUA_SECOND)
-
 /* Signals that come closer together are one. */
 #define SIGNAL_APART_NS (200 * SKUA_MILLISECOND)
-
-/* Why `drive_root` has returned. */
-enum ending {
-    ROOT_ENDED = 1, /* or could not be started: see `error` */
-    ROOT_RESTS,     /* simulated: nothing can happen any more */
-    ROOT_TIMED_OUT, /* simulated */
-    ROOT_LEFT,      /* simulated: somebody wants to stop */
-};
-
-struct session {
-    const skua_module *module;
-    const struct run_options *options;
-    skua_runtime *runtime;
-    int signals;    /* readable if one has come */
-    int root_ended; /* readable if `drive_root` has done its part */
-    int stopped;    /* readable if `stop_all` has */
-
-    /* Written by `drive_root` (in simulations also by `stop_all`), read after it was joined. */
-    enum ending ending;
-    int error;   /* why the root could not be started, or waited for */
-    bool exited; /* `exit` is valid */
-    skua_pid root;
-    skua_exit exit;
-
-    sem_t stop_asked; /* for a `drive_root` that drives a simulation */
-    pthread_t runner;
-    bool runner_joined;
-    int interrupt;         /* the signal that came first, or 0 */
-    uint64_t insisting_ns; /* from when on another one is a second one */
-    bool timed_out;        /* the time-out has passed */
-    bool told;             /* that it is stopping */
-};
 
 /* What the main thread has waited for. */
 enum news { NEWS_EVENT, NEWS_SIGNAL, NEWS_TIME };
 
-/* ---- the root ---- */
+/* ---- the other threads ---- */
 
 static void raise_event(int event)
 {
@@ -80,106 +44,10 @@ static void raise_event(int event)
     }
 }
 
-/* The arguments as payloads; null if there is no memory. */
-static skua_payload *copy_arguments(struct session *session)
-{
-    const struct run_options *options = session->options;
-    skua_payload *input = calloc(options->argument_count + 1, sizeof input[0]);
-    for (size_t i = 0; input != NULL && i < options->argument_count; i++) {
-        const char *argument = options->arguments[i];
-        if (skua_payload_copy(session->runtime, 0, argument, strlen(argument) + 1, &input[i]) !=
-            0) {
-            while (i > 0) {
-                skua_payload_drop(&input[--i]);
-            }
-            free(input);
-            input = NULL;
-        }
-    }
-    return input;
-}
-
-/* Simulations only: nobody waits there for the root in particular. */
-static void note_exit(void *arg, skua_exit *exit)
-{
-    struct session *session = arg;
-    if (skua_pid_equal(exit->pid, session->root)) {
-        session->exit = *exit;
-        session->exit.result = skua_payload_take(&exit->result);
-        session->exited = true;
-    }
-}
-
-/* A slice of virtual time that takes neither so little real time that slices cost more than what is
- * in them, nor so much that a signal would wait for its end. */
-static uint64_t next_slice(uint64_t slice, uint64_t took_ns)
-{
-    if (took_ns < 5 * SKUA_MILLISECOND && slice < SLICE_MAX) {
-        return 2 * slice;
-    }
-    return took_ns > 20 * SKUA_MILLISECOND && slice > SLICE_MIN ? slice / 2 : slice;
-}
-
-/* Looks up from time to time: whether to stop, and whether there is anything to come. (A wait
- * without a time-out would tell the latter by itself.) */
-static enum ending drive(struct session *session)
-{
-    uint64_t slice = SLICE_MIN;
-    for (uint64_t left = session->options->timeout_ns;;) {
-        const uint64_t begin = clock_ns();
-        session->error =
-            skua_process_wait(session->runtime, session->root, left < slice ? left : slice, NULL);
-        if (session->error != SKUA_E_TIMEOUT) {
-            return ROOT_ENDED;
-        }
-        session->error = 0;
-        if (sem_trywait(&session->stop_asked) == 0) {
-            return ROOT_LEFT;
-        }
-        if (left <= slice) {
-            return ROOT_TIMED_OUT;
-        }
-        if (skua_sim_run(session->runtime, skua_sim_now(session->runtime)) == 0) {
-            return ROOT_RESTS;
-        }
-        left -= slice;
-        slice = next_slice(slice, clock_ns() - begin);
-    }
-}
-
-static void simulate_root(struct session *session, skua_payload *input)
-{
-    const struct run_options *options = session->options;
-    session->ending = ROOT_ENDED;
-    session->error = skua_process_submit(session->runtime, session->module->root, options->method,
-                                         input, options->argument_count, &session->root);
-    if (session->error == 0) {
-        session->ending = drive(session);
-    }
-}
-
-static void execute_root(struct session *session, skua_payload *input)
-{
-    const struct run_options *options = session->options;
-    session->ending = ROOT_ENDED;
-    session->error = skua_process_run(session->runtime, session->module->root, options->method,
-                                      input, options->argument_count, &session->exit);
-    session->exited = session->error == 0;
-}
-
 static void *drive_root(void *arg)
 {
     struct session *session = arg;
-    skua_payload *input = copy_arguments(session);
-    if (input == NULL) {
-        session->ending = ROOT_ENDED;
-        session->error = SKUA_E_NO_MEMORY;
-    } else if (session->options->sim) {
-        simulate_root(session, input);
-    } else {
-        execute_root(session, input);
-    }
-    free(input);
+    root_run(session);
     raise_event(session->root_ended);
     return NULL;
 }
@@ -257,6 +125,7 @@ static void tell_progress(struct session *session)
     }
     const char *hint = session->told ? "" : " (Ctrl-C ends at once)";
     session->told = true;
+    seeds_erase_progress();
     (void)failure(RUN, "stopping, %" PRIu64 " process%s left%s", stats.live,
                   stats.live == 1 ? "" : "es", hint);
 }
@@ -267,6 +136,17 @@ static void note_signal(struct session *session, int signal)
     session->insisting_ns = time_after(SIGNAL_APART_NS);
 }
 
+/* Ends the program although processes run. */
+static _Noreturn void leave_at_once(struct session *session, const char *why, int status)
+{
+    seeds_erase_progress();
+    report_survivors(session->runtime, why);
+    if (session->trace != NULL && session->trace != stdout) {
+        (void)fflush(session->trace);
+    }
+    _exit(status);
+}
+
 /* The first signal is a request, as the end of the root is; who insists gets their way. (The
  * command `timeout` signals a program, and at once its group: that is one request.) */
 static void take_signal(struct session *session, int signal)
@@ -275,8 +155,7 @@ static void take_signal(struct session *session, int signal)
         return;
     }
     if (session->interrupt != 0 || session->told) {
-        report_survivors(session->runtime, "ended at once");
-        _exit(128 + signal);
+        leave_at_once(session, "ended at once", 128 + signal);
     }
     note_signal(session, signal);
 }
@@ -292,8 +171,8 @@ static void wait_for_stop(struct session *session)
             return;
         case NEWS_TIME:
             if (clock_ns() >= end) {
-                report_survivors(session->runtime, "not finished 5s after --timeout, and ended");
-                _exit(STATUS_FAILURE);
+                leave_at_once(session, "not finished 5s after --timeout, and ended",
+                              STATUS_FAILURE);
             }
             tell_progress(session);
             break;
@@ -318,11 +197,14 @@ static bool stop(struct session *session)
 
 /* ---- one run ---- */
 
-/* Prints at once what the root has brought, even if other processes take long to stop. */
+/* Prints at once what the root has brought, even if other processes take long to stop. Of many
+ * seeds only the failures count. */
 static void print_result(struct session *session)
 {
     if (session->exited && session->exit.error == 0) {
-        report_result(&session->exit.result);
+        if (session->options->last_seed == 0) {
+            report_result(&session->exit.result);
+        }
         skua_payload_drop(&session->exit.result);
         (void)fflush(stdout);
     }
@@ -352,33 +234,46 @@ static void wait_for_root(struct session *session)
     }
 }
 
-/* Why the root, which still lives, is asked to finish: 0, or the status after a complaint. */
-static int tell_why(const struct session *session)
+/* Of many seeds, the first complaint says which it is and how to repeat it. */
+static void complain(struct session *session, const char *reason)
 {
-    const char *name = session->module->name;
+    if (session->options->last_seed != 0 && !session->complained) {
+        seeds_tell_failure(session->options, reason);
+    } else {
+        (void)failure(RUN, "%s: %s", session->module->name, reason);
+    }
+    session->complained = true;
+}
+
+/* Why the root, which still lives, is asked to finish: 0, or the status after a complaint. */
+static int tell_why(struct session *session)
+{
     if (session->interrupt != 0) {
         return 128 + session->interrupt;
     }
     if (session->timed_out) {
-        return failure(RUN, "%s: the time allowed by --timeout has passed", name);
+        complain(session, "the time allowed by --timeout has passed");
+        return STATUS_FAILURE;
     }
     if (session->ending == ROOT_RESTS) {
-        return failure(RUN,
-                       "%s: the simulation has come to rest: the root waits for something "
-                       "that can never happen",
-                       name);
+        complain(session, "the simulation has come to rest: the root waits for something that can "
+                          "never happen");
+        return STATUS_FAILURE;
     }
     return 0;
 }
 
 /* After a request to stop, failing with just that is what a process is expected to do. */
-static int tell_failure(const struct session *session, bool asked)
+static int tell_failure(struct session *session, bool asked)
 {
+    char reason[200];
     const int error = session->error != 0 ? session->error : session->exit.error;
     if (error == 0 || (asked && (error == SKUA_E_STOPPED || error == SKUA_E_TERMINATED))) {
         return 0;
     }
-    return report_error(session->module, error);
+    const int status = report_format_error(error, reason, sizeof reason);
+    complain(session, reason);
+    return status;
 }
 
 static int use_runtime(struct session *session)
@@ -404,12 +299,18 @@ static int use_runtime(struct session *session)
 static int create(struct session *session)
 {
     const struct run_options *options = session->options;
-    const skua_sim_config sim = {0};
+    skua_sim_config sim = {
+        .faults = options->faults,
+        .on_record = session->trace != NULL ? sim_trace_write : NULL,
+        .on_record_arg = session->trace,
+    };
+    sim.faults.may_kill = root_is_another;
+    sim.faults.may_kill_arg = session;
     const skua_runtime_config config = {
         .worker_count = options->workers,
         .seed = options->seed,
         .sim = options->sim ? &sim : NULL,
-        .on_exit = options->sim ? note_exit : NULL,
+        .on_exit = options->sim ? root_note_exit : NULL,
         .on_exit_arg = session,
         .inspect = !options->sim,
         .crash_report = true,
@@ -434,18 +335,42 @@ static int start(struct session *session)
     return error != 0 ? failure(RUN, "cannot start: %s", skua_error_text(error)) : status;
 }
 
-static int create_and_use_runtime(struct session *session)
+/* Of many seeds, those of the last one that is run. */
+static bool wants_stats(const struct run_options *options, int status)
+{
+    return options->stats &&
+           (status != 0 || options->last_seed == 0 || options->last_seed == options->seed);
+}
+
+static int create_and_use_runtime(struct session *session, struct run_totals *totals)
 {
     int status = start(session);
     if (status == 0) {
         status = use_runtime(session);
-        if (session->options->stats) {
+        if (wants_stats(session->options, status)) {
             report_stats(session->runtime);
         }
         (void)skua_runtime_stop(session->runtime, SKUA_FOREVER); /* if that got nowhere */
+        if (totals != NULL) {
+            totals->virtual_ns += skua_sim_now(session->runtime) - SKUA_SIM_START_NS;
+            totals->steps += root_count_steps(session);
+            totals->hash = skua_sim_hash(session->runtime);
+        }
     }
     (void)skua_runtime_destroy(session->runtime);
     return status;
+}
+
+static int use_traced_runtime(struct session *session, struct run_totals *totals)
+{
+    const char *trace = session->options->trace;
+    int status = trace != NULL ? sim_trace_open(trace, &session->trace) : 0;
+    if (status != 0) {
+        return status;
+    }
+    status = create_and_use_runtime(session, totals);
+    const int written = trace != NULL ? sim_trace_close(trace, session->trace) : 0;
+    return status != 0 ? status : written;
 }
 
 static void choose_signals(sigset_t *signals)
@@ -462,7 +387,17 @@ void session_hold_signals(void)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 }
 
-int session_run(const skua_module *module, const struct run_options *options)
+int session_take_interrupt(void)
+{
+    const struct timespec at_once = {0};
+    sigset_t signals;
+    choose_signals(&signals);
+    const int signal = sigtimedwait(&signals, NULL, &at_once);
+    return signal > 0 ? 128 + signal : 0;
+}
+
+int session_run(const skua_module *module, const struct run_options *options,
+                struct run_totals *totals)
 {
     struct session session = {.module = module, .options = options};
     sigset_t signals;
@@ -475,7 +410,7 @@ int session_run(const skua_module *module, const struct run_options *options)
     if (session.signals < 0 || session.root_ended < 0 || session.stopped < 0) {
         (void)failure(RUN, "no descriptors for signals and events: %s", strerror(errno));
     } else {
-        status = create_and_use_runtime(&session);
+        status = use_traced_runtime(&session, totals);
     }
     (void)close(session.signals);
     (void)close(session.root_ended);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A root that fails with the error in its argument: in its step, or in its init. */
+/* A root that fails with the error in its argument: in its step, or in its init, or "sometimes", in
+ * about one of four seeds. */
 #include <skua/skua.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,10 @@ static int fail_init(void *self, skua_context *ctx, const char *method, skua_pay
                      size_t input_count)
 {
     struct fail *fail = self;
-    (void)ctx;
     fail->error = input_count > 0 ? atoi(skua_payload_data(&input[0])) : SKUA_E_USER;
+    if (strcmp(method, "sometimes") == 0 && skua_context_random(ctx) % 4 != 0) {
+        fail->error = 0;
+    }
     return strcmp(method, "init") == 0 ? fail->error : 0;
 }
 
@@ -24,11 +27,13 @@ static int fail_step(void *self, skua_context *ctx, skua_event *events, size_t c
     (void)ctx;
     (void)events;
     (void)count;
-    (void)out;
+    if (fail->error == 0) {
+        skua_step_done(out, skua_payload_u64(0, 0));
+    }
     return fail->error;
 }
 
-static const char *const methods[] = {"main", "init", NULL};
+static const char *const methods[] = {"main", "init", "sometimes", NULL};
 static const skua_process_type fail_type = {
     .name = "fail",
     .state_size = sizeof(struct fail),
