@@ -16,15 +16,15 @@ endef
 .PHONY: help run test sanitizers tidy check mutants property proof fuzz stress bench bench-peers \
 	bench-scaling inspect-cost limits profile install deb clean
 
-help: ## list the verbs
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
 
-run: ## build the command and the examples, and run one: a tree of a million processes
+run: ## build the command and the examples, and run a tree of a million processes
 	$(call build,skua_command examples/all)
 	@echo
 	build/release/skua run build/release/examples/08_skynet.so
 
-test: test-release ## build, then run all tests; format, layers and reference are among them
+test: test-release ## build, then run all tests, format, layers and reference included
 
 sanitizers: ## run the test programs with the address and with the thread sanitizer
 	tools/bootstrap
@@ -39,7 +39,7 @@ tidy: ## clang-tidy over the library, the command, the benchmarks and the exampl
 	cmake --preset release >/dev/null
 	tools/check_tidy
 
-check: ## all of it: tests in all builds, clang-tidy, mutants, random programs, fuzzing, packages
+check: ## everything: tests in all builds, clang-tidy, mutants, random programs, fuzzing, packages
 	tools/bootstrap check
 	$(MAKE) test-release tidy mutants property fuzz test-asan test-tsan test-clang-release deb
 
@@ -52,49 +52,49 @@ fuzz: ## fuzz the public interface for a minute; options of libFuzzer with ARGS=
 	  -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ $(ARGS) || \
 	  { echo "repeat with: $(fuzz_program) -runs=1000 $$(ls -t build/fuzz/*-* | head -n 1)"; exit 1; }
 
-property: build-release ## random programs, simulated and on threads, SEEDS= of them from SEED= on
+property: build-release ## run random programs, simulated and on threads; SEEDS= how many, SEED= the first
 	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)
 
-mutants: build-release ## plant every fault of tests/model/mutants; some model must notice each
+mutants: build-release ## plant every fault of tests/model/mutants; some model must catch each
 	tools/mutants
 
-proof: build-release ## run all models and mutants, and write their table into docs/testing.md
+proof: build-release ## run all models and mutants, and update the tables in docs/testing.md
 	tools/proof_table
 
-stress: build-release ## stress programs, 100 million operations each; repeat one with SEED=
+stress: build-release ## run the stress programs, 100 million operations each; SEED= repeats a run
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done
 
 bench: ## run the benchmarks; choose with ARGS=
 	$(call build,skua_command)
 	build/release/skua bench $(ARGS)
 
-bench-peers: build-release ## run the same in Go, Erlang, Tokio, CAF, ... too; choose with ARGS=
+bench-peers: build-release ## compare with Go, Erlang, Tokio, CAF, ...; choose with ARGS=
 	tools/bench_peers $(ARGS)
 
-bench-scaling: build-release ## the cost by workers and by size, in tables; options with ARGS=
+bench-scaling: build-release ## measure the cost by number of workers and by size; options with ARGS=
 	tools/bench_scaling $(ARGS)
 
-inspect-cost: build-release ## what it costs to be looked at, and to look; options with ARGS=
+inspect-cost: build-release ## measure what the inspector costs; options with ARGS=
 	tools/inspect_cost $(ARGS)
 
-limits: ## what this machine can do at best: the operations a runtime is made of
+limits: ## measure the limits of this machine: the operations a runtime is made of
 	$(call build,skua_limits)
 	build/release/bench/limits $(ARGS)
 
-profile: build-release ## where the instructions of a message or process go; options with ARGS=
+profile: build-release ## count the instructions of a message or a process; options with ARGS=
 	tools/profile $(ARGS)
 
 install: ## install to PREFIX (/usr/local), below DESTDIR
 	$(call build,skua_shared skua_static skua_command skua_man)
 	DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
-deb: ## Debian packages in build/deb, tried in a root directory of their own
+deb: ## build Debian packages in build/deb and try them in a root directory of their own
 	tools/bootstrap
 	tools/bootstrap packages debhelper dpkg-dev
 	tools/deb
 	tools/check_deb
 
-clean: ## remove all that was built
+clean: ## remove build/
 	rm -rf build
 
 # build-<preset> and test-<preset>, for any preset of CMakePresets.json.

@@ -157,14 +157,13 @@ static void usage(void)
 {
     printf("usage: skua bench [WORKLOAD...] [--workers N] [--runs N] [--size N] [--json]\n"
            "                  [--list]\n\n"
-           "Runs workloads, all if none is named, and prints the median of the runs with\n"
-           "the smallest and the largest.\n\n"
+           "Runs the named workloads, or all, and prints median, smallest and largest run.\n\n"
            "  --workers N  worker threads (2)\n"
-           "  --runs N     how often each is run (5)\n"
-           "  --size N     how many processes, timers or messages at once, where a workload\n"
-           "               has such a number; a million otherwise\n"
-           "  --json       one object a line, times in nanoseconds per operation\n"
-           "  --list       the workloads, their units, what they do\n\n"
+           "  --runs N     runs of each workload (5)\n"
+           "  --size N     processes, timers or messages at once, for workloads that have such a\n"
+           "               number; a million by default\n"
+           "  --json       one object per line, times in nanoseconds per operation\n"
+           "  --list       list the workloads, their units and what they do\n\n"
            "Workloads:\n");
     list();
 }
@@ -212,7 +211,7 @@ static void check_size(const struct options *options)
     if (options->size == 0 || !refused) {
         return;
     }
-    fprintf(stderr, "skua bench: --size is for these workloads only:");
+    fprintf(stderr, "skua bench: --size works only with:");
     for (const struct workload *workload = workloads; workload->name != NULL; workload++) {
         if (workload->size != 0) {
             fprintf(stderr, " %s", workload->name);
@@ -226,10 +225,10 @@ static void choose(struct options *options, const char *name)
 {
     const struct workload *workload = find(name);
     if (workload == NULL && name[0] == '-') {
-        refuse("there is no option", name, "--help lists them");
+        refuse("unknown option", name, "see --help");
     }
     if (workload == NULL) {
-        refuse("there is no workload", name, "--list lists them");
+        refuse("unknown workload", name, "--list lists them");
     }
     if (options->chosen_count == NAMES_MAX) {
         refuse("too many workloads, from", name, "without any, all are run");

@@ -7,7 +7,7 @@
 int new_command(int argc, char **argv);
 int run_command(int argc, char **argv);
 
-/* inspect/: a look inside a running program. */
+/* inspect/: inspect a running program. */
 int ps_command(int argc, char **argv);
 int top_command(int argc, char **argv);
 int stat_command(int argc, char **argv);

@@ -17,13 +17,13 @@ struct command {
 
 static const struct command commands[] = {
     {"run", "run a module: processes in a shared object", run_command},
-    {"new", "write a module to begin with", new_command},
+    {"new", "create a new module", new_command},
     {"ps", "list the processes of a running program", ps_command},
     {"top", "watch a running program: workers and processes", top_command},
-    {"stat", "print what a running program does, a line per second", stat_command},
-    {"info", "print all about one process", info_command},
-    {"trace", "record a running program, for Perfetto", trace_command},
-    {"metrics", "print the statistics of a running program, for Prometheus", metrics_command},
+    {"stat", "print statistics of a running program, one line per second", stat_command},
+    {"info", "show the details of one process", info_command},
+    {"trace", "record a trace of a running program, for Perfetto", trace_command},
+    {"metrics", "print the metrics of a running program, for Prometheus", metrics_command},
     {"bench", "measure the runtime on this machine", bench_command},
 };
 
@@ -35,7 +35,7 @@ static void usage(FILE *out)
     for (size_t i = 0; i < COMMANDS; i++) {
         fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].about);
     }
-    fprintf(out, "\n`skua COMMAND --help` tells more. `skua --version` prints the version.\n");
+    fprintf(out, "\nSee `skua COMMAND --help` for options. `skua --version` prints the version.\n");
 }
 
 static int run(int argc, char **argv)
@@ -57,7 +57,7 @@ static int run(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
         }
     }
-    fprintf(stderr, "skua: there is no command '%s'; `skua --help` lists them\n", argv[1]);
+    fprintf(stderr, "skua: unknown command '%s'; see `skua --help`\n", argv[1]);
     return STATUS_USAGE;
 }
 
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 {
     const int status = run(argc, argv);
     if ((fflush(stdout) != 0 || ferror(stdout) != 0) && status == 0 && errno != EPIPE) {
-        fprintf(stderr, "skua: the output cannot be written: %s\n", strerror(errno));
+        fprintf(stderr, "skua: cannot write output: %s\n", strerror(errno));
         return STATUS_FAILURE;
     }
     return status;

@@ -21,14 +21,14 @@
 
 #define NEW "new" /* whose complaints these are */
 
-static const char help[] = "usage: skua new DIR\n"
-                           "\n"
-                           "Writes a module to begin with: DIR/NAME.c and a Makefile, where NAME "
-                           "is the last part of DIR.\n"
-                           "DIR must not exist, or be empty. `make run` there builds and runs it.\n"
-                           "\n"
-                           "Example:\n"
-                           "  skua new hello && make -C hello run\n";
+static const char help[] =
+    "usage: skua new DIR\n"
+    "\n"
+    "Creates a module: DIR/NAME.c and a Makefile, where NAME is the last part of DIR.\n"
+    "DIR must be empty or not exist. `make run` there builds and runs it.\n"
+    "\n"
+    "Example:\n"
+    "  skua new hello && make -C hello run\n";
 
 struct module {
     const char *directory;
@@ -64,8 +64,8 @@ static int choose_name(struct module *module)
             NAME_MAX - 8 ||
         !is_name(module->name)) {
         return usage_error(NEW,
-                           "'%.*s' cannot be the name of a module: that is letters, digits, _ "
-                           "and -, with a letter or _ first",
+                           "invalid module name '%.*s': use letters, digits, _ and -, with a "
+                           "letter or _ first",
                            length, module->directory + begin);
     }
     return 0;
@@ -132,7 +132,7 @@ static int find_installation(struct module *module)
     const char *called = (const char *)getauxval(AT_EXECFN);
     char executable[PATH_MAX];
     if (realpath(called, executable) == NULL) {
-        return failure(NEW, "this command is not to be found: %s", strerror(errno));
+        return failure(NEW, "cannot find the skua executable: %s", strerror(errno));
     }
     const bool found = is_in_path(executable);
     const char *quote = !found && strchr(executable, ' ') != NULL ? "'" : "";
@@ -208,7 +208,7 @@ static int make_directory(const char *path)
     }
     const bool empty = is_empty(directory);
     (void)closedir(directory);
-    return empty ? 0 : failure(NEW, "%s is not empty; nothing is written there", path);
+    return empty ? 0 : failure(NEW, "%s is not empty; nothing written", path);
 }
 
 static int write_files(const struct module *module)
@@ -230,11 +230,11 @@ static int write_files(const struct module *module)
 
 static void tell_what_next(const struct module *module)
 {
-    printf("%s/%s.c is a module. Now:\n\n"
+    printf("Created the module %s/%s.c. Next:\n\n"
            "  cd %s\n"
-           "  make run     # builds it, and runs it until Ctrl-C\n"
-           "  make test    # runs it in the simulator for a while, at once\n\n"
-           "While it runs, `%s top` in another terminal shows it.\n",
+           "  make run     # build it and run it until Ctrl-C\n"
+           "  make test    # run it in the simulator, in virtual time\n\n"
+           "While it runs, watch it with `%s top` in another terminal.\n",
            module->directory, module->name, module->directory, module->skua);
 }
 
@@ -247,11 +247,11 @@ int new_command(int argc, char **argv)
             return 0;
         }
         if (argv[i][0] == '-') {
-            return usage_error(NEW, "there is no option '%s'; --help tells more", argv[i]);
+            return usage_error(NEW, "unknown option '%s'; see --help", argv[i]);
         }
     }
     if (argc != 2) {
-        return usage_error(NEW, "one folder is needed. usage: skua new DIR");
+        return usage_error(NEW, "missing directory; usage: skua new DIR");
     }
     module.directory = argv[1];
     int status = choose_name(&module);

@@ -204,7 +204,7 @@ int client_failure(const struct client *client, enum client_result result)
     case CLIENT_END: /* something is missing in what came before it */
     case CLIENT_LINE:
     case CLIENT_BROKEN:
-        return failure(client->command, "the program's answer makes no sense");
+        return failure(client->command, "the program sent an invalid reply");
     case CLIENT_STOPPED:
         break;
     }

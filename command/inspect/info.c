@@ -12,8 +12,8 @@
 static int help(void)
 {
     fputs("usage: skua info PID [-p PROGRAM]\n\n"
-          "Prints what a running program knows of one of its processes, a line for each detail.\n"
-          "PID is what `skua ps` shows, with or without its leading zeros.\n\n" HELP_PROGRAM
+          "Shows one process of a running program, one line per detail.\n"
+          "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
           "\nExamples:\n"
           "  skua info 0001000000000001\n",
           stdout);
@@ -71,10 +71,10 @@ int info_command(int argc, char **argv)
         }
     }
     if (process == NULL) {
-        return usage_error(command, "which process? `skua ps` lists them");
+        return usage_error(command, "missing PID; `skua ps` lists them");
     }
     if (!parse_pid(process, &pid) || pid == 0) {
-        return usage_error(command, "'%s' is no PID: those have up to 16 hexadecimal digits",
+        return usage_error(command, "invalid PID '%s': a PID has up to 16 hexadecimal digits",
                            process);
     }
     struct client client;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the commands that look inside a running program share: their options, and what they read
+/* What the commands that inspect a running program share: their options, and what they read
  * there. */
 #ifndef COMMAND_INSPECT_INSPECT_H
 #define COMMAND_INSPECT_INSPECT_H
@@ -11,7 +11,7 @@
 /* ---- options.c: what their command lines share ---- */
 
 /* The line of --help about the option that they all have. */
-#define HELP_PROGRAM "  -p, --program PID[.N]  which program, if several can be inspected\n"
+#define HELP_PROGRAM "  -p, --program PID[.N]  which program, if there are several\n"
 
 /* Whether an argument is the option -h, --help; or -p, --program. */
 bool is_help(const char *text);

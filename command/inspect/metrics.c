@@ -13,7 +13,7 @@
 static int help(void)
 {
     fputs("usage: skua metrics [-p PROGRAM]\n\n"
-          "Prints the statistics of a running program in Prometheus' text format.\n\n" HELP_PROGRAM
+          "Prints the metrics of a running program in the Prometheus text format.\n\n" HELP_PROGRAM
           "\nExamples:\n"
           "  skua metrics\n"
           "  skua metrics -p 4711 >/var/lib/node_exporter/skua.prom\n",

@@ -19,9 +19,8 @@ bool is_program(const char *text)
 
 int unknown_argument(const char *command, const char *argument)
 {
-    return argument[0] == '-'
-               ? usage_error(command, "there is no option '%s'; --help lists them", argument)
-               : usage_error(command, "'%s' is one argument too many", argument);
+    return argument[0] == '-' ? usage_error(command, "unknown option '%s'; see --help", argument)
+                              : usage_error(command, "unexpected argument '%s'", argument);
 }
 
 int finish_output(const char *command, int status)
@@ -29,7 +28,7 @@ int finish_output(const char *command, int status)
     if (fflush(stdout) == 0 && ferror(stdout) == 0) {
         return status;
     }
-    return status != 0 ? status : failure(command, "cannot write to the standard output");
+    return status != 0 ? status : failure(command, "cannot write to standard output");
 }
 
 bool option_interval(const char *command, char **argv, int *i, uint64_t *interval_ns)

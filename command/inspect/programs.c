@@ -151,7 +151,7 @@ static int find_here(struct search *search)
     struct place *here = &search->here;
     const int length = skua_inspect_directory(here->folder, sizeof here->folder);
     if (length < 0 || (size_t)length >= sizeof here->folder) {
-        return failure(search->command, "the path of the runtime directory is too long");
+        return failure(search->command, "the path of the inspector directory is too long");
     }
     DIR *folder = opendir(here->folder);
     if (folder == NULL) {
@@ -165,7 +165,8 @@ static int find_here(struct search *search)
     }
     closedir(folder);
     return may ? 0
-               : failure(search->command, "%s is a link, or belongs to another user", here->folder);
+               : failure(search->command, "%s is a symbolic link or belongs to another user",
+                         here->folder);
 }
 
 /* Programs of cron and of services. If the folder is not this user's, neither is what is in it: no
@@ -191,7 +192,7 @@ static int ask_for_choice(const struct search *search)
 {
     struct client client;
     fprintf(stderr,
-            "skua %s: several programs can be inspected, choose one with -p:", search->command);
+            "skua %s: several programs can be inspected; choose one with -p:", search->command);
     for (size_t i = 0; i < search->count && i < LISTED_MAX; i++) {
         const struct address *address = &search->found[i];
         const char *name = "does not answer";
@@ -214,7 +215,7 @@ static int open_found(struct search *search, struct client *client)
         search->error = errno;
     }
     if (search->error != 0) {
-        return failure(search->command, "no connection to program %" PRIu64 ": %s",
+        return failure(search->command, "cannot connect to program %" PRIu64 ": %s",
                        search->found[0].process,
                        search->error == EAGAIN ? "it does not answer" : strerror(search->error));
     }
@@ -230,7 +231,7 @@ int client_open(struct client *client, const char *command, const char *wanted)
 {
     struct search search = {.command = command};
     if (wanted != NULL && !parse_address(wanted, &search.wanted)) {
-        return usage_error(command, "-p needs the process id of a program, or PID.N, not '%s'",
+        return usage_error(command, "invalid program '%s': -p takes a process id, or PID.N",
                            wanted);
     }
     const int status = find_here(&search);
@@ -239,9 +240,9 @@ int client_open(struct client *client, const char *command, const char *wanted)
     }
     find_elsewhere(&search);
     if (search.count == 0) {
-        return wanted != NULL ? failure(command, "no program %s can be inspected", wanted)
-                              : failure(command, "no program can be inspected (start one with "
-                                                 "SKUA_INSPECT=1, or by skua run)");
+        return wanted != NULL ? failure(command, "cannot find program %s", wanted)
+                              : failure(command, "cannot find a program to inspect (start one with "
+                                                 "SKUA_INSPECT=1 or skua run)");
     }
     return search.count > 1 ? ask_for_choice(&search) : open_found(&search, client);
 }

@@ -55,14 +55,13 @@ static int help(void)
         "               [--state STATE] [-p PROGRAM]\n\n"
         "Lists the processes of a running program: PID, type, state (ready, running, blocked,\n"
         "idle), messages in the mailbox, steps so far, how long they ran (by samples), and age.\n\n"
-        "  --sort KEY             pid (if not given), or steps, mailbox, run, age: the largest\n"
-        "                         first; those show at most 256 rows\n"
-        "  -n ROWS                how many; if not given 50, or what fits on the screen\n"
-        "  --all                  all of them, on a terminal through $PAGER or less\n"
-        "  --after PID            those that come after this one in the order of --sort pid\n"
-        "  --type NAME            only processes of this type; -n counts those that are shown\n"
-        "  --state STATE          only processes in this state, likewise\n" HELP_PROGRAM
-        "\nExamples:\n"
+        "  --sort KEY             pid (default), or largest first by steps, mailbox, run or age;\n"
+        "                         the latter show at most 256 rows\n"
+        "  -n ROWS                how many rows; default 50, or what fits on the screen\n"
+        "  --all                  all processes; on a terminal, through $PAGER or less\n"
+        "  --after PID            start after this PID, in the order of --sort pid\n"
+        "  --type NAME            only processes of this type; -n counts what is shown\n"
+        "  --state STATE          only processes in this state\n" HELP_PROGRAM "\nExamples:\n"
         "  skua ps --sort run -n 10\n"
         "  skua ps --all --type session --state ready\n",
         stdout);
@@ -78,7 +77,7 @@ static bool option_sort(char **argv, int *i, enum process_sort *sort)
         return false;
     }
     if (!parse_sort(text, sort)) {
-        usage_error("ps", "--sort needs pid, steps, mailbox, run or age, not '%s'", text);
+        usage_error("ps", "invalid sort key '%s': use pid, steps, mailbox, run or age", text);
         return false;
     }
     return true;
@@ -91,7 +90,7 @@ static bool option_pid(char **argv, int *i, uint64_t *pid)
         return false;
     }
     if (!parse_pid(text, pid)) {
-        usage_error("ps", "--after needs a PID, up to 16 hexadecimal digits, not '%s'", text);
+        usage_error("ps", "invalid PID '%s': a PID has up to 16 hexadecimal digits", text);
         return false;
     }
     return true;
@@ -108,7 +107,7 @@ static bool option_state(char **argv, int *i, const char **state)
             return true;
         }
     }
-    usage_error("ps", "--state needs ready, running, blocked or idle, not '%s'", *state);
+    usage_error("ps", "invalid state '%s': use ready, running, blocked or idle", *state);
     return false;
 }
 
@@ -150,18 +149,18 @@ static bool is_filtered(const struct options *options)
 static bool check_options(const struct options *options)
 {
     if (options->all && options->rows > 0) {
-        usage_error("ps", "-n and --all contradict each other");
+        usage_error("ps", "-n and --all exclude each other");
         return false;
     }
     if (options->sort == SORT_PID) {
         return true;
     }
     if (options->all || options->after != 0 || is_filtered(options)) {
-        usage_error("ps", "--all, --after, --type and --state need the order of --sort pid");
+        usage_error("ps", "--all, --after, --type and --state need --sort pid");
         return false;
     }
     if (options->rows > PAGE_ROWS_MAX) {
-        usage_error("ps", "at most %d rows are sorted by %s", PAGE_ROWS_MAX,
+        usage_error("ps", "at most %d rows when sorted by %s", PAGE_ROWS_MAX,
                     sort_name(options->sort));
         return false;
     }
@@ -266,16 +265,17 @@ static void print_rest(const struct table *table)
         return;
     }
     if (options->sort != SORT_PID) {
-        fprintf(stderr, "skua ps: %" PRIu64 " more; -n shows up to %d, --sort pid --all all\n",
-                left, PAGE_ROWS_MAX);
+        fprintf(stderr,
+                "skua ps: %" PRIu64 " more; -n shows up to %d, --sort pid --all shows all\n", left,
+                PAGE_ROWS_MAX);
     } else if (is_filtered(options) || options->after != 0) {
         fprintf(stderr,
-                "skua ps: there are more: --after %016" PRIx64 " goes on, --all shows "
-                "them\n",
+                "skua ps: more: continue with --after %016" PRIx64 ", or show all with --all\n",
                 table->last);
     } else {
         fprintf(stderr,
-                "skua ps: %" PRIu64 " more: --after %016" PRIx64 " goes on, --all shows them\n",
+                "skua ps: %" PRIu64 " more: continue with --after %016" PRIx64
+                ", or show all with --all\n",
                 left, table->last);
     }
 }

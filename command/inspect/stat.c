@@ -13,17 +13,16 @@ enum { LINES_PER_HEADER = 20 };
 
 static int help(void)
 {
-    fputs(
-        "usage: skua stat [-i INTERVAL] [-n COUNT] [-p PROGRAM]\n\n"
-        "Prints a line per interval about a running program: processes alive; how many were\n"
-        "started and finished, messages, steps, processes stolen by workers, workers put to\n"
-        "sleep and woken, timers that fired, all per second; how busy the workers were, how many\n"
-        "processes are queued, and how many steps were found to run too long.\n\n"
-        "  -i INTERVAL            time between two lines, from 10ms; 1s if not given\n"
-        "  -n COUNT               ends after so many lines\n" HELP_PROGRAM "\nExamples:\n"
-        "  skua stat\n"
-        "  skua stat -i 100ms -n 50\n",
-        stdout);
+    fputs("usage: skua stat [-i INTERVAL] [-n COUNT] [-p PROGRAM]\n\n"
+          "Prints one line per interval: live processes; per second, processes spawned and "
+          "finished,\n"
+          "messages, steps, steals, parks, wake-ups and timers; how busy the workers were; queued\n"
+          "processes; and steps that ran too long (stalls).\n\n"
+          "  -i INTERVAL            time between lines, at least 10ms; default 1s\n"
+          "  -n COUNT               stop after this many lines\n" HELP_PROGRAM "\nExamples:\n"
+          "  skua stat\n"
+          "  skua stat -i 100ms -n 50\n",
+          stdout);
     return 0;
 }
 

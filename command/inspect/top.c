@@ -49,14 +49,13 @@ static int help(void)
 {
     fputs(
         "usage: skua top [-i INTERVAL] [--sort KEY] [-n ROWS] [--once] [-p PROGRAM]\n\n"
-        "Shows a running program, again and again: what it does per second, what its workers do,\n"
-        "and the first of its processes. `h` lists the keys.\n\n"
-        "  -i INTERVAL            time between two looks, from 10ms; 1s if not given\n"
-        "  --sort KEY             run (if not given), steps, mailbox or age: the largest first\n"
-        "  -n ROWS                how many processes at most, up to 256\n"
-        "  --once                 prints one look, over one interval, as text, and ends; so does\n"
-        "                         top if its output is not a terminal\n" HELP_PROGRAM
-        "\nExamples:\n"
+        "Shows a running program live: rates, what its workers do, and its top processes.\n"
+        "Press `h` for the keys.\n\n"
+        "  -i INTERVAL            time between updates, at least 10ms; default 1s\n"
+        "  --sort KEY             largest first by run (default), steps, mailbox or age\n"
+        "  -n ROWS                show at most this many processes, up to 256\n"
+        "  --once                 print one update as text and exit; the default if the output is\n"
+        "                         not a terminal\n" HELP_PROGRAM "\nExamples:\n"
         "  skua top\n"
         "  skua top --once -i 5s --sort mailbox\n",
         stdout);
@@ -190,11 +189,11 @@ static void draw_processes(struct top *top, struct screen *screen)
 static void draw_help(struct screen *screen)
 {
     static const char *const lines[] = {
-        "r s m a   sorts by run time, steps, mailbox, age",
-        "space n   the next page of processes (256 are known)",
-        "p         the page before",
-        "h         this help, and back",
-        "q         ends this",
+        "r s m a   sort by run time, steps, mailbox, age",
+        "space n   next page of processes (up to 256)",
+        "p         previous page",
+        "h         show or leave this help",
+        "q         quit",
         "",
         "BUSY: the CPU time of a worker's thread, as a part of the time",
         "RUN%: the part of the time in which a process ran, by samples",
@@ -419,7 +418,7 @@ static bool option_sort(char **argv, int *i, enum process_sort *sort)
         return false;
     }
     if (!parse_sort(text, sort) || *sort == SORT_PID) {
-        usage_error("top", "--sort needs run, steps, mailbox or age, not '%s'", text);
+        usage_error("top", "invalid sort key '%s': use run, steps, mailbox or age", text);
         return false;
     }
     return true;

@@ -56,16 +56,15 @@ static int help(void)
 {
     fputs(
         "usage: skua trace [-d DURATION] [-o FILE] [-n RECORDS] [-p PROGRAM]\n\n"
-        "Records what a running program does, and writes it as JSON for https://ui.perfetto.dev:\n"
-        "a track for each worker, its steps, parks and steals, and arrows from each send, timer "
-        "or\n"
-        "completion to the step that took it. Ctrl-C ends the recording early.\n\n"
-        "  -d DURATION            how long; 5s if not given\n"
-        "  -o FILE                where to; trace.json if not given, - for stdout\n"
-        "  -n RECORDS             at most so many, 1000000 if not given; of a busy program, "
-        "pieces\n"
-        "                         from all of the time, of some thousand records each; so a small\n"
-        "                         number shows its first moment only\n" HELP_PROGRAM "\nExamples:\n"
+        "Records a trace of a running program as JSON for https://ui.perfetto.dev: one track per\n"
+        "worker with its steps, parks and steals, and arrows from each send, timer or completion\n"
+        "to the step that received it. Ctrl-C stops recording early and writes the file.\n\n"
+        "  -d DURATION            how long to record; default 5s\n"
+        "  -o FILE                where to write; default trace.json, - for stdout\n"
+        "  -n RECORDS             at most this many; default 1000000. A busy program is sampled "
+        "in\n"
+        "                         pieces of some thousand records, so a small number covers only\n"
+        "                         the first moment\n" HELP_PROGRAM "\nExamples:\n"
         "  skua trace\n"
         "  skua trace -d 200ms -o burst.json\n",
         stdout);
@@ -203,7 +202,7 @@ static int run(struct recording *recording)
     client_ask(&recording->client, "trace start");
     enum client_result result = client_skip(&recording->client);
     if (result == CLIENT_ERROR && strcmp(recording->client.error.name, "SKUA_E_BUSY") == 0) {
-        return failure("trace", "another trace of this program is being recorded");
+        return failure("trace", "another client is already tracing this program");
     }
     recording->start_ns = clock_ns();
     recording->asked_ns = recording->start_ns;
@@ -216,7 +215,7 @@ static int run(struct recording *recording)
         }
     }
     if (recording->is_full) {
-        return failure("trace", "out of memory; fewer records (-n) need less");
+        return failure("trace", "out of memory; try fewer records (-n)");
     }
     if (result == CLIENT_GONE && recording->trace.count > 0) {
         recording->program_ended = true; /* what there is of it may be what somebody looks for */
@@ -276,7 +275,7 @@ static int write_file(struct recording *recording, FILE *file)
     }
     if (!trace_write_json(&recording->trace, recording->client.process, recording->client.name,
                           file)) {
-        return failure("trace", "out of memory; fewer records (-n) need less");
+        return failure("trace", "out of memory; try fewer records (-n)");
     }
     if (fflush(file) != 0 || ferror(file) != 0) {
         return failure("trace", "cannot write %s: %s", path, strerror(errno));

@@ -62,14 +62,14 @@ static const skua_module *open_path(const char *path)
     }
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (handle == NULL) {
-        (void)failure(RUN, "%s cannot be loaded: %s", path, loader_says(path));
+        (void)failure(RUN, "cannot load %s: %s", path, loader_says(path));
         return NULL;
     }
     const skua_module *module = dlsym(handle, SKUA_MODULE_SYMBOL);
     if (module == NULL) {
         (void)failure(RUN,
-                      "%s is not a module of Skua: it has no symbol %s, which SKUA_MODULE "
-                      "(skua/module.h) defines",
+                      "%s is not a Skua module: the symbol %s, which SKUA_MODULE "
+                      "(skua/module.h) defines, is missing",
                       path, SKUA_MODULE_SYMBOL);
     }
     return module;
@@ -113,8 +113,8 @@ static int check_version(const char *path, const skua_module *module)
     if (module->version == SKUA_MODULE_VERSION) {
         return 0;
     }
-    return failure(RUN, "%s was compiled for version %u.%u of Skua, and this is version %u.%u",
-                   path, (unsigned)(module->version >> 16), (unsigned)(module->version & 0xffff),
+    return failure(RUN, "%s was compiled for Skua %u.%u, and this is Skua %u.%u", path,
+                   (unsigned)(module->version >> 16), (unsigned)(module->version & 0xffff),
                    (unsigned)SKUA_VERSION_MAJOR, (unsigned)SKUA_VERSION_MINOR);
 }
 
@@ -125,7 +125,7 @@ static int check(const char *path, const skua_module *module)
         return status;
     }
     const char *fault = fault_of(module);
-    return fault != NULL ? failure(RUN, "%s: its descriptor is wrong: %s", path, fault) : 0;
+    return fault != NULL ? failure(RUN, "%s: invalid module descriptor: %s", path, fault) : 0;
 }
 
 int module_load(const char *file, const skua_module **module)
@@ -214,7 +214,7 @@ int module_register(const skua_module *module, skua_runtime *runtime)
          entry != NULL && entry->handler.run != NULL; entry++) {
         const int error = skua_command_register(runtime, entry->id, &entry->handler);
         if (error != 0) {
-            return failure(RUN, "%s: the handler of command %" PRIu32 " is refused: %s: %s",
+            return failure(RUN, "%s: cannot register the handler of command %" PRIu32 ": %s: %s",
                            module->name, entry->id, skua_error_name(error), skua_error_text(error));
         }
     }
@@ -222,8 +222,8 @@ int module_register(const skua_module *module, skua_runtime *runtime)
          pool++) {
         const int error = skua_blocking_register(runtime, pool);
         if (error != 0) {
-            return failure(RUN, "%s: the pool '%s' is refused: %s: %s", module->name, pool->name,
-                           skua_error_name(error), skua_error_text(error));
+            return failure(RUN, "%s: cannot register the pool '%s': %s: %s", module->name,
+                           pool->name, skua_error_name(error), skua_error_text(error));
         }
     }
     return 0;

@@ -120,7 +120,7 @@ void report_survivors(skua_runtime *runtime, const char *what)
     skua_process_info infos[NAMED_MAX];
     const int count = skua_process_list(runtime, (skua_pid){0}, infos, NAMED_MAX);
     (void)skua_stats_read(runtime, &total, NULL, 0);
-    (void)failure(RUN, "%s; what was left:%s", what,
+    (void)failure(RUN, "%s; still alive:%s", what,
                   count > 0 ? "" : " a function on a blocking pool");
     for (int i = 0; i < count; i++) {
         fprintf(stderr, "  %016" PRIx64 " %-16s %-8s %" PRIu32 " message%s\n", infos[i].pid.bits,
