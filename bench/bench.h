@@ -93,8 +93,17 @@ uint64_t bench_resident_bytes(void);
 /* Context switches of all threads but the calling one. */
 uint64_t bench_context_switches(void);
 
-/* Whether there is a cancel event among these; then the process is done. */
-bool bench_is_cancelled(const skua_event *events, size_t count, skua_step *out);
+/* Whether this is the first step of a process. */
+static inline bool bench_starts(const skua_event *events)
+{
+    return events[0].type == SKUA_EVENT_START;
+}
+
+/* How many of the events are not START. */
+static inline size_t bench_count(const skua_event *events, size_t count)
+{
+    return bench_starts(events) ? count - 1 : count;
+}
 
 /* ---- the workloads, by file ---- */
 
@@ -116,6 +125,9 @@ struct measurement bench_fanin(uint32_t workers);
 struct measurement bench_fanout(uint32_t workers);
 struct measurement bench_backlog(uint32_t workers, uint32_t size);
 struct measurement bench_yield(uint32_t workers);
+
+/* cancelling.c: taking back. */
+struct measurement bench_cancel(uint32_t workers, uint32_t size);
 
 /* idle.c: what it costs to have nothing to do. */
 struct measurement bench_idle_memory(uint32_t workers, uint32_t size);

@@ -19,12 +19,12 @@ struct idler {
     unsigned char bytes[64];
 };
 
-static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)ctx;
+    (void)events;
+    (void)count;
     memset(((struct idler *)self)->bytes, 1, sizeof(struct idler));
-    (void)bench_is_cancelled(events, count, out);
     return 0;
 }
 
@@ -35,7 +35,7 @@ static const skua_process_type idler_type = {
 static void start_idlers(skua_runtime *runtime, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        expect_ok(skua_process_submit(runtime, &idler_type, NULL, NULL, 0, NULL), "submit");
+        expect_ok(skua_process_submit(runtime, &idler_type, skua_nothing(), NULL), "submit");
     }
     skua_stats stats;
     uint64_t parks = 0;
@@ -89,30 +89,26 @@ struct measurement bench_idle_cpu(uint32_t workers)
 #define FAR_TIMERS  10000
 #define DESCRIPTORS 1000
 
+#define WAITER_FD 1 /* the type of a payload with a descriptor */
+
 static atomic_uint waiting; /* processes */
 
-static int waiter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int waiter_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     const int *fd = self;
-    (void)ctx;
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_empty(0));
-            return 0;
-        }
-    }
+    (void)events;
+    (void)count;
     atomic_fetch_add(&waiting, 1);
-    return *fd >= 0 ? skua_step_wait_readable(out, 1, *fd)
-                    : skua_step_sleep(out, 1, 3600 * SKUA_SECOND);
+    return *fd >= 0 ? skua_yield_readable(ctx, 1, *fd, SKUA_FOREVER)
+                    : skua_yield_sleep(ctx, 1, 3600 * SKUA_SECOND);
 }
 
-static int waiter_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                       size_t input_count)
+static int waiter_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
+    uint64_t fd;
     (void)ctx;
-    (void)method;
-    *(int *)self = input_count > 0 ? (int)skua_payload_to_u64(&input[0]) : -1;
+    (void)input_count;
+    *(int *)self = skua_payload_get_u64(&input[0], WAITER_FD, &fd) == 0 ? (int)fd : -1;
     return 0;
 }
 
@@ -138,8 +134,8 @@ struct measurement bench_idle_sources(uint32_t workers)
     for (uint32_t i = 0; i < DESCRIPTORS; i++) {
         fds[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
         expect_ok(fds[i] >= 0 ? 0 : SKUA_E_DESCRIPTOR, "eventfd");
-        skua_payload input = skua_payload_u64(0, (uint64_t)fds[i]);
-        expect_ok(skua_process_submit(runtime, &waiter_type, NULL, &input, 1, NULL), "submit");
+        skua_payload input = skua_payload_u64(WAITER_FD, (uint64_t)fds[i]);
+        expect_ok(skua_process_submit(runtime, &waiter_type, input, NULL), "submit");
     }
     for (uint32_t i = 0; i < FAR_TIMERS; i++) {
         bench_submit_one(runtime, &waiter_type);
@@ -155,16 +151,10 @@ struct measurement bench_idle_sources(uint32_t workers)
 /* ---- after-burst: a million processes have lived at once, then ended ---- */
 
 /* Lives until it gets a message. */
-static int mayfly_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int mayfly_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
-    (void)events;
-    if (count > 0) {
-        skua_step_done(out, skua_payload_empty(0));
-    }
-    return 0;
+    return bench_count(events, count) > 0 ? skua_done(ctx, skua_nothing()) : 0;
 }
 
 static const skua_process_type mayfly_type = {
@@ -176,7 +166,7 @@ static int start_mayflies(skua_context *ctx)
 {
     int error = 0;
     for (uint32_t i = 0; i < MILLION && error == 0; i++) {
-        error = skua_context_spawn(ctx, &mayfly_type, NULL, NULL, 0, &mayflies[i]);
+        error = skua_spawn(ctx, &mayfly_type, skua_nothing(), &mayflies[i]);
     }
     return error;
 }
@@ -185,29 +175,25 @@ static int end_mayflies(skua_context *ctx)
 {
     int error = 0;
     for (uint32_t i = 0; i < MILLION && error == 0; i++) {
-        error = skua_context_send(ctx, mayflies[i], skua_payload_empty(0));
+        error = skua_send(ctx, mayflies[i], skua_nothing());
     }
     return error;
 }
 
 /* Its first step starts them all, the second ends them all. */
-static int swarm_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int swarm_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    bool *started = self;
-    (void)events;
+    (void)self;
     (void)count;
-    if (!*started) {
-        *started = true;
-        skua_step_continue(out);
+    if (bench_starts(events)) {
+        skua_continue(ctx);
         return start_mayflies(ctx);
     }
-    skua_step_done(out, skua_payload_empty(0));
+    skua_done(ctx, skua_nothing());
     return end_mayflies(ctx);
 }
 
-static const skua_process_type swarm_type = {
-    .name = "swarm", .state_size = sizeof(bool), .step = swarm_step};
+static const skua_process_type swarm_type = {.name = "swarm", .step = swarm_step};
 
 struct measurement bench_after_burst(uint32_t workers)
 {

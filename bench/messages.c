@@ -5,16 +5,15 @@
 /* ---- pingpong and pairs: two processes, or many twos, and round trips ---- */
 
 /* Returns what it gets. */
-static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    if (bench_is_cancelled(events, count, out)) {
-        return 0;
-    }
     int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
-        error = skua_context_send(ctx, events[i].from, skua_payload_empty(0));
+        if (events[i].type == SKUA_EVENT_START) {
+            continue;
+        }
+        error = skua_send(ctx, events[i].from, skua_nothing());
     }
     return error;
 }
@@ -28,12 +27,10 @@ struct ping {
 };
 
 /* Input: whom to tell, how many round trips. */
-static int ping_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int ping_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct ping *ping = self;
     (void)ctx;
-    (void)method;
     ping->left = MILLION;
     if (input_count == 2) {
         ping->master = skua_payload_to_pid(&input[0]);
@@ -42,28 +39,26 @@ static int ping_init(void *self, skua_context *ctx, const char *method, skua_pay
     return 0;
 }
 
-static int ping_end(const struct ping *ping, skua_context *ctx, skua_step *out)
+static int ping_end(const struct ping *ping, skua_context *ctx)
 {
-    skua_step_done(out, skua_payload_empty(0));
-    int error = skua_process_terminate(skua_context_runtime(ctx), ping->pong);
+    skua_done(ctx, skua_nothing());
+    int error = skua_terminate(ctx, ping->pong);
     if (error == 0 && !skua_pid_is_none(ping->master)) {
-        error = skua_context_send(ctx, ping->master, skua_payload_empty(0));
+        error = skua_send(ctx, ping->master, skua_nothing());
     }
     return error;
 }
 
-static int ping_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int ping_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct ping *ping = self;
-    (void)events;
-    if (count == 0) {
-        const int error = skua_context_spawn(ctx, &pong, NULL, NULL, 0, &ping->pong);
-        return error != 0 ? error : skua_context_send(ctx, ping->pong, skua_payload_empty(0));
+    (void)count;
+    if (bench_starts(events)) {
+        const int error = skua_spawn(ctx, &pong, skua_nothing(), &ping->pong);
+        return error != 0 ? error : skua_send(ctx, ping->pong, skua_nothing());
     }
     ping->left--;
-    return ping->left == 0 ? ping_end(ping, ctx, out)
-                           : skua_context_send(ctx, ping->pong, skua_payload_empty(0));
+    return ping->left == 0 ? ping_end(ping, ctx) : skua_send(ctx, ping->pong, skua_nothing());
 }
 
 static const skua_process_type ping_type = {
@@ -80,20 +75,19 @@ struct measurement bench_pingpong(uint32_t workers)
 #define ROUND_TRIPS 1000u
 
 /* Starts the pairs and waits for them. */
-static int pairs_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int pairs_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     uint64_t *done = self;
-    (void)events;
-    *done += count;
+    *done += bench_count(events, count);
     if (*done == PAIRS) {
-        skua_step_done(out, skua_payload_u64(0, *done));
+        return skua_done(ctx, skua_payload_u64(0, *done));
     }
     int error = 0;
-    for (uint32_t i = 0; count == 0 && i < PAIRS && error == 0; i++) {
-        skua_payload input[] = {skua_payload_pid(0, skua_context_self(ctx)),
+    for (uint32_t i = 0; bench_starts(events) && i < PAIRS && error == 0; i++) {
+        skua_payload input[] = {skua_payload_pid(0, skua_self(ctx)),
                                 skua_payload_u64(0, ROUND_TRIPS)};
-        error = skua_context_spawn(ctx, &ping_type, NULL, input, 2, NULL);
+        error = skua_spawn_with(
+            ctx, &(skua_spawn_options){.type = &ping_type, .input = input, .input_count = 2}, NULL);
     }
     return error;
 }
@@ -121,12 +115,10 @@ struct node {
     skua_pid root;
 };
 
-static int node_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int node_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct node *node = self;
     (void)ctx;
-    (void)method;
     if (input_count == 2) {
         node->next = skua_payload_to_pid(&input[0]);
         node->root = skua_payload_to_pid(&input[1]);
@@ -139,19 +131,18 @@ enum { MESSAGE_TOKEN = 1, MESSAGE_NEXT, MESSAGE_END };
 static int node_pass(struct node *node, skua_context *ctx, const skua_payload *token)
 {
     const uint64_t left = skua_payload_to_u64(token);
-    return left > 0 ? skua_context_send(ctx, node->next, skua_payload_u64(MESSAGE_TOKEN, left - 1))
-                    : skua_context_send(ctx, node->root, skua_payload_empty(MESSAGE_END));
+    return left > 0 ? skua_send(ctx, node->next, skua_payload_u64(MESSAGE_TOKEN, left - 1))
+                    : skua_send(ctx, node->root, skua_payload_empty(MESSAGE_END));
 }
 
-static int node_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int node_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct node *node = self;
-    if (bench_is_cancelled(events, count, out)) {
-        return 0;
-    }
     int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
+        if (events[i].type == SKUA_EVENT_START) {
+            continue;
+        }
         if (events[i].payload.type == MESSAGE_NEXT) {
             node->next = skua_payload_to_pid(&events[i].payload);
         } else {
@@ -169,13 +160,11 @@ struct ring {
     uint64_t ended;
 };
 
-static int ring_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int ring_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
-    (void)ctx;
     (void)input;
     (void)input_count;
-    ((struct ring *)self)->tokens = method[0] == 'o' ? 1 : 100;
+    ((struct ring *)self)->tokens = skua_method(ctx)[0] == 'o' ? 1 : 100;
     return 0;
 }
 
@@ -187,33 +176,32 @@ static int ring_build(const struct ring *ring, skua_context *ctx)
     skua_pid starts[100];
     int error = 0;
     for (uint32_t i = 0; i < RING_LENGTH && error == 0; i++) {
-        skua_payload input[] = {skua_payload_pid(0, next),
-                                skua_payload_pid(0, skua_context_self(ctx))};
-        error = skua_context_spawn(ctx, &node_type, NULL, input, 2, &next);
+        skua_payload input[] = {skua_payload_pid(0, next), skua_payload_pid(0, skua_self(ctx))};
+        error = skua_spawn_with(
+            ctx, &(skua_spawn_options){.type = &node_type, .input = input, .input_count = 2},
+            &next);
         last = i == 0 ? next : last;
         starts[i * ring->tokens / RING_LENGTH] = next;
     }
     if (error == 0) {
-        error = skua_context_send(ctx, last, skua_payload_pid(MESSAGE_NEXT, next));
+        error = skua_send(ctx, last, skua_payload_pid(MESSAGE_NEXT, next));
     }
     const uint64_t hops = MILLION / ring->tokens;
     for (uint32_t i = 0; i < ring->tokens && error == 0; i++) {
-        error = skua_context_send(ctx, starts[i], skua_payload_u64(MESSAGE_TOKEN, hops - 1));
+        error = skua_send(ctx, starts[i], skua_payload_u64(MESSAGE_TOKEN, hops - 1));
     }
     return error;
 }
 
-static int ring_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int ring_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct ring *ring = self;
-    (void)events;
-    if (count == 0) {
+    if (bench_starts(events)) {
         return ring_build(ring, ctx);
     }
     ring->ended += count;
     if (ring->ended == ring->tokens) {
-        skua_step_done(out, skua_payload_u64(0, ring->ended));
+        skua_done(ctx, skua_payload_u64(0, ring->ended));
     }
     return 0;
 }
@@ -257,31 +245,28 @@ struct producer {
     uint64_t sent;
 };
 
-static int producer_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                         size_t input_count)
+static int producer_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)ctx;
-    (void)method;
     if (input_count == 1) {
         ((struct producer *)self)->consumer = skua_payload_to_pid(&input[0]);
     }
     return 0;
 }
 
-static int producer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                         skua_step *out)
+static int producer_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct producer *producer = self;
     (void)events;
     (void)count;
     int error = 0;
     for (uint32_t i = 0; i < PRODUCE_STEP && error == 0; i++) {
-        error = skua_context_send(ctx, producer->consumer, skua_payload_u64(0, producer->sent++));
+        error = skua_send(ctx, producer->consumer, skua_payload_u64(0, producer->sent++));
     }
     if (producer->sent < PRODUCE_EACH) {
-        skua_step_continue(out);
+        skua_continue(ctx);
     } else {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_nothing());
     }
     return error;
 }
@@ -296,21 +281,23 @@ struct consumer {
     uint64_t sum;
 };
 
-static int consumer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                         skua_step *out)
+static int consumer_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct consumer *consumer = self;
     int error = 0;
-    for (uint32_t i = 0; count == 0 && i < PRODUCERS && error == 0; i++) {
-        skua_payload input = skua_payload_pid(0, skua_context_self(ctx));
-        error = skua_context_spawn(ctx, &producer_type, NULL, &input, 1, NULL);
+    for (uint32_t i = 0; bench_starts(events) && i < PRODUCERS && error == 0; i++) {
+        skua_payload input = skua_payload_pid(0, skua_self(ctx));
+        error = skua_spawn(ctx, &producer_type, input, NULL);
     }
     for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_START) {
+            continue;
+        }
         consumer->sum += skua_payload_to_u64(&events[i].payload);
     }
-    consumer->count += count;
+    consumer->count += bench_count(events, count);
     if (consumer->count == (uint64_t)PRODUCERS * PRODUCE_EACH) {
-        skua_step_done(out, skua_payload_u64(0, consumer->sum));
+        skua_done(ctx, skua_payload_u64(0, consumer->sum));
     }
     return error;
 }
@@ -344,7 +331,7 @@ static int speaker_ask(struct speaker *speaker, skua_context *ctx)
     int error = 0;
     speaker->missing = LISTENERS;
     for (uint32_t i = 0; i < LISTENERS && error == 0; i++) {
-        error = skua_context_send(ctx, speaker->listeners[i], skua_payload_empty(0));
+        error = skua_send(ctx, speaker->listeners[i], skua_nothing());
     }
     return error;
 }
@@ -352,22 +339,20 @@ static int speaker_ask(struct speaker *speaker, skua_context *ctx)
 static int speaker_begin(struct speaker *speaker, skua_context *ctx)
 {
     int error = 0;
-    speaker->listeners = skua_context_alloc(ctx, LISTENERS * sizeof(skua_pid));
+    speaker->listeners = skua_alloc(ctx, LISTENERS * sizeof(skua_pid));
     if (speaker->listeners == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     for (uint32_t i = 0; i < LISTENERS && error == 0; i++) {
-        error = skua_context_spawn(ctx, &pong, NULL, NULL, 0, &speaker->listeners[i]);
+        error = skua_spawn(ctx, &pong, skua_nothing(), &speaker->listeners[i]);
     }
     return error != 0 ? error : speaker_ask(speaker, ctx);
 }
 
-static int speaker_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int speaker_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct speaker *speaker = self;
-    (void)events;
-    if (count == 0) {
+    if (bench_starts(events)) {
         return speaker_begin(speaker, ctx);
     }
     speaker->missing -= (uint32_t)count;
@@ -378,9 +363,8 @@ static int speaker_step(void *self, skua_context *ctx, skua_event *events, size_
     if (speaker->round < ROUNDS) {
         return speaker_ask(speaker, ctx);
     }
-    skua_context_free(ctx, speaker->listeners, LISTENERS * sizeof(skua_pid));
-    skua_step_done(out, skua_payload_u64(0, speaker->round));
-    return 0;
+    skua_free(ctx, speaker->listeners, LISTENERS * sizeof(skua_pid));
+    return skua_done(ctx, skua_payload_u64(0, speaker->round));
 }
 
 static const skua_process_type speaker_type = {
@@ -405,12 +389,10 @@ struct hoarder {
     uint64_t read;
 };
 
-static int hoarder_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                        size_t input_count)
+static int hoarder_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct hoarder *hoarder = self;
     (void)ctx;
-    (void)method;
     hoarder->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
     hoarder->rounds = bench_rounds(hoarder->size);
     return 0;
@@ -418,19 +400,21 @@ static int hoarder_init(void *self, skua_context *ctx, const char *method, skua_
 
 static int hoarder_fill(struct hoarder *hoarder, skua_context *ctx)
 {
-    const skua_pid self = skua_context_self(ctx);
+    const skua_pid self = skua_self(ctx);
     int error = 0;
     for (uint32_t i = 0; i < hoarder->size && error == 0; i++) {
-        error = skua_context_send(ctx, self, skua_payload_u64(0, hoarder->sent++));
+        error = skua_send(ctx, self, skua_payload_u64(0, hoarder->sent++));
     }
     return error;
 }
 
-static int hoarder_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int hoarder_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct hoarder *hoarder = self;
     for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_START) {
+            continue;
+        }
         if (skua_payload_to_u64(&events[i].payload) != hoarder->read++) {
             return SKUA_E_USER;
         }
@@ -439,7 +423,7 @@ static int hoarder_step(void *self, skua_context *ctx, skua_event *events, size_
         return 0;
     }
     if (hoarder->rounds == 0) {
-        skua_step_done(out, skua_payload_u64(0, hoarder->read));
+        skua_done(ctx, skua_payload_u64(0, hoarder->read));
         return 0;
     }
     hoarder->rounds--;
@@ -476,12 +460,10 @@ struct yielder {
     uint64_t done;
 };
 
-static int yielder_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int yielder_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct yielder *yielder = self;
-    (void)ctx;
-    if (count > 0) {
+    if (!bench_starts(events)) {
         if (count != 1 || events[0].tag != yielder->done ||
             skua_payload_to_u64(&events[0].payload) != yielder->done) {
             return SKUA_E_USER;
@@ -489,10 +471,9 @@ static int yielder_step(void *self, skua_context *ctx, skua_event *events, size_
         yielder->done++;
     }
     if (yielder->done == MILLION) {
-        skua_step_done(out, skua_payload_empty(0));
-        return 0;
+        return skua_done(ctx, skua_nothing());
     }
-    return skua_step_yield(out, 7, yielder->done, skua_payload_u64(0, yielder->done));
+    return skua_yield(ctx, yielder->done, 7, skua_payload_u64(0, yielder->done), SKUA_FOREVER);
 }
 
 static const skua_process_type yielder_type = {

@@ -7,15 +7,13 @@
 
 /* ---- spawn: a million processes that end in their first step, started from inside one ---- */
 
-static int trivial_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int trivial_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
-    skua_step_done(out, skua_payload_empty(0));
-    return 0;
+    return skua_done(ctx, skua_nothing());
 }
 
 static const skua_process_type trivial = {.name = "trivial", .step = trivial_step};
@@ -24,15 +22,14 @@ static int spawn_some(skua_context *ctx, uint32_t count)
 {
     int error = 0;
     for (uint32_t i = 0; i < count && error == 0; i++) {
-        error = skua_context_spawn(ctx, &trivial, NULL, NULL, 0, NULL);
+        error = skua_spawn(ctx, &trivial, skua_nothing(), NULL);
     }
     return error;
 }
 
 #define SPAWNED_A_STEP 100u
 
-static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     uint32_t *spawned = self;
     (void)events;
@@ -40,9 +37,9 @@ static int spawner_step(void *self, skua_context *ctx, skua_event *events, size_
     const int error = spawn_some(ctx, SPAWNED_A_STEP);
     *spawned += SPAWNED_A_STEP;
     if (*spawned < MILLION) {
-        skua_step_continue(out);
+        skua_continue(ctx);
     } else {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_nothing());
     }
     return error;
 }
@@ -66,24 +63,21 @@ struct measurement bench_spawn(uint32_t workers)
  * telling adds next to nothing to the cost of a process. */
 #define TELLS_EVERY 100u
 
-static int teller_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                       size_t input_count)
+static int teller_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)ctx;
-    (void)method;
     if (input_count == 1) {
         *(skua_pid *)self = skua_payload_to_pid(&input[0]);
     }
     return 0;
 }
 
-static int teller_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int teller_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)events;
     (void)count;
-    skua_step_done(out, skua_payload_empty(0));
-    return skua_context_send(ctx, *(const skua_pid *)self, skua_payload_empty(0));
+    skua_done(ctx, skua_nothing());
+    return skua_send(ctx, *(const skua_pid *)self, skua_nothing());
 }
 
 static const skua_process_type teller_type = {
@@ -95,12 +89,10 @@ struct burst {
     uint32_t missing; /* of this one: who have not told yet */
 };
 
-static int burst_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
+static int burst_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct burst *burst = self;
     (void)ctx;
-    (void)method;
     burst->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
     burst->rounds = bench_rounds(burst->size);
     return 0;
@@ -111,26 +103,24 @@ static int burst_begin(struct burst *burst, skua_context *ctx)
     int error = 0;
     for (uint32_t left = burst->size; left > 0 && error == 0;) {
         const uint32_t some = left < TELLS_EVERY ? left : TELLS_EVERY;
-        skua_payload self = skua_payload_pid(0, skua_context_self(ctx));
+        skua_payload self = skua_payload_pid(0, skua_self(ctx));
         burst->missing++;
-        error = skua_context_spawn(ctx, &teller_type, NULL, &self, 1, NULL);
+        error = skua_spawn(ctx, &teller_type, self, NULL);
         error = error != 0 ? error : spawn_some(ctx, some - 1);
         left -= some;
     }
     return error;
 }
 
-static int burst_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int burst_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct burst *burst = self;
-    (void)events;
-    burst->missing -= (uint32_t)count;
+    burst->missing -= (uint32_t)bench_count(events, count);
     if (burst->missing > 0) {
         return 0;
     }
     if (burst->rounds == 0) {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_nothing());
         return 0;
     }
     burst->rounds--;
@@ -153,16 +143,10 @@ struct measurement bench_spawn_burst(uint32_t workers, uint32_t size)
 /* ---- crowd: so many are alive at once, and the oldest makes place for a new one ---- */
 
 /* Lives until it gets a message. */
-static int lodger_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int lodger_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
-    (void)events;
-    if (count > 0) {
-        skua_step_done(out, skua_payload_empty(0));
-    }
-    return 0;
+    return bench_count(events, count) > 0 ? skua_done(ctx, skua_nothing()) : 0;
 }
 
 static const skua_process_type lodger_type = {.name = "lodger", .step = lodger_step};
@@ -180,14 +164,12 @@ static uint64_t crowd_starts(uint32_t size)
     return (uint64_t)size * (1 + bench_rounds(size));
 }
 
-static int crowd_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
+static int crowd_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct crowd *crowd = self;
-    (void)method;
     crowd->size = input_count == 1 ? (uint32_t)skua_payload_to_u64(&input[0]) : MILLION;
     crowd->starts = crowd_starts(crowd->size);
-    crowd->lodgers = skua_context_alloc(ctx, crowd->size * sizeof(skua_pid));
+    crowd->lodgers = skua_alloc(ctx, crowd->size * sizeof(skua_pid));
     return crowd->lodgers != NULL ? 0 : SKUA_E_NO_MEMORY;
 }
 
@@ -196,17 +178,16 @@ static int crowd_move(struct crowd *crowd, skua_context *ctx)
     skua_pid *place = &crowd->lodgers[crowd->done % crowd->size];
     int error = 0;
     if (crowd->done >= crowd->size) {
-        error = skua_context_send(ctx, *place, skua_payload_empty(0));
+        error = skua_send(ctx, *place, skua_nothing());
     }
     if (crowd->done < crowd->starts && error == 0) {
-        error = skua_context_spawn(ctx, &lodger_type, NULL, NULL, 0, place);
+        error = skua_spawn(ctx, &lodger_type, skua_nothing(), place);
     }
     crowd->done++;
     return error;
 }
 
-static int crowd_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int crowd_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct crowd *crowd = self;
     (void)events;
@@ -217,11 +198,11 @@ static int crowd_step(void *self, skua_context *ctx, skua_event *events, size_t 
         error = crowd_move(crowd, ctx);
     }
     if (crowd->done < end) {
-        skua_step_continue(out);
+        skua_continue(ctx);
         return error;
     }
-    skua_context_free(ctx, crowd->lodgers, crowd->size * sizeof(skua_pid));
-    skua_step_done(out, skua_payload_empty(0));
+    skua_free(ctx, crowd->lodgers, crowd->size * sizeof(skua_pid));
+    skua_done(ctx, skua_nothing());
     return error;
 }
 
@@ -245,7 +226,7 @@ struct measurement bench_submit(uint32_t workers)
     skua_runtime *runtime = bench_start(workers);
     const uint64_t begin = now_ns();
     for (uint32_t i = 0; i < MILLION; i++) {
-        expect_ok(skua_process_submit(runtime, &trivial, NULL, NULL, 0, NULL), "submit");
+        expect_ok(skua_process_submit(runtime, &trivial, skua_nothing(), NULL), "submit");
     }
     bench_wait_until_empty(runtime, MILLION);
     return bench_finish(runtime, MILLION, now_ns() - begin);
@@ -261,12 +242,10 @@ struct branch {
     uint32_t missing; /* children that have not told yet */
 };
 
-static int branch_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                       size_t input_count)
+static int branch_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct branch *branch = self;
     (void)ctx;
-    (void)method;
     if (input_count > 0) {
         branch->parent = skua_payload_to_pid(&input[0]);
         branch->number = skua_payload_to_u64(&input[1]);
@@ -278,17 +257,18 @@ static int branch_init(void *self, skua_context *ctx, const char *method, skua_p
 static int start_branch(skua_context *ctx, const skua_process_type *type, uint64_t number,
                         uint64_t size)
 {
-    skua_payload input[] = {skua_payload_pid(0, skua_context_self(ctx)),
-                            skua_payload_u64(0, number), skua_payload_u64(0, size)};
-    return skua_context_spawn(ctx, type, NULL, input, 3, NULL);
+    skua_payload input[] = {skua_payload_pid(0, skua_self(ctx)), skua_payload_u64(0, number),
+                            skua_payload_u64(0, size)};
+    return skua_spawn_with(
+        ctx, &(skua_spawn_options){.type = type, .input = input, .input_count = 3}, NULL);
 }
 
-static int tell(struct branch *branch, skua_context *ctx, uint64_t sum, skua_step *out)
+static int tell(struct branch *branch, skua_context *ctx, uint64_t sum)
 {
-    skua_step_done(out, skua_payload_u64(0, sum));
+    skua_done(ctx, skua_payload_u64(0, sum));
     return skua_pid_is_none(branch->parent)
                ? 0
-               : skua_context_send(ctx, branch->parent, skua_payload_u64(0, sum));
+               : skua_send(ctx, branch->parent, skua_payload_u64(0, sum));
 }
 
 /* Adds up what the children have told; true when all have. */
@@ -305,26 +285,24 @@ static bool gather(struct branch *branch, const skua_event *events, size_t count
 #define SKYNET_DEGREE    10
 #define SKYNET_PROCESSES 1111111u
 
-static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out);
+static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count);
 
 static const skua_process_type skynet_type = {.name = "skynet",
                                               .state_size = sizeof(struct branch),
                                               .init = branch_init,
                                               .step = skynet_step};
 
-static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct branch *branch = self;
-    if (count > 0) {
-        return gather(branch, events, count) ? tell(branch, ctx, branch->sum, out) : 0;
+    if (!bench_starts(events)) {
+        return gather(branch, events, count) ? tell(branch, ctx, branch->sum) : 0;
     }
     if (skua_pid_is_none(branch->parent)) {
         branch->size = SKYNET_LEAVES;
     }
     if (branch->size == 1) {
-        return tell(branch, ctx, branch->number, out);
+        return tell(branch, ctx, branch->number);
     }
     const uint64_t share = branch->size / SKYNET_DEGREE;
     int error = 0;
@@ -347,21 +325,20 @@ struct measurement bench_skynet(uint32_t workers)
 #define FIB_RESULT    832040u
 #define FIB_PROCESSES 2692537u
 
-static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                    skua_step *out);
+static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count);
 
 static const skua_process_type fib_type = {
     .name = "fib", .state_size = sizeof(struct branch), .init = branch_init, .step = fib_step};
 
-static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct branch *branch = self;
-    if (count > 0) {
-        return gather(branch, events, count) ? tell(branch, ctx, branch->sum, out) : 0;
+    if (!bench_starts(events)) {
+        return gather(branch, events, count) ? tell(branch, ctx, branch->sum) : 0;
     }
     const uint64_t n = skua_pid_is_none(branch->parent) ? FIB_N : branch->number;
     if (n < 2) {
-        return tell(branch, ctx, n, out);
+        return tell(branch, ctx, n);
     }
     branch->missing = 2;
     const int error = start_branch(ctx, &fib_type, n - 1, 0);
@@ -383,17 +360,14 @@ struct measurement bench_fib(uint32_t workers)
 #define TURNS_MAX  20000u
 #define TURNS_STEP 7919u /* a prime: the lengths differ, and are the same in every run */
 
-static int task_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int task_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)ctx;
-    (void)method;
     *(uint64_t *)self = input_count > 0 ? skua_payload_to_u64(&input[0]) : 0;
     return 0;
 }
 
-static int task_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int task_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)ctx;
     (void)events;
@@ -402,15 +376,13 @@ static int task_step(void *self, skua_context *ctx, skua_event *events, size_t c
     for (uint64_t i = 0; i < *(const uint64_t *)self; i++) {
         work = work * 3 + i;
     }
-    skua_step_done(out, skua_payload_empty(0));
-    return 0;
+    return skua_done(ctx, skua_nothing());
 }
 
 static const skua_process_type task_type = {
     .name = "task", .state_size = sizeof(uint64_t), .init = task_init, .step = task_step};
 
-static int foreman_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int foreman_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)events;
@@ -418,9 +390,9 @@ static int foreman_step(void *self, skua_context *ctx, skua_event *events, size_
     int error = 0;
     for (uint32_t i = 0; i < TASKS && error == 0; i++) {
         skua_payload turns = skua_payload_u64(0, (uint64_t)i * TURNS_STEP % TURNS_MAX);
-        error = skua_context_spawn(ctx, &task_type, NULL, &turns, 1, NULL);
+        error = skua_spawn(ctx, &task_type, turns, NULL);
     }
-    skua_step_done(out, skua_payload_empty(0));
+    skua_done(ctx, skua_nothing());
     return error;
 }
 

@@ -62,7 +62,12 @@ static uint64_t run_root(skua_runtime *runtime, const skua_process_type *type, c
 {
     skua_exit exit;
     const uint64_t begin = now_ns();
-    expect_ok(skua_process_run(runtime, type, method, input, input_count, &exit), "run");
+    expect_ok(skua_process_run_with(
+                  runtime,
+                  &(skua_spawn_options){
+                      .type = type, .method = method, .input = input, .input_count = input_count},
+                  &exit),
+              "run");
     const uint64_t elapsed = now_ns() - begin;
     expect_ok(exit.error, type->name);
     if (result != NULL) {
@@ -103,17 +108,6 @@ struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t el
     return measurement;
 }
 
-bool bench_is_cancelled(const skua_event *events, size_t count, skua_step *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_empty(0));
-            return true;
-        }
-    }
-    return false;
-}
-
 void bench_sleep(long ns)
 {
     nanosleep(&(struct timespec){.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000}, NULL);
@@ -121,7 +115,7 @@ void bench_sleep(long ns)
 
 void bench_submit_one(skua_runtime *runtime, const skua_process_type *type)
 {
-    expect_ok(skua_process_submit(runtime, type, NULL, NULL, 0, NULL), "submit");
+    expect_ok(skua_process_submit(runtime, type, skua_nothing(), NULL), "submit");
 }
 
 void bench_wait_for(atomic_uint *counter, uint32_t value)

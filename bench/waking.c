@@ -70,26 +70,25 @@ struct sleeper {
     uint64_t due;
 };
 
-static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct sleeper *sleeper = self;
-    (void)events;
-    const uint64_t now = skua_context_now(ctx);
-    if (count == 0) {
+    (void)count;
+    const uint64_t now = skua_now(ctx);
+    if (bench_starts(events)) {
         const uint64_t spread = (uint64_t)night.size * SPREAD_NS_EACH;
-        const uint64_t duration = skua_context_random(ctx) % spread;
+        const uint64_t duration = skua_random(ctx) % spread;
         sleeper->due = now + duration;
-        return skua_step_sleep(out, 1, duration);
+        return skua_yield_sleep(ctx, 1, duration);
     }
     if (now < sleeper->due) {
         atomic_fetch_add(&night.early, 1);
     }
     const uint64_t late = now < sleeper->due ? 0 : now - sleeper->due;
     const uint32_t before = samples_add(&night.lateness, late / 1000);
-    skua_step_done(out, skua_payload_empty(0));
+    skua_done(ctx, skua_nothing());
     const bool last = (before + 1) % night.size == 0;
-    return last ? skua_context_send(ctx, night.bedtime, skua_payload_empty(0)) : 0;
+    return last ? skua_send(ctx, night.bedtime, skua_nothing()) : 0;
 }
 
 static const skua_process_type sleeper_type = {
@@ -106,38 +105,35 @@ struct bedtime {
     uint32_t nights; /* that are over */
 };
 
-static int bedtime_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                        size_t input_count)
+static int bedtime_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)self;
-    (void)method;
     (void)input;
     (void)input_count;
-    night.bedtime = skua_context_self(ctx);
+    night.bedtime = skua_self(ctx);
     return 0;
 }
 
 /* Starts the sleepers, a hundred a step, and waits for the last. */
-static int bedtime_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int bedtime_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct bedtime *bedtime = self;
-    (void)events;
-    if (count > 0) {
+    (void)count;
+    if (events[0].type == SKUA_EVENT_MESSAGE) {
         bedtime->started = 0;
         bedtime->nights++;
     }
     if (bedtime->nights == nights(night.size)) {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_nothing());
         return 0;
     }
     int error = 0;
     for (uint32_t i = 0; i < 100 && bedtime->started < night.size && error == 0; i++) {
-        error = skua_context_spawn(ctx, &sleeper_type, NULL, NULL, 0, NULL);
+        error = skua_spawn(ctx, &sleeper_type, skua_nothing(), NULL);
         bedtime->started++;
     }
     if (bedtime->started < night.size) {
-        skua_step_continue(out);
+        skua_continue(ctx);
     }
     return error;
 }
@@ -179,15 +175,13 @@ struct measurement bench_timers(uint32_t workers, uint32_t size)
 static struct samples wakes;      /* nanoseconds */
 static struct samples bare_wakes; /* nanoseconds */
 
-static int woken_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int woken_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_empty(0));
-            return 0;
+        if (events[i].type == SKUA_EVENT_START) {
+            continue;
         }
         (void)samples_add(&wakes, now_ns() - skua_payload_to_u64(&events[i].payload));
     }
@@ -231,10 +225,10 @@ struct measurement bench_wake(uint32_t workers)
     pthread_t thread;
     expect_ok(pthread_create(&thread, NULL, bare_main, NULL) == 0 ? 0 : SKUA_E_THREAD, "thread");
     skua_pid pid;
-    expect_ok(skua_process_submit(runtime, &woken_type, NULL, NULL, 0, &pid), "submit");
+    expect_ok(skua_process_submit(runtime, &woken_type, skua_nothing(), &pid), "submit");
     for (uint32_t i = 0; i < WAKES; i++) {
         bench_sleep(500000);
-        expect_ok(skua_message_send(runtime, pid, skua_payload_u64(0, now_ns())), "send");
+        expect_ok(skua_process_send(runtime, pid, skua_payload_u64(0, now_ns())), "send");
         bench_sleep(500000);
         wake_bare_thread();
     }
@@ -270,8 +264,7 @@ static struct {
     int fd;
 } scene;
 
-static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
@@ -279,60 +272,53 @@ static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t 
     (void)count;
     atomic_fetch_add(&scene.stuck, 1);
     bench_sleep(STUCK_NS);
-    skua_step_done(out, skua_payload_empty(0));
-    return 0;
+    return skua_done(ctx, skua_nothing());
 }
 
 static const skua_process_type stuck_type = {.name = "stuck", .step = stuck_step};
 
-static void serve(_Atomic uint64_t *waited, uint64_t since, skua_step *out)
+static int serve(skua_context *ctx, _Atomic uint64_t *waited, uint64_t since)
 {
     atomic_store(waited, now_ns() - since);
     atomic_fetch_add(&scene.served, 1);
-    skua_step_done(out, skua_payload_empty(0));
+    return skua_done(ctx, skua_nothing());
 }
 
-static int ready_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int ready_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
-    serve(&scene.message, atomic_load(&scene.ready_at), out);
-    return 0;
+    return serve(ctx, &scene.message, atomic_load(&scene.ready_at));
 }
 
 static const skua_process_type ready_type = {.name = "ready", .step = ready_step};
 
-static int napper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int napper_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     uint64_t *due = self;
-    (void)events;
-    if (count > 0) {
-        serve(&scene.timer, *due, out);
-        return 0;
+    (void)count;
+    if (!bench_starts(events)) {
+        return serve(ctx, &scene.timer, *due);
     }
-    *due = skua_context_deadline(ctx, NAP_NS);
+    *due = skua_now(ctx) + NAP_NS;
     atomic_fetch_add(&scene.napping, 1);
-    return skua_step_timer(out, 1, *due);
+    return skua_yield_timer(ctx, 1, *due);
 }
 
 static const skua_process_type napper_type = {
     .name = "napper", .state_size = sizeof(uint64_t), .step = napper_step};
 
-static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
-    if (count > 0) {
-        serve(&scene.descriptor, atomic_load(&scene.ready_at), out);
-        return events[0].error;
+    (void)count;
+    if (!bench_starts(events)) {
+        return serve(ctx, &scene.descriptor, atomic_load(&scene.ready_at));
     }
     atomic_fetch_add(&scene.napping, 1);
-    return skua_step_wait_readable(out, 1, scene.fd);
+    return skua_yield_readable(ctx, 1, scene.fd, SKUA_FOREVER);
 }
 
 static const skua_process_type reader_type = {.name = "reader", .step = reader_step};

@@ -27,6 +27,8 @@ const struct workload workloads[] = {
     {"steal", "ns per process", "one process starts 20,000 tasks of uneven length",
      .run = bench_steal},
     {"yield", "ns per yield", "a million commands, each completed at once", .run = bench_yield},
+    {"cancel", "ns per yield", "one of 100,000 open timers is taken back, till none is left",
+     .size = 100000, .run_sized = bench_cancel},
     {"idle-memory", "bytes per process", "a million idle processes with 64 bytes of state",
      .size = MILLION, .run_sized = bench_idle_memory},
     {"idle-cpu", "wake-ups in 5 s", "10,000 idle processes", .run = bench_idle_cpu},

@@ -1,33 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Two processes, one message each way: one asks for a greeting and is done with the answer. */
+/* Two processes, one message each way: one asks for a greeting and finishes with the answer. */
 #include <skua/skua.h>
 
-/* A step is called with what has arrived, and never on two threads at once. */
-static int greet(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+/* A step gets the events that have arrived. It never runs on two threads at once. */
+static int greet(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    static char text[] = "Hello, world!";
-    (void)self; /* its state: a greeter needs none */
-    (void)out;
+    static const char text[] = "Hello, world!";
+    (void)self; /* the state of the process: a greeter has none */
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error; /* the program ends: so does this process */
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            skua_send(ctx, events[i].from, skua_payload_static(0, text, sizeof text));
         }
-        skua_context_send(ctx, events[i].from, skua_payload_owned(0, text, sizeof text, NULL));
     }
     return 0; /* wait for more */
 }
 static const skua_process_type greeter = {.name = "greeter", .step = greet};
 
-static int ask(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int ask(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    (void)self;
-    if (count > 0) {
-        skua_step_done(out, skua_payload_take(&events[0].payload));
-        return events[0].error;
+    skua_pid pid;
+    (void)self, (void)count;
+    if (events[0].type == SKUA_EVENT_MESSAGE) { /* the answer: it becomes the result */
+        return skua_done(ctx, skua_payload_take(&events[0].payload));
     }
-    skua_pid pid; /* the first step comes before any message: time to start others */
-    const int error = skua_context_spawn(ctx, &greeter, NULL, NULL, 0, &pid);
-    return error != 0 ? error : skua_context_send(ctx, pid, skua_payload_empty(0));
+    const int error = skua_spawn(ctx, &greeter, skua_nothing(), &pid); /* SKUA_EVENT_START */
+    return error != 0 ? error : skua_send(ctx, pid, skua_nothing());
 }
 static const skua_process_type hello = {.name = "hello", .step = ask};
 

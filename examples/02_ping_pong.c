@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Two processes send a number to and fro, each adds one, until it has reached a limit: what a
+/* Two processes send a number back and forth, each adds one, until it reaches a limit: what a
  * message costs.
  *
  *   skua run 02_ping_pong.so [-- MESSAGES]      default: 100000
  *
- * In the simulator (--sim) the time is virtual: a step takes 1000 ns there, whatever it does. */
+ * In the simulator (--sim) time is virtual: a step takes 1000 ns there, whatever it does. */
 #include <inttypes.h>
 #include <skua/skua.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)out;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            const uint64_t number = skua_payload_to_u64(&events[i].payload);
+            skua_send(ctx, events[i].from, skua_payload_u64(0, number + 1));
         }
-        const uint64_t number = skua_payload_to_u64(&events[i].payload);
-        skua_context_send(ctx, events[i].from, skua_payload_u64(0, number + 1));
     }
     return 0;
 }
@@ -32,16 +29,14 @@ struct ping {
     uint64_t began;
 };
 
-/* The input of the root process are the arguments of the command line, as strings. */
-static int ping_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+/* The input of the root process is the arguments of the command line, as strings. */
+static int ping_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct ping *ping = self;
-    (void)ctx;
-    (void)method;
     char *end = "";
-    ping->limit = input_count > 0 ? strtoull(skua_payload_data(&input[0]), &end, 10) : 100000;
-    if (input_count > 1 || ping->limit == 0 || *end != '\0') {
+    (void)ctx;
+    ping->limit = count > 0 ? strtoull(skua_payload_data(&input[0]), &end, 10) : 100000;
+    if (count > 1 || ping->limit == 0 || *end != '\0') {
         fprintf(stderr, "usage: skua run 02_ping_pong.so [-- MESSAGES]\n");
         return SKUA_E_INVALID;
     }
@@ -51,35 +46,31 @@ static int ping_init(void *self, skua_context *ctx, const char *method, skua_pay
 static int serve(struct ping *ping, skua_context *ctx)
 {
     skua_pid pong;
-    ping->began = skua_context_now(ctx);
-    const int error = skua_context_spawn(ctx, &pong_type, NULL, NULL, 0, &pong);
-    return error != 0 ? error : skua_context_send(ctx, pong, skua_payload_u64(0, 1));
+    ping->began = skua_now(ctx);
+    const int error = skua_spawn(ctx, &pong_type, skua_nothing(), &pong);
+    return error != 0 ? error : skua_send(ctx, pong, skua_payload_u64(0, 1));
 }
 
-static void finish(const struct ping *ping, skua_context *ctx, uint64_t messages, skua_step *out)
+static int finish(const struct ping *ping, skua_context *ctx, uint64_t messages)
 {
-    const double elapsed = (double)(skua_context_now(ctx) - ping->began);
+    const double elapsed = (double)(skua_now(ctx) - ping->began);
     printf("%" PRIu64 " messages, %.0f ns each\n", messages, elapsed / (double)messages);
-    skua_step_done(out, skua_payload_u64(0, messages));
+    return skua_done(ctx, skua_payload_u64(0, messages));
 }
 
-/* Only one number is under way, so there is never more than one message at a time. */
-static int ping_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+/* Only one number is under way, so a step never gets more than one event. */
+static int ping_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct ping *ping = self;
-    if (count == 0) {
+    (void)count;
+    if (events[0].type == SKUA_EVENT_START) {
         return serve(ping, ctx);
-    }
-    if (events[0].type == SKUA_EVENT_CANCEL) {
-        return events[0].error;
     }
     const uint64_t number = skua_payload_to_u64(&events[0].payload);
     if (number >= ping->limit) {
-        finish(ping, ctx, number, out);
-        return 0;
+        return finish(ping, ctx, number);
     }
-    return skua_context_send(ctx, events[0].from, skua_payload_u64(0, number + 1));
+    return skua_send(ctx, events[0].from, skua_payload_u64(0, number + 1));
 }
 
 static const skua_process_type ping_type = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of files, counted in parallel. Reading sleeps in the kernel, so it is done on a blocking
- * pool, whose threads are there to sleep. One process per file waits for its words and sends them
+/* Counts the words of files in parallel. Reading a file sleeps in the kernel, so a blocking pool
+ * does it: its threads are there to sleep. One process per file waits for its words and sends them
  * to the collector, which adds them up and shows the most frequent ones.
  *
  *   skua run 03_word_count.so -- FILE... */
@@ -10,40 +10,39 @@
 
 enum { WORDS, FAILED }; /* messages to the collector */
 
-static void drop_words(void *list, size_t size)
-{
-    (void)size;
-    free(list);
-}
-
 /* Runs on a thread of the pool. The input is the name of a file, the result its words. */
 static int read_file(skua_payload *input, skua_payload *result)
 {
     struct words words = {0};
     const bool good = words_read(&words, skua_payload_data(input));
     const size_t size = words.length * sizeof words.list[0];
-    *result = skua_payload_owned(WORDS, words.list, size, drop_words);
+    *result = skua_payload_owned(WORDS, words.list, size, skua_drop_free);
     return good ? 0 : SKUA_E_USER;
 }
 
-/* Gets the name of a file as a message, asks the pool, and passes on what that brings. Its state is
- * the PID of who wants to know. */
-static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+/* Gets the name of a file as a message, hands it to the pool, and passes on the words. Its state is
+ * the PID of the collector. */
+static int reader_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     skua_pid *collector = self;
-    if (count == 0) {
-        return 0; /* the first step, if it comes before the message */
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        skua_payload *payload = &events[i].payload;
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            skua_pool files;
+            *collector = events[i].from;
+            error = skua_blocking_find(skua_runtime_of(ctx), "files", &files);
+            error = error != 0 ? error
+                               : skua_yield_blocking(ctx, 0, files, read_file,
+                                                     skua_payload_take(payload), SKUA_FOREVER);
+        } else if (events[i].type == SKUA_EVENT_COMPLETION) {
+            const bool good = events[i].error == 0;
+            skua_send(ctx, *collector,
+                      good ? skua_payload_take(payload) : skua_payload_empty(FAILED));
+            skua_done(ctx, skua_nothing());
+        }
     }
-    if (events[0].type == SKUA_EVENT_MESSAGE) {
-        *collector = events[0].from;
-        return skua_step_blocking(out, 0, "files", read_file,
-                                  skua_payload_take(&events[0].payload));
-    }
-    skua_step_done(out, skua_payload_empty(0));
-    return skua_context_send(ctx, *collector,
-                             events[0].error == 0 ? skua_payload_take(&events[0].payload)
-                                                  : skua_payload_empty(FAILED));
+    return error;
 }
 
 static const skua_process_type reader_type = {
@@ -55,32 +54,31 @@ struct collector {
     struct words words;
 };
 
-/* Keeps the names for the first step: no reader could answer before init has returned. */
-static int collector_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                          size_t input_count)
+/* Keeps the names for the first step: a reader could not answer before init has returned. */
+static int collector_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct collector *collector = self;
-    (void)ctx;
-    (void)method;
-    if (input_count == 0) {
+    void *names;
+    if (count == 0) {
         fprintf(stderr, "usage: skua run 03_word_count.so -- FILE...\n");
         return SKUA_E_INVALID;
     }
-    collector->names = malloc(input_count * sizeof input[0]);
-    while (collector->names != NULL && collector->files < input_count) {
+    const int error = skua_own_alloc(ctx, count * sizeof input[0], &names);
+    collector->names = names; /* memory that is freed after close */
+    while (error == 0 && collector->files < count) {
         collector->names[collector->files] = skua_payload_take(&input[collector->files]);
         collector->files++;
     }
-    return collector->names != NULL ? 0 : SKUA_E_NO_MEMORY;
+    return error;
 }
 
-static void collector_close(void *self)
+static void collector_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     struct collector *collector = self;
+    (void)ctx, (void)exit;
     for (size_t i = 0; i < collector->files; i++) {
         skua_payload_drop(&collector->names[i]);
     }
-    free(collector->names);
     free(collector->words.list);
 }
 
@@ -90,16 +88,16 @@ static int ask(struct collector *collector, skua_context *ctx)
     int error = 0;
     while (collector->asked < collector->files && error == 0) {
         skua_pid reader;
-        error = skua_context_spawn(ctx, &reader_type, NULL, NULL, 0, &reader);
+        error = skua_spawn(ctx, &reader_type, skua_nothing(), &reader);
         if (error == 0) {
             skua_payload *name = &collector->names[collector->asked++];
-            error = skua_context_send(ctx, reader, skua_payload_take(name));
+            error = skua_send(ctx, reader, skua_payload_take(name));
         }
     }
     return error;
 }
 
-/* Fan-in: the answer of one of them. */
+/* Fan-in: one of their answers. */
 static int add(struct collector *collector, const skua_payload *answer)
 {
     const struct word *list = skua_payload_data(answer);
@@ -113,21 +111,24 @@ static int add(struct collector *collector, const skua_payload *answer)
     return 0;
 }
 
-static int collector_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                          skua_step *out)
+static int finish(struct collector *collector, skua_context *ctx)
+{
+    const uint64_t total = words_show(&collector->words, 3);
+    printf("%8" PRIu64 "  words in %zu files, %zu different\n", total,
+           collector->files - collector->failed, collector->words.length);
+    return collector->failed == 0 ? skua_done(ctx, skua_nothing()) : SKUA_E_USER;
+}
+
+static int collector_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct collector *collector = self;
-    int error = ask(collector, ctx);
+    int error = 0;
     for (size_t i = 0; i < count && error == 0; i++) {
-        const bool cancel = events[i].type == SKUA_EVENT_CANCEL;
-        error = cancel ? events[i].error : add(collector, &events[i].payload);
+        const bool start = events[i].type == SKUA_EVENT_START;
+        error = start ? ask(collector, ctx) : add(collector, &events[i].payload);
     }
     if (error == 0 && collector->answered == collector->files) {
-        const uint64_t total = words_show(&collector->words, 3);
-        printf("%8" PRIu64 "  words in %zu files, %zu different\n", total,
-               collector->files - collector->failed, collector->words.length);
-        skua_step_done(out, skua_payload_empty(0));
-        error = collector->failed == 0 ? 0 : SKUA_E_USER;
+        error = finish(collector, ctx);
     }
     return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A pool of workers that nobody can flood. Jobs are handed out at a limited rate: each costs a
- * token, and a ticker fills the bucket of tokens. Each worker takes only so many jobs into its
- * mailbox: when all are full the producer backs off, twice as long each time, and tries again.
+/* A pool of workers that nobody can flood. A producer hands out jobs at a limited rate: each costs
+ * a token, and a ticker refills the bucket. Each worker lets only a few jobs wait in its mailbox:
+ * when all are full the producer backs off, twice as long each time, and tries again.
  *
  *   skua run 04_worker_pool.so [-- JOBS]      default: 500 */
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 enum { TAG_TICK, TAG_BACK_OFF };
 
-/* The work: how many steps the number takes to 1 in Collatz's sequence. */
+/* The work: the length of the Collatz sequence from a number down to 1. */
 static uint64_t collatz(uint64_t number)
 {
     uint64_t steps = 0;
@@ -28,17 +28,14 @@ static uint64_t collatz(uint64_t number)
     return steps;
 }
 
-static int worker_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int worker_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)out;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            const uint64_t result = collatz(skua_payload_to_u64(&events[i].payload));
+            skua_send(ctx, events[i].from, skua_payload_u64(0, result));
         }
-        const uint64_t result = collatz(skua_payload_to_u64(&events[i].payload));
-        skua_context_send(ctx, events[i].from, skua_payload_u64(0, result));
     }
     return 0;
 }
@@ -50,47 +47,44 @@ struct producer {
     skua_pid workers[WORKERS];
     uint64_t jobs, sent, finished; /* numbers 1 to `jobs` */
     uint64_t sum, tokens, refusals, delay;
-    bool started, backs_off;
+    bool backs_off;
 };
 
-static int producer_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                         size_t input_count)
+static int producer_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct producer *producer = self;
-    (void)ctx;
-    (void)method;
     char *end = "";
-    producer->jobs = input_count > 0 ? strtoull(skua_payload_data(&input[0]), &end, 10) : 500;
-    if (input_count > 1 || producer->jobs == 0 || *end != '\0') {
+    (void)ctx;
+    producer->jobs = count > 0 ? strtoull(skua_payload_data(&input[0]), &end, 10) : 500;
+    if (count > 1 || producer->jobs == 0 || *end != '\0') {
         fprintf(stderr, "usage: skua run 04_worker_pool.so [-- JOBS]\n");
         return SKUA_E_INVALID;
     }
     return 0;
 }
 
-static int start(struct producer *producer, skua_context *ctx, skua_step *out)
+static int start(struct producer *producer, skua_context *ctx)
 {
-    int error = skua_step_ticker(out, TAG_TICK, PERIOD);
+    int error = skua_yield_ticker(ctx, TAG_TICK, PERIOD);
     for (int i = 0; i < WORKERS && error == 0; i++) {
-        error = skua_context_spawn(ctx, &worker_type, NULL, NULL, 0, &producer->workers[i]);
+        error = skua_spawn(ctx, &worker_type, skua_nothing(), &producer->workers[i]);
     }
-    producer->started = true;
     producer->tokens = BUCKET;
     return error;
 }
 
-/* Gives the next job to a worker that has room for it. */
+/* Sends the next job to a worker that has room for it. */
 static int send_job(struct producer *producer, skua_context *ctx)
 {
     int error = SKUA_E_MAILBOX_FULL;
     for (int i = 0; i < WORKERS && error == SKUA_E_MAILBOX_FULL; i++) {
         const skua_pid worker = producer->workers[(producer->sent + (uint64_t)i) % WORKERS];
-        error = skua_context_send(ctx, worker, skua_payload_u64(0, producer->sent + 1));
+        error = skua_send(ctx, worker, skua_payload_u64(0, producer->sent + 1));
     }
     return error;
 }
 
-static int hand_out(struct producer *producer, skua_context *ctx, skua_step *out)
+static int hand_out(struct producer *producer, skua_context *ctx)
 {
     while (producer->tokens > 0 && producer->sent < producer->jobs && !producer->backs_off) {
         const int error = send_job(producer, ctx);
@@ -98,7 +92,7 @@ static int hand_out(struct producer *producer, skua_context *ctx, skua_step *out
             producer->refusals++;
             producer->backs_off = true;
             producer->delay = producer->delay == 0 ? BACK_OFF : producer->delay * 2;
-            return skua_step_sleep(out, TAG_BACK_OFF, producer->delay);
+            return skua_yield_sleep(ctx, TAG_BACK_OFF, producer->delay);
         }
         if (error != 0) {
             return error;
@@ -110,32 +104,34 @@ static int hand_out(struct producer *producer, skua_context *ctx, skua_step *out
     return 0;
 }
 
-static int producer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                         skua_step *out)
+static int producer_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct producer *producer = self;
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
-        if (events[i].type == SKUA_EVENT_MESSAGE) {
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; i++) {
+        switch (events[i].type) {
+        case SKUA_EVENT_START:
+            error = start(producer, ctx);
+            break;
+        case SKUA_EVENT_MESSAGE:
             producer->finished++;
             producer->sum += skua_payload_to_u64(&events[i].payload);
-        } else if (events[i].type == SKUA_EVENT_TICK) {
+            break;
+        case SKUA_EVENT_TICK: {
             const uint64_t tokens = producer->tokens + TOKENS * skua_tick_count(&events[i]);
             producer->tokens = tokens < BUCKET ? tokens : BUCKET;
-        } else {
+            break;
+        }
+        default: /* the back-off is over */
             producer->backs_off = false;
         }
     }
     if (producer->finished == producer->jobs) {
         printf("%" PRIu64 " jobs done, all mailboxes were full %" PRIu64 " times\n", producer->jobs,
                producer->refusals);
-        skua_step_done(out, skua_payload_u64(0, producer->sum));
-        return 0;
+        return skua_done(ctx, skua_payload_u64(0, producer->sum));
     }
-    const int error = producer->started ? 0 : start(producer, ctx, out);
-    return error != 0 ? error : hand_out(producer, ctx, out);
+    return error != 0 ? error : hand_out(producer, ctx);
 }
 
 static const skua_process_type producer_type = {.name = "producer",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An echo between two pipes, in a program with a main of its own. One process fills the first pipe,
- * the echo copies from it into the second: each does what it can without blocking, then waits until
- * a pipe is ready for more, and holds up no worker. The main program reads what comes out. */
+/* An echo between two pipes, in a program with its own main. One process fills the first pipe, the
+ * echo copies from it into the second. Each does what it can without blocking, then waits until a
+ * pipe is ready for more; no worker is held up. main reads what comes out. */
 #define _GNU_SOURCE /* pipe2 */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,38 +19,37 @@ static unsigned char pattern(uint64_t offset)
     return (unsigned char)(offset % 251);
 }
 
+/* What a stage is started with: where to read (-1: make the bytes up), and where to write. */
+SKUA_MESSAGE(ends, 0, int input; int output;);
+
 struct stage {
-    skua_runtime *runtime;
-    int input, output;
+    struct ends ends;
     uint64_t made;          /* bytes that the source has put into its buffer so far */
     size_t filled, emptied; /* of the buffer */
     unsigned char buffer[CHUNK];
 };
 
-static int stage_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
+static int stage_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct stage *stage = self;
-    (void)method;
-    (void)input_count;
-    stage->runtime = skua_context_runtime(ctx);
-    stage->input = (int)skua_payload_to_u64(&input[0]);
-    stage->output = (int)skua_payload_to_u64(&input[1]);
-    return 0;
+    (void)ctx, (void)count;
+    return ends_get(&input[0], &stage->ends);
 }
 
-static void stage_close(void *self)
+static void stage_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
-    struct stage *stage = self;
-    skua_descriptor_close(stage->runtime, stage->output); /* then the next reads the end of file */
-    skua_descriptor_close(stage->runtime, stage->input);
+    const struct stage *stage = self;
+    skua_runtime *runtime = skua_runtime_of(ctx);
+    (void)exit;
+    skua_descriptor_close(runtime, stage->ends.output); /* the next stage reads the end of file */
+    skua_descriptor_close(runtime, stage->ends.input);
 }
 
 /* Makes the next bytes, or reads them. Returns how many, as read does: 0 at the end. */
 static ssize_t fill(struct stage *stage)
 {
-    if (stage->input >= 0) {
-        return read(stage->input, stage->buffer, CHUNK);
+    if (stage->ends.input >= 0) {
+        return read(stage->ends.input, stage->buffer, CHUNK);
     }
     ssize_t size = 0;
     while (size < CHUNK && stage->made < BYTES) {
@@ -59,32 +58,30 @@ static ssize_t fill(struct stage *stage)
     return size;
 }
 
-static int stage_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int stage_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct stage *stage = self;
-    if (count > 0 && events[0].error != 0) {
-        return events[0].error; /* cancelled, or SKUA_E_TIMEOUT: silent for too long */
+    (void)count;
+    if (events[0].error != 0) {
+        return events[0].error; /* SKUA_E_TIMEOUT: nothing has come for too long */
     }
     for (;;) {
         if (stage->emptied == stage->filled) {
             const ssize_t size = fill(stage);
             if (size < 0 && errno == EAGAIN) {
-                const int error = skua_step_wait_readable(out, 0, stage->input);
-                const uint64_t deadline = skua_context_deadline(ctx, 10 * SKUA_SECOND);
-                return error != 0 ? error : skua_step_deadline(out, deadline);
+                return skua_yield_readable(ctx, 0, stage->ends.input, 10 * SKUA_SECOND);
             }
             if (size <= 0) {
-                skua_step_done(out, skua_payload_empty(0));
-                return size == 0 ? 0 : SKUA_E_USER;
+                return size == 0 ? skua_done(ctx, skua_nothing()) : SKUA_E_USER - errno;
             }
             stage->filled = (size_t)size;
             stage->emptied = 0;
         }
-        const ssize_t size =
-            write(stage->output, stage->buffer + stage->emptied, stage->filled - stage->emptied);
+        const ssize_t size = write(stage->ends.output, stage->buffer + stage->emptied,
+                                   stage->filled - stage->emptied);
         if (size < 0) {
-            return errno == EAGAIN ? skua_step_wait_writable(out, 0, stage->output) : SKUA_E_USER;
+            return errno == EAGAIN ? skua_yield_writable(ctx, 0, stage->ends.output, SKUA_FOREVER)
+                                   : SKUA_E_USER - errno;
         }
         stage->emptied += (size_t)size;
     }
@@ -98,9 +95,9 @@ static const skua_process_type echo_type = {"echo", sizeof(struct stage), .init 
 /* Starts a process between two descriptors, which it closes when it ends. */
 static int start(skua_runtime *runtime, const skua_process_type *type, int input, int output)
 {
-    skua_payload fds[] = {skua_payload_u64(0, (uint64_t)input),
-                          skua_payload_u64(0, (uint64_t)output)};
-    return skua_process_submit(runtime, type, NULL, fds, 2, NULL);
+    skua_payload payload;
+    const int error = ends_payload(runtime, (struct ends){input, output}, &payload);
+    return error != 0 ? error : skua_process_submit(runtime, type, payload, NULL);
 }
 
 /* Plain C: reads to the end, and counts the bytes that are as they should be. */

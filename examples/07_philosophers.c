@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Dining philosophers in the simulator; the forks are processes, too. If each takes the left fork
- * first, some order of messages leaves all of them waiting: a seed finds it, and finds it again. If
- * each takes the fork with the lower number first, none does.
+/* Dining philosophers in the simulator; the forks are processes, too. If everybody takes the left
+ * fork first, some order of messages leaves all of them waiting: a seed finds it, and finds it
+ * again. If everybody takes the fork with the lower number first, none does.
  *   07_philosophers [--seeds N] [--seed S] [--trace]
  * N seeds from S on; default: 200 from 1. --trace: all that led to a deadlock, not just the end. */
 #include <skua/skua.h>
@@ -13,67 +13,65 @@
 #define EVENING      (100 * SKUA_MILLISECOND)
 #define THINKING_MAX (20 * SKUA_MILLISECOND)
 
-enum { TAKE = 1, GIVE, HERE_YOU_ARE, USE_THIS, THOUGHT, EATEN }; /* messages, and tags */
+enum { TAKE = 1, GIVE, HERE_YOU_ARE }; /* messages */
+enum { THOUGHT = 1, EATEN };           /* tags */
+
+/* What a philosopher is started with: the forks, in the order they are taken. */
+SKUA_MESSAGE(cover, 0, skua_pid forks[2];);
 
 struct fork {
     skua_pid holder, waiting;
 };
 
-static int fork_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int fork_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct fork *fork = self;
-    (void)out;
     for (size_t i = 0; i < count; i++) {
         const bool take = events[i].payload.type == TAKE;
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
         if (take && !skua_pid_is_none(fork->holder)) {
             fork->waiting = events[i].from;
-        } else {
+        } else if (events[i].type == SKUA_EVENT_MESSAGE) {
             fork->holder = take ? events[i].from : fork->waiting;
             fork->waiting = (skua_pid){0};
-            skua_context_send(ctx, fork->holder, skua_payload_empty(HERE_YOU_ARE)); /* if any */
+            skua_send(ctx, fork->holder, skua_payload_empty(HERE_YOU_ARE)); /* if any */
         }
     }
     return 0;
 }
 
 struct philosopher {
-    skua_pid forks[2]; /* in the order they are taken */
-    int known, held;
+    struct cover cover;
+    int held;
 };
 
-static int philosopher_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                            skua_step *out)
+static int philosopher_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct philosopher *me = self;
-    bool thinks = false;
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
-        if (events[i].payload.type == USE_THIS) {
-            me->forks[me->known++] = skua_payload_to_pid(&events[i].payload);
-            thinks = me->known == 2;
-        } else if (events[i].tag == EATEN) {
-            skua_context_send(ctx, me->forks[0], skua_payload_empty(GIVE));
-            skua_context_send(ctx, me->forks[1], skua_payload_empty(GIVE));
-            me->held = 0;
-            thinks = true;
-        } else if (events[i].tag == THOUGHT || ++me->held == 1) {
-            skua_context_send(ctx, me->forks[me->held], skua_payload_empty(TAKE));
-        } else {
-            return skua_step_sleep(out, EATEN, SKUA_MILLISECOND);
-        }
+    (void)ctx, (void)count;
+    return cover_get(&input[0], &me->cover);
+}
+
+/* Thinks, takes one fork after the other, eats, gives them back, thinks ... */
+static int philosopher_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    struct philosopher *me = self;
+    (void)count;
+    const bool got_fork = events[0].type == SKUA_EVENT_MESSAGE;
+    if (got_fork && ++me->held == 2) {
+        return skua_yield_sleep(ctx, EATEN, SKUA_MILLISECOND);
     }
-    return thinks ? skua_step_sleep(out, THOUGHT, skua_context_random(ctx) % THINKING_MAX) : 0;
+    if (got_fork || events[0].tag == THOUGHT) {
+        return skua_send(ctx, me->cover.forks[me->held], skua_payload_empty(TAKE));
+    }
+    for (; me->held > 0; me->held--) {
+        skua_send(ctx, me->cover.forks[me->held - 1], skua_payload_empty(GIVE));
+    }
+    return skua_yield_sleep(ctx, THOUGHT, skua_random(ctx) % THINKING_MAX);
 }
 
 static const skua_process_type fork_type = {"fork", sizeof(struct fork), .step = fork_step};
-static const skua_process_type philosopher_type = {"philosopher", sizeof(struct philosopher),
-                                                   .step = philosopher_step};
+static const skua_process_type philosopher_type = {
+    "philosopher", sizeof(struct philosopher), .init = philosopher_init, .step = philosopher_step};
 
 struct trace {
     uint64_t count, from, until; /* prints what lies between */
@@ -96,18 +94,19 @@ static bool is_deadlock(unsigned long seed, bool ordered, struct trace *trace)
     const skua_sim_config sim = {
         .faults.message_delay = 100000, .on_record = note, .on_record_arg = trace};
     skua_runtime *runtime;
-    skua_pid forks[SEATS], pid;
+    skua_pid forks[SEATS];
     int error = skua_runtime_create(&runtime, &(skua_runtime_config){.seed = seed, .sim = &sim});
     error = error != 0 ? error : skua_runtime_start(runtime);
     for (int i = 0; i < SEATS && error == 0; i++) {
-        error = skua_process_submit(runtime, &fork_type, NULL, NULL, 0, &forks[i]);
+        error = skua_process_submit(runtime, &fork_type, skua_nothing(), &forks[i]);
     }
     for (int i = 0; i < SEATS && error == 0; i++) {
         const int right = (i + 1) % SEATS;
         const bool swap = ordered && right < i;
-        error = skua_process_submit(runtime, &philosopher_type, NULL, NULL, 0, &pid);
-        skua_message_send(runtime, pid, skua_payload_pid(USE_THIS, forks[swap ? right : i]));
-        skua_message_send(runtime, pid, skua_payload_pid(USE_THIS, forks[swap ? i : right]));
+        const struct cover cover = {{forks[swap ? right : i], forks[swap ? i : right]}};
+        skua_payload input;
+        error = cover_payload(runtime, cover, &input);
+        error = error != 0 ? error : skua_process_submit(runtime, &philosopher_type, input, NULL);
     }
     const int more = error != 0 ? error : skua_sim_run(runtime, SKUA_SIM_START_NS + EVENING);
     if (more < 0) {

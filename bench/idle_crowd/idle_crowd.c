@@ -5,22 +5,13 @@
 #define CROWD   1000000
 #define PORTION 1000 /* started in one step */
 
-static int cancelled(const skua_event *events, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
-    }
-    return 0;
-}
-
-static int rest(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int rest(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
-    (void)out;
-    return cancelled(events, count);
+    (void)events;
+    (void)count;
+    return 0;
 }
 
 static const skua_process_type idler = {.name = "idler", .state_size = 64, .step = rest};
@@ -29,16 +20,18 @@ struct founder {
     uint32_t started;
 };
 
-static int found(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int found(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct founder *founder = self;
-    int error = cancelled(events, count);
+    int error = 0;
+    (void)events;
+    (void)count;
     for (uint32_t i = 0; i < PORTION && founder->started < CROWD && error == 0; i++) {
-        error = skua_context_spawn(ctx, &idler, NULL, NULL, 0, NULL);
+        error = skua_spawn(ctx, &idler, skua_nothing(), NULL);
         founder->started++;
     }
     if (founder->started < CROWD) {
-        skua_step_continue(out);
+        skua_continue(ctx);
     }
     return error;
 }

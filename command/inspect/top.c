@@ -195,9 +195,9 @@ static void draw_help(struct screen *screen)
         "h         show or leave this help",
         "q         quit",
         "",
-        "BUSY: the CPU time of a worker's thread, as a part of the time",
-        "RUN%: the part of the time in which a process ran, by samples",
-        "STALLS: steps that ran too long, since the start",
+        "BUSY: CPU time of a worker's thread, as a share of the time",
+        "RUN%: share of time a process ran, sampled",
+        "STALLS: steps that ran too long since the start",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         screen_line(screen, "%s", lines[i]);

@@ -220,7 +220,7 @@ int module_register(const skua_module *module, skua_runtime *runtime)
     }
     for (const skua_blocking_pool *pool = module->pools; pool != NULL && pool->name != NULL;
          pool++) {
-        const int error = skua_blocking_register(runtime, pool);
+        const int error = skua_blocking_register(runtime, pool, NULL);
         if (error != 0) {
             return failure(RUN, "%s: cannot register the pool '%s': %s: %s", module->name,
                            pool->name, skua_error_name(error), skua_error_text(error));

@@ -117,7 +117,7 @@ void report_stats(skua_runtime *runtime)
 void report_survivors(skua_runtime *runtime, const char *what)
 {
     skua_stats total = {0};
-    skua_process_info infos[NAMED_MAX];
+    skua_process_snapshot infos[NAMED_MAX];
     const int count = skua_process_list(runtime, (skua_pid){0}, infos, NAMED_MAX);
     (void)skua_stats_read(runtime, &total, NULL, 0);
     (void)failure(RUN, "%s; still alive:%s", what,

@@ -42,7 +42,7 @@ void root_note_exit(void *arg, skua_exit *exit)
     }
 }
 
-bool root_is_another(void *arg, const skua_process_info *info)
+bool root_is_another(void *arg, const skua_process_snapshot *info)
 {
     const struct session *session = arg;
     return !skua_pid_equal(info->pid, session->root);
@@ -97,8 +97,13 @@ static void simulate_root(struct session *session, skua_payload *input)
 {
     const struct run_options *options = session->options;
     session->ending = ROOT_ENDED;
-    session->error = skua_process_submit(session->runtime, session->module->root, options->method,
-                                         input, options->argument_count, &session->root);
+    session->error =
+        skua_process_submit_with(session->runtime,
+                                 &(skua_spawn_options){.type = session->module->root,
+                                                       .method = options->method,
+                                                       .input = input,
+                                                       .input_count = options->argument_count},
+                                 &session->root);
     if (session->error == 0) {
         session->ending = drive(session);
     }
@@ -108,8 +113,13 @@ static void execute_root(struct session *session, skua_payload *input)
 {
     const struct run_options *options = session->options;
     session->ending = ROOT_ENDED;
-    session->error = skua_process_run(session->runtime, session->module->root, options->method,
-                                      input, options->argument_count, &session->exit);
+    session->error =
+        skua_process_run_with(session->runtime,
+                              &(skua_spawn_options){.type = session->module->root,
+                                                    .method = options->method,
+                                                    .input = input,
+                                                    .input_count = options->argument_count},
+                              &session->exit);
     session->exited = session->error == 0;
 }
 

@@ -13,18 +13,18 @@ static const char help[] =
     "                [--list] [--sim [--seeds N..M] [--faults LIST] [--trace FILE]]\n"
     "                [-- ARGUMENT...]\n"
     "\n"
-    "Runs a module, a shared object that was made for it (skua/module.h; `skua new` writes one),\n"
-    "until its root process has ended.\n"
+    "Runs a module until its root process ends. A module is a shared object with a descriptor\n"
+    "(skua/module.h); `skua new` creates one. It can be inspected while it runs.\n"
     "\n"
-    "  --method NAME  the root's entry point (its first one)\n"
-    "  --workers N    worker threads (the CPUs this program may use)\n"
-    "  --seed N       where random numbers start (1); decides everything with --sim\n"
-    "  --sim          on one thread, in virtual time, the same for the same seed\n"
-    "  --timeout D    asks the processes to finish after 500us, 100ms, 5s, 2m or 1h, of virtual\n"
-    "                 time with --sim; ends them, and names them, if they have not 5s later\n"
-    "  --stats        prints the scheduler's counters at the end, to stderr\n"
-    "  --list         prints what the module consists of, and runs nothing\n"
-    "  ARGUMENT...    for the root process\n"
+    "  --method NAME  entry point of the root (default: its first method)\n"
+    "  --workers N    worker threads (default: the CPUs this program may use)\n"
+    "  --seed N       seed of the random numbers (default 1); with --sim it decides every choice\n"
+    "  --sim          run in the simulator: one thread, virtual time, repeatable by seed\n"
+    "  --timeout D    after 500us, 100ms, 5s, 2m or 1h, ask all processes to finish; 5s later,\n"
+    "                 name and end the rest. Virtual time with --sim\n"
+    "  --stats        print the scheduler's counters to stderr at the end\n"
+    "  --list         list what the module contains, and run nothing\n"
+    "  ARGUMENT...    passed to the root process\n"
     "\n"
     "With --sim:\n"
     "  --seeds N..M   a run for each of these seeds, or for one, N; up to the first that fails\n"
@@ -34,20 +34,19 @@ static const char help[] =
     "  --trace FILE   writes every step, event and fault as a line of text; -: to stdout. With\n"
     "                 --seeds, FILE has the last seed that was run\n"
     "\n"
-    "Ctrl-C asks all processes to finish and waits for them; a second one ends at once and names\n"
-    "those that are left. While it runs, `skua top` shows it, unless SKUA_INSPECT=0 is set.\n"
+    "Ctrl-C asks all processes to finish and waits for them; a second Ctrl-C quits at once and\n"
+    "names the processes left. `skua top` shows the program unless SKUA_INSPECT=0 is set.\n"
     "\n"
-    "The result of the root is printed: a text (UTF-8) as it is, without zeros at its end; 8 "
-    "bytes\n"
-    "inside the payload as a number, unless they are a text of 7 or 8 bytes; other bytes in\n"
-    "hexadecimal. A pointer is not printed.\n"
+    "Prints the result of the root: UTF-8 text as it is, without trailing zeros; 8 bytes inside\n"
+    "the payload as a number, unless they are text of 7 or 8 bytes; other bytes in hexadecimal;\n"
+    "pointers not at all.\n"
     "\n"
-    "With --seeds results are not printed, but what the runs add up to or, if one fails, its seed\n"
-    "and the command that repeats it. Static variables of the module outlive a run.\n"
+    "With --seeds it prints a summary in place of results; if a seed fails, the command that\n"
+    "repeats it. Static variables of the module keep their values from seed to seed.\n"
     "\n"
-    "Exit status: 0 if the root is done; 1 if it has failed, or N if it has failed with\n"
-    "SKUA_E_USER - N, N from 3 to 125; 1 after --timeout, or if the module cannot be run; 2 for\n"
-    "wrong usage; 130 after Ctrl-C, 143 after SIGTERM.\n"
+    "Exit status: 0 if the root is done; 1 if it failed, after --timeout, or if the module cannot\n"
+    "run; N if it failed with SKUA_E_USER - N, N from 3 to 125; 2 for wrong usage; 130 after\n"
+    "Ctrl-C, 143 after SIGTERM.\n"
     "\n"
     "Examples:\n"
     "  skua run hello.so\n"
@@ -83,7 +82,7 @@ static int read_option(struct run_options *options, char **argv, int *i)
     } else if (is_valued(option, "--trace")) {
         good = option_text(RUN, argv, i, &options->trace);
     } else {
-        return usage_error(RUN, "there is no option '%s'; --help lists them", option);
+        return usage_error(RUN, "unknown option '%s'; see --help", option);
     }
     return good ? 0 : STATUS_USAGE;
 }
@@ -91,7 +90,7 @@ static int read_option(struct run_options *options, char **argv, int *i)
 static int read_file_name(struct run_options *options, const char *name)
 {
     if (options->file != NULL) {
-        return usage_error(RUN, "'%s' is one file too many; the module's arguments come after --",
+        return usage_error(RUN, "unexpected file '%s'; arguments for the module come after --",
                            name);
     }
     options->file = name;
@@ -110,10 +109,11 @@ static int read_arguments(struct run_options *options, int argc, char **argv)
         return status;
     }
     if (options->file == NULL) {
-        return usage_error(RUN, "which module? usage: skua run FILE [OPTION...] [-- ARGUMENT...]");
+        return usage_error(RUN,
+                           "missing module; usage: skua run FILE [OPTION...] [-- ARGUMENT...]");
     }
     if (options->sim && options->workers != 0) {
-        return usage_error(RUN, "--sim has one thread; --workers cannot be given with it");
+        return usage_error(RUN, "--workers does not go with --sim, which has one thread");
     }
     options->command_line = argv + 1;
     options->arguments = i < argc ? argv + i + 1 : argv + argc;
@@ -146,7 +146,7 @@ static bool wants_help(int argc, char **argv)
 static int check_output(int status)
 {
     const bool written = fflush(stdout) == 0 && ferror(stdout) == 0;
-    return status == 0 && !written ? failure(RUN, "cannot write to the standard output") : status;
+    return status == 0 && !written ? failure(RUN, "cannot write to standard output") : status;
 }
 
 int run_command(int argc, char **argv)

@@ -155,7 +155,7 @@ static void take_signal(struct session *session, int signal)
         return;
     }
     if (session->interrupt != 0 || session->told) {
-        leave_at_once(session, "ended at once", 128 + signal);
+        leave_at_once(session, "stopped at once", 128 + signal);
     }
     note_signal(session, signal);
 }
@@ -171,8 +171,7 @@ static void wait_for_stop(struct session *session)
             return;
         case NEWS_TIME:
             if (clock_ns() >= end) {
-                leave_at_once(session, "not finished 5s after --timeout, and ended",
-                              STATUS_FAILURE);
+                leave_at_once(session, "not finished 5s after --timeout", STATUS_FAILURE);
             }
             tell_progress(session);
             break;
@@ -252,12 +251,11 @@ static int tell_why(struct session *session)
         return 128 + session->interrupt;
     }
     if (session->timed_out) {
-        complain(session, "the time allowed by --timeout has passed");
+        complain(session, "--timeout expired");
         return STATUS_FAILURE;
     }
     if (session->ending == ROOT_RESTS) {
-        complain(session, "the simulation has come to rest: the root waits for something that can "
-                          "never happen");
+        complain(session, "the simulation has come to rest, and the root still waits");
         return STATUS_FAILURE;
     }
     return 0;
@@ -279,12 +277,12 @@ static int tell_failure(struct session *session, bool asked)
 static int use_runtime(struct session *session)
 {
     if (pthread_create(&session->runner, NULL, drive_root, session) != 0) {
-        return failure(RUN, "the system refused to create a thread");
+        return failure(RUN, "cannot create a thread");
     }
     wait_for_root(session);
     const int why = tell_why(session);
     if (!stop(session)) {
-        _exit(failure(RUN, "the system refused to create a thread"));
+        _exit(failure(RUN, "cannot create a thread"));
     }
     print_result(session);
     const int failed = tell_failure(session, why != 0);
@@ -295,6 +293,12 @@ static int use_runtime(struct session *session)
 }
 
 /* ---- the runtime ---- */
+
+static void print_log(void *arg, const skua_log *log)
+{
+    (void)arg;
+    (void)fprintf(stderr, "skua %s: %s\n", RUN, log->text); /* as one: threads print meanwhile */
+}
 
 static int create(struct session *session)
 {
@@ -314,10 +318,11 @@ static int create(struct session *session)
         .on_exit_arg = session,
         .inspect = !options->sim,
         .crash_report = true,
+        .on_log = options->first_seed != 0 ? NULL : print_log,
     };
     const int error = skua_runtime_create(&session->runtime, &config);
     return error == 0 ? module_register(session->module, session->runtime)
-                      : failure(RUN, "cannot make a runtime: %s", skua_error_text(error));
+                      : failure(RUN, "cannot create a runtime: %s", skua_error_text(error));
 }
 
 static int start(struct session *session)
@@ -327,8 +332,10 @@ static int start(struct session *session)
     if (error == SKUA_E_INSPECT) { /* no reason to keep anybody from running a program */
         char folder[PATH_MAX] = "";
         (void)skua_inspect_directory(folder, sizeof folder);
-        (void)failure(RUN, "warning: no socket in %s; `skua top` will not see this program",
-                      folder);
+        (void)failure(
+            RUN,
+            "warning: cannot open the inspector socket in %s; `skua top` will not see this program",
+            folder);
         (void)setenv("SKUA_INSPECT", "0", 1);
         error = skua_runtime_start(session->runtime);
     }
@@ -408,7 +415,7 @@ int session_run(const skua_module *module, const struct run_options *options,
     (void)sem_init(&session.stop_asked, 0, 0);
     int status = STATUS_FAILURE;
     if (session.signals < 0 || session.root_ended < 0 || session.stopped < 0) {
-        (void)failure(RUN, "no descriptors for signals and events: %s", strerror(errno));
+        (void)failure(RUN, "cannot create descriptors for signals and events: %s", strerror(errno));
     } else {
         status = use_traced_runtime(&session, totals);
     }

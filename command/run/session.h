@@ -51,7 +51,7 @@ void root_run(struct session *session);
 void root_note_exit(void *arg, skua_exit *exit);
 
 /* Likewise the may_kill of the faults: a run whose root is killed tells nothing. */
-bool root_is_another(void *arg, const skua_process_info *info);
+bool root_is_another(void *arg, const skua_process_snapshot *info);
 
 /* Steps of all processes so far. */
 uint64_t root_count_steps(const struct session *session);

@@ -1,6 +1,6 @@
 /* @NAME@: a program of processes, for Skua. `make run` builds and runs it.
  *
- * There is one process. It counts, twice a second, until Ctrl-C; or as far as an argument says:
+ * It has one process, which counts twice a second until Ctrl-C, or up to an argument:
  *
  *     make run ARGS=10
  */
@@ -11,56 +11,37 @@
 
 /* What the process knows. Nobody else can touch it, so it needs no lock. */
 struct counter {
-    uint64_t count;
-    uint64_t limit;
-    bool started;
+    uint64_t count, limit;
 };
 
-/* Called once, with the arguments; `self` has been filled with zeros. */
-static int counter_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                        size_t input_count)
+/* Called once. `self` is zeroed; `input` has the arguments. */
+static int counter_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct counter *counter = self;
     (void)ctx;
-    (void)method;
-    counter->limit = UINT64_MAX;
-    if (input_count > 0) {
-        counter->limit = strtoull(skua_payload_data(&input[0]), NULL, 10);
-    }
+    counter->limit = count > 0 ? strtoull(skua_payload_data(&input[0]), NULL, 10) : UINT64_MAX;
     return 0;
 }
 
-/* Called at the start, and whenever something has arrived. It must not wait for anything: it asks
- * for what it wants next, and returns. */
-static int counter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+/* Called whenever something has happened. It never waits: it asks for what it wants next, and
+ * returns. */
+static int counter_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct counter *counter = self;
-    bool cancelled = false;
-    (void)ctx;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_TICK) {
-            counter->count++;
-            printf("%" PRIu64 "\n", counter->count);
+        if (events[i].type == SKUA_EVENT_START) {
+            return skua_yield_ticker(ctx, 0, SKUA_SECOND / 2);
         }
-        cancelled = cancelled || events[i].type == SKUA_EVENT_CANCEL; /* Ctrl-C */
+        printf("%" PRIu64 "\n", ++counter->count);
     }
-    if (cancelled || counter->count >= counter->limit) {
-        skua_step_done(out, skua_payload_u64(0, counter->count)); /* the result: printed, too */
-        return 0;
-    }
-    if (!counter->started) {
-        counter->started = true;
-        return skua_step_ticker(out, 0, SKUA_SECOND / 2);
-    }
-    return 0; /* the process waits for the next event */
+    /* `skua run` prints the result, too. */
+    return counter->count < counter->limit ? 0
+                                           : skua_done(ctx, skua_payload_u64(0, counter->count));
 }
 
-static const skua_process_type counter_type = {
-    .name = "counter",
-    .state_size = sizeof(struct counter),
-    .init = counter_init,
-    .step = counter_step,
-};
+static const skua_process_type counter_type = {.name = "counter",
+                                               .state_size = sizeof(struct counter),
+                                               .init = counter_init,
+                                               .step = counter_step};
 
 SKUA_MODULE(.name = "@NAME@", .about = "counts until it is told to stop", .root = &counter_type);

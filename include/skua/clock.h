@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Time as a command: sleeping, timers, tickers, deadlines.
+/* Time: sleeping, timers, tickers.
  *
- * A timer belongs to the process whose step asked for it and ends with it; skua_step_cancel takes
- * it back by its tag. No timer fires early. Instants are rounded up to the resolution below; how
- * much later the process runs depends on how busy the workers are (docs/idle.md).
+ * A timer belongs to the process that asked for it and ends with it; skua_yield_cancel takes it
+ * back by its tag. No timer fires early. Instants are rounded up to the resolution below; how much
+ * later the process runs depends on how busy the workers are (docs/idle.md).
  *
- * A process that waits for a timer is run by any other event, too: only the completion with the
- * timer's tag says that the time has come. */
+ * Any other event runs a sleeping process, too: only the completion with the timer's tag says that
+ * the time has come. */
 #ifndef SKUA_CLOCK_H
 #define SKUA_CLOCK_H
 
@@ -19,29 +19,27 @@ SKUA_BEGIN_DECLS
 /* Timers that are due within one such span fire together, at its end: 65.536 microseconds. */
 #define SKUA_CLOCK_RESOLUTION_NS (UINT64_C(1) << 16)
 
-/* The longest duration: 292 years. A negative number, converted, is longer than that. */
-#define SKUA_DURATION_MAX ((uint64_t)INT64_MAX)
-
-/* Completes once `duration_ns` has passed since the end of this step.
+/* Completes once `duration_ns` has passed since the end of this step. When there is no memory, a
+ * small reserve lets some processes sleep all the same, and try again later.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_DURATION (more than SKUA_DURATION_MAX); SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
-SKUA_API SKUA_NODISCARD int skua_step_sleep(skua_step *out, uint64_t tag, uint64_t duration_ns);
+ * Returns: 0; SKUA_E_DURATION (more than SKUA_DURATION_MAX); SKUA_E_NO_MEMORY; SKUA_E_DONE;
+ *          SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_yield_sleep(skua_context *ctx, uint64_t tag, uint64_t duration_ns);
 
-/* Completes at an instant of skua_context_now's clock; at once if it has passed; for SKUA_FOREVER
- * never, until it is cancelled.
+/* Completes at an instant of skua_now's clock; at once if that has passed; for SKUA_FOREVER never,
+ * until it is taken back.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
-SKUA_API SKUA_NODISCARD int skua_step_timer(skua_step *out, uint64_t tag, uint64_t deadline_ns);
+ * Returns: 0; SKUA_E_NO_MEMORY; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_yield_timer(skua_context *ctx, uint64_t tag, uint64_t instant_ns);
 
-/* Brings SKUA_EVENT_TICK events with this tag until it is cancelled, the first one period after the
- * end of this step. The ticks stay on the grid that began there. A process that is slower than its
- * ticker has at most one tick waiting: skua_tick_count tells how many periods it stands for. The
- * completion comes when the ticker is cancelled.
+/* Brings SKUA_EVENT_TICK events with this tag until it is taken back, the first one period after
+ * the end of this step. Ticks stay on the grid that began there. A process that is slower than its
+ * ticker has at most one tick waiting: skua_tick_count says how many periods it stands for. The
+ * completion comes when the ticker is taken back.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_DURATION (zero, or more than SKUA_DURATION_MAX); SKUA_E_INVALID;
- *          SKUA_E_NO_MEMORY. A deadline for a ticker is refused with a completion of
- *          SKUA_E_INVALID. */
-SKUA_API SKUA_NODISCARD int skua_step_ticker(skua_step *out, uint64_t tag, uint64_t period_ns);
+ * Returns: 0; SKUA_E_DURATION (zero, or more than SKUA_DURATION_MAX); SKUA_E_NO_MEMORY;
+ *          SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_yield_ticker(skua_context *ctx, uint64_t tag, uint64_t period_ns);
 
 /* How many periods a tick stands for: 1, or more if the process or its worker was late. */
 static inline uint64_t skua_tick_count(const skua_event *tick)
@@ -54,11 +52,6 @@ static inline uint64_t skua_tick_time(const skua_event *tick)
 {
     return tick->payload.as.words[1];
 }
-
-/* The instant `timeout_ns` after skua_context_now. SKUA_FOREVER stays what it is (and so does -1,
- * which is the same number); any other negative number gives an instant that has passed.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns);
 
 SKUA_END_DECLS
 

@@ -20,11 +20,11 @@ typedef struct skua_completion {
 
 /* What a handler is called with. */
 typedef struct skua_command {
-    uint32_t id;                /* as it was registered and yielded */
-    skua_runtime *runtime;      /* where that was */
+    uint32_t id;                /* the command that was yielded */
+    skua_runtime *runtime;      /* of the process that yielded it */
     skua_completion completion; /* for skua_command_complete */
     skua_payload input; /* take it out to keep it; what is left is dropped after the handler */
-    uint64_t deadline;  /* when the yield times out, or SKUA_FOREVER; only for information */
+    uint64_t deadline;  /* when the yield times out, or SKUA_FOREVER; for information */
 } skua_command;
 
 /* Ids from here on are Skua's own: timers, descriptors, blocking calls. */
@@ -40,23 +40,24 @@ typedef struct skua_command {
  * May call every skua_ function that does not wait. */
 typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);
 
-/* A handler, as it is registered. What is not set is zero. */
+/* A handler. Leave what you do not set zero. */
 typedef struct skua_handler {
     const char *name;     /* for traces of the simulator; may be null */
-    skua_handler_fn *run; /* what carries out the command */
-    void *arg;            /* handed to it at every call */
-    /* For the simulator (skua/sim.h): called there in place of `run`, with the same arg. */
+    skua_handler_fn *run; /* carries out the command */
+    void *arg;            /* passed to it with every call */
+    /* For the simulator (skua/sim.h): called there instead of `run`, with the same arg. */
     skua_handler_fn *simulate;
     /* Or: `run` itself may be called there, because it depends on nothing but its arguments and the
      * runtime's clock. With neither, the simulator completes the command with
      * SKUA_E_NOT_SIMULATED. */
     bool sim_safe;
+    uintptr_t reserved[4]; /* zero */
 } skua_handler;
 
 /* Registers the handler of a command. Ids 0 to 255 are the fastest to find.
  * Borrows: handler; keeps its name and arg until the runtime is destroyed.
  * Threads: one at a time, before start.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (null runtime, handler or run, or a reserved id);
+ * Returns: 0; SKUA_E_INVALID (null runtime, handler or run); SKUA_E_RESERVED;
  *          SKUA_E_COMMAND_EXISTS; SKUA_E_FROZEN; SKUA_E_NO_MEMORY. */
 SKUA_API SKUA_NODISCARD int skua_command_register(skua_runtime *runtime, uint32_t id,
                                                   const skua_handler *handler);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors. A function that can fail returns an int: 0 is success, a negative number one of the
- * errors below. A process may fail with any negative number; numbers at or below
- * SKUA_E_USER are never used by Skua itself. */
+ * errors below. A process may fail with any negative number; those at or below SKUA_E_USER are
+ * yours. */
 #ifndef SKUA_ERROR_H
 #define SKUA_ERROR_H
 
@@ -9,7 +9,7 @@
 
 /* All errors, for programs that want a table of their own: X(name, value, text). */
 #define SKUA_ERROR_MAP(X)                                                                          \
-    X(INVALID, -5001, "an argument is null, zero or out of range")                                 \
+    X(INVALID, -5001, "an argument, or what a function returned, is out of range")                 \
     X(NO_MEMORY, -5002, "out of memory")                                                           \
     X(NO_PROCESS, -5003, "no such process: it has finished or never existed")                      \
     X(FOREIGN_PID, -5004, "the process belongs to another runtime")                                \
@@ -30,19 +30,26 @@
     X(THREAD, -5019, "the system refused to create a thread")                                      \
     X(STUCK, -5020, "a step or handler did not return, so its worker thread still runs")           \
     X(BUSY, -5021, "the runtime is in use: stop it, or wait for the other thread")                 \
-    X(CANCELLED, -5022, "the yield was cancelled by its own process")                              \
+    X(CANCELLED, -5022, "the yield was taken back, or the process was asked to end")               \
     X(DURATION, -5023, "the duration is negative or too long, or a period is zero")                \
     X(DESCRIPTOR, -5024, "the descriptor is not open, or of a kind that cannot be waited for")     \
     X(CLOSED, -5025, "the descriptor was closed while it was waited for")                          \
     X(POLLER, -5026, "the system refused what waiting for descriptors needs")                      \
-    X(UNKNOWN_POOL, -5027, "the runtime has no blocking pool of this name")                        \
+    X(UNKNOWN_POOL, -5027, "the runtime has no such blocking pool")                                \
     X(POOL_EXISTS, -5028, "the runtime already has a blocking pool of this name")                  \
     X(POOL_FULL, -5029, "all threads of the blocking pool are busy and its queue is full")         \
-    X(NOT_SIMULATED, -5030, "the simulator may not carry this out, and there is no double for it") \
+    X(NOT_SIMULATED, -5030, "the simulator cannot do this, and there is no double for it")         \
     X(INJECTED, -5031, "the simulator has made this fail")                                         \
     X(AT_REST, -5032, "the simulation has come to rest: nothing can happen any more")              \
-    X(INSPECT, -5033, "the socket for looking inside could not be opened")                         \
-    X(SIGNAL, -5034, "no such signal, or one that a runtime cannot use")
+    X(INSPECT, -5033, "cannot open the inspector socket")                                          \
+    X(SIGNAL, -5034, "no such signal, or one that a runtime cannot use")                           \
+    X(DONE, -5035, "the process has already said that it is done")                                 \
+    X(CONTEXT, -5036, "the context is not valid here: its call is over, or does not allow this")   \
+    X(TAKEN, -5037, "the payload was taken or sent before")                                        \
+    X(RESERVED, -5038, "the command id is reserved for Skua")                                      \
+    X(PAYLOAD_TYPE, -5039, "the payload is of another type or size")                               \
+    X(NOT_SHARED, -5040, "the payload has one owner and cannot be shared")                         \
+    X(OWN_LIMIT, -5041, "the process has as much memory of its own as its type allows")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
@@ -61,6 +68,13 @@ SKUA_API const char *skua_error_name(int error);
 /* What an error means, in one sentence without a full stop.
  * Gives:   a static string.      Threads: any.      Blocks: never. */
 SKUA_API const char *skua_error_text(int error);
+
+/* The errno of the last system call that made a skua_ function fail on this thread. Look at it
+ * after an error that says that the system refused something: SKUA_E_THREAD, SKUA_E_POLLER,
+ * SKUA_E_INSPECT, SKUA_E_DESCRIPTOR.
+ * Threads: any.      Blocks: never.
+ * Returns: the errno; 0 if there was none. */
+SKUA_API int skua_error_os(void);
 
 SKUA_END_DECLS
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking inside a running program: what `skua ps`, `top`, `stat`, `info`, `trace` and `metrics`
- * do, without a rebuild.
+/* Inspecting a running program, as `skua ps`, `top`, `stat`, `info`, `trace` and `metrics` do,
+ * without a rebuild.
  *
  * A runtime whose configuration has `inspect` set, or any runtime of a program that was started
  * with SKUA_INSPECT=1 in its environment, listens from start to stop on a Unix socket that only its
  * user can open. SKUA_INSPECT=0 switches it off, whatever the configuration says. A simulated
- * runtime has no socket. What is spoken there is in docs/inspector.md.
+ * runtime has no socket. docs/inspector.md describes the protocol.
  *
- * The socket has a thread of its own. It never stops a worker and takes none of their locks, waits
- * for no client, and uses no more than a small part of one CPU however much it is asked.
+ * A thread of its own serves the socket. It never stops a worker, takes none of their locks, waits
+ * for no client, and uses no more than a small part of one CPU, however many requests come.
  *
  * The environment variable SKUA_DEBUG, a list of settings separated by commas, makes any program
  * print to its standard error:
@@ -24,7 +24,7 @@
 
 SKUA_BEGIN_DECLS
 
-/* The folder of the sockets: `skua` in $XDG_RUNTIME_DIR, or, if that is not set or no folder,
+/* The folder of the sockets: `skua` in $XDG_RUNTIME_DIR, or, if that is unset or not a folder,
  * /tmp/skua-<user id>. A socket is called <process id of the program>.<number of the runtime in it,
  * from 1>. The folder need not exist.
  * Gives:   text, of up to `size` bytes with a zero at its end.      Threads: any.

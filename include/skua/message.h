@@ -1,21 +1,91 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages from outside a process. Inside one, skua_context_send is the shorter way. */
+/* Messages with named fields. SKUA_MESSAGE declares one, with the functions that send and read it:
+ *
+ *     SKUA_MESSAGE(deposit, 7, uint64_t account; uint64_t cents;);
+ *
+ * makes `struct deposit`, the constant `deposit_number` (7, a number from 0 to INT_MAX that is
+ * yours), and
+ *
+ *     int deposit_send(skua_context *ctx, skua_pid to, struct deposit message);
+ *     int deposit_post(skua_runtime *runtime, skua_pid to, struct deposit message);
+ *     int deposit_payload(skua_runtime *runtime, struct deposit message, skua_payload *payload);
+ *     int deposit_get(const skua_payload *payload, struct deposit *message);
+ *
+ * The first two send it, from a process and from any thread, and return what skua_send does. The
+ * third makes a payload of it, for results and commands, and returns what skua_payload_copy does.
+ * The last reads it: 0, or SKUA_E_PAYLOAD_TYPE if the payload is something else.
+ *
+ * Up to 24 bytes travel inside the payload, more in memory that it owns. The struct is packed:
+ * padding would have undefined bytes, and make the hashes of simulations differ. So fields are
+ * numbers, PIDs and arrays of such; a struct with padding of its own keeps that. Read and write the
+ * fields, but keep no pointers to them. */
 #ifndef SKUA_MESSAGE_H
 #define SKUA_MESSAGE_H
 
 #include <skua/error.h>
 #include <skua/payload.h>
+#include <skua/process.h>
 #include <skua/types.h>
 
 SKUA_BEGIN_DECLS
 
-/* Sends a message to a process and wakes it if it waits. Messages sent by one thread to one process
- * arrive in the order they were sent. An accepted message is handed to a step exactly once, unless
- * the process ends first.
- * Takes:   payload, always.      Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS; SKUA_E_MAILBOX_FULL;
- *          SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY. */
-SKUA_API int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload);
+/* Declares a message; see above. */
+#define SKUA_MESSAGE(name, number, ...)                                                            \
+    struct __attribute__((packed)) name {                                                          \
+        __VA_ARGS__                                                                                \
+    };                                                                                             \
+    enum { name##_number = (number) };                                                             \
+    __attribute__((unused)) static inline int name##_payload(                                      \
+        skua_runtime *runtime, struct name message, skua_payload *payload)                         \
+    {                                                                                              \
+        return skua_payload_copy(runtime, (uint32_t)(number), &message, sizeof message, payload);  \
+    }                                                                                              \
+    __attribute__((unused)) static inline int name##_send(skua_context *ctx, skua_pid to,          \
+                                                          struct name message)                     \
+    {                                                                                              \
+        return skua_send_bytes(ctx, to, (uint32_t)(number), &message, sizeof message);             \
+    }                                                                                              \
+    __attribute__((unused)) static inline int name##_post(skua_runtime *runtime, skua_pid to,      \
+                                                          struct name message)                     \
+    {                                                                                              \
+        skua_payload payload;                                                                      \
+        const int error = name##_payload(runtime, message, &payload);                              \
+        return error != 0 ? error : skua_process_send(runtime, to, payload);                       \
+    }                                                                                              \
+    __attribute__((unused)) static inline int name##_get(const skua_payload *payload,              \
+                                                         struct name *message)                     \
+    {                                                                                              \
+        const void *data;                                                                          \
+        const int error =                                                                          \
+            skua_payload_get_bytes(payload, (uint32_t)(number), sizeof *message, &data);           \
+        if (error == 0) {                                                                          \
+            __builtin_memcpy(message, data, sizeof *message);                                      \
+        }                                                                                          \
+        return error;                                                                              \
+    }                                                                                              \
+    struct name /* a semicolon follows */
+
+/* Sends a copy of `size` bytes: inside the payload if they fit.
+ * Borrows: data.      Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: as skua_send. */
+static inline int skua_send_bytes(skua_context *ctx, skua_pid to, uint32_t type, const void *data,
+                                  size_t size)
+{
+    skua_payload payload = skua_payload_empty(type);
+    if (size <= SKUA_PAYLOAD_INLINE_SIZE) {
+        payload.storage = SKUA_PAYLOAD_INLINE;
+        payload.inline_size = (uint16_t)size;
+        __builtin_memcpy(payload.as.bytes, data, size);
+    } else {
+        void *copy;
+        const int error = skua_payload_alloc(ctx, type, size, &copy, &payload);
+        if (error != 0) {
+            return error;
+        }
+        __builtin_memcpy(copy, data, size);
+    }
+    return skua_send_from(ctx, to, &payload);
+}
 
 SKUA_END_DECLS
 

@@ -7,8 +7,8 @@
  *
  *     SKUA_MODULE(.name = "hello", .root = &hello_type);
  *
- * A module is compiled with -shared -fPIC. It need not be linked with libskua: the command that
- * loads it has the functions. `skua new` writes one that compiles as it is. */
+ * Compile a module with -shared -fPIC. It need not be linked with libskua: the command that loads
+ * it has the functions. `skua new` writes one that compiles as it is. */
 #ifndef SKUA_MODULE_H
 #define SKUA_MODULE_H
 
@@ -32,15 +32,16 @@ typedef struct skua_module {
     uint32_t version;              /* SKUA_MODULE_VERSION; SKUA_MODULE fills it in */
     const char *name;              /* for messages of the command */
     const char *about;             /* what it does, in one line; may be null */
-    const skua_process_type *root; /* the process that is the program; its input are the arguments
-                                      of the command line, each a payload of its bytes with the
-                                      zero at their end */
+    const skua_process_type *root; /* the process that is the program; its input is the arguments
+                                      of the command line, each a payload of its bytes with a
+                                      zero at the end */
     /* The other types, ended by a null; may be null. `skua run --list` shows them. */
     const skua_process_type *const *types;
     /* Ended by one whose handler has no `run`; may be null. */
     const skua_module_handler *handlers;
-    /* Ended by one without a name; may be null. */
+    /* Ended by one without a name; may be null. Processes find them by skua_blocking_find. */
     const skua_blocking_pool *pools;
+    uintptr_t reserved[4]; /* zero */
 } skua_module;
 
 /* The name of the descriptor, as the command looks it up. */

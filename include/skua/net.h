@@ -16,14 +16,18 @@ SKUA_BEGIN_DECLS
 
 /* Completes when a read, an accept or the like would not block.
  * The completion's error is 0; SKUA_E_DESCRIPTOR (not open, or of a kind that is never waited for,
- * as a regular file); SKUA_E_CLOSED (closed while it was waited for); SKUA_E_TIMEOUT (with
- * skua_step_deadline); SKUA_E_CANCELLED; SKUA_E_NO_MEMORY.
+ * such as a regular file); SKUA_E_CLOSED (closed while it was waited for); SKUA_E_TIMEOUT;
+ * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY.
+ * With a timeout of 0 it tells whether the descriptor is ready at this moment.
  * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_DESCRIPTOR (negative); SKUA_E_NO_MEMORY. */
-SKUA_API SKUA_NODISCARD int skua_step_wait_readable(skua_step *out, uint64_t tag, int fd);
+ * Returns: 0; SKUA_E_DESCRIPTOR (negative); SKUA_E_DURATION; SKUA_E_NO_MEMORY; SKUA_E_DONE;
+ *          SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_yield_readable(skua_context *ctx, uint64_t tag, int fd,
+                                                uint64_t timeout_ns);
 
-/* As skua_step_wait_readable, for a write or a connect. */
-SKUA_API SKUA_NODISCARD int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd);
+/* Like skua_yield_readable, for a write or a connect. */
+SKUA_API SKUA_NODISCARD int skua_yield_writable(skua_context *ctx, uint64_t tag, int fd,
+                                                uint64_t timeout_ns);
 
 /* Closes a descriptor that processes may wait for: each gets SKUA_E_CLOSED at once. The system
  * tells nobody about a close(), so one that is made without this call is noticed only when somebody

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes: what they are made of, how they are started and ended, what they may do in a step.
+/* Processes: what they are made of, what they can do, how they start and end.
  *
- * A process is a state machine. The runtime calls its step function with the events that have
- * arrived; the step changes the state, sends, spawns, asks for commands ("yields") and says what
- * it wants next. One worker at a time runs a process, so its state needs no lock. A step should
- * be short and must not block: while it runs, its worker runs nothing else. */
+ * A process is a state machine. The runtime calls its step with the events that have arrived; the
+ * step changes the state, sends messages, starts processes and asks for work that completes later
+ * ("yields"). One worker at a time runs a process, so its state needs no lock. A step should be
+ * short and must not block: while it runs, its worker runs nothing else.
+ *
+ * The name tells what kind of call it is. Inside a process the first argument is always `ctx`:
+ *     skua_send, skua_spawn, skua_done ...      act now
+ *     skua_yield, skua_yield_sleep ...          ask for something that ends later, with an event
+ * On any thread, `skua_process_...` and `skua_runtime_...` take the runtime. */
 #ifndef SKUA_PROCESS_H
 #define SKUA_PROCESS_H
 
@@ -16,229 +21,355 @@ SKUA_BEGIN_DECLS
 
 /* ---- events ---- */
 
-/* What an event is; it says which fields of skua_event have a meaning. */
+/* The types of events. The type decides which fields of skua_event are in use. */
 enum skua_event_type {
-    SKUA_EVENT_MESSAGE = 1,    /* sent by `from`, with `payload` */
-    SKUA_EVENT_COMPLETION = 2, /* the yield with `tag` ended: `error`, or 0 and `payload` */
-    SKUA_EVENT_CANCEL = 3,     /* please finish: `error` is the reason */
+    SKUA_EVENT_MESSAGE = 1,    /* `from` has sent `payload` */
+    SKUA_EVENT_COMPLETION = 2, /* the yield with `tag` has ended: `error`, or 0 and `payload` */
+    SKUA_EVENT_CANCEL = 3,     /* please end; `error` is the reason; see SKUA_CANCEL_EVENT */
     SKUA_EVENT_TICK = 4,       /* the ticker with `tag` has ticked, see skua/clock.h */
+    SKUA_EVENT_START = 5,      /* the first event of every process */
+    SKUA_EVENT_CONTINUE = 6,   /* the last step called skua_continue */
 };
 
-/* What a step is called with. */
+/* One of the events that a step gets. */
 typedef struct skua_event {
     uint32_t type;        /* enum skua_event_type */
-    int32_t error;        /* completions: 0 or why it failed; cancels: the reason */
-    uint64_t tag;         /* completions and ticks: that of the yield */
-    skua_pid from;        /* messages: the sending process, or zero if sent from outside */
+    int32_t error;        /* completions: 0, or why it failed; cancels: the reason */
+    uint64_t tag;         /* completions and ticks: the tag of the yield */
+    skua_pid from;        /* messages: the sending process, or zero if a thread sent it */
     skua_payload payload; /* messages and completions: take it out to keep it */
 } skua_event;
 
 /* ---- process types ---- */
 
-/* Prepares a new process: `self` is zeroed memory of `state_size` bytes. `method` names the entry
- * point and is never null. May take payloads out of `input`; what is left is dropped after it.
- * Returns 0, or a negative error that the submit or spawn then returns; `close` is called on the
- * state in that case too. May use `ctx`, but nobody can send to the process before init ends. */
-typedef int skua_init_fn(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                         size_t input_count);
+struct skua_exit;
 
-/* Advances the process. Gets up to SKUA_EVENTS_PER_STEP events in order of arrival. The first step
- * comes without waiting for any, as does one after skua_step_continue: it may have none, or what
- * has arrived already. May take payloads out of them; what is left is dropped after it. Writes what
- * it wants into `out`; by default the process then waits for the next event. Returns 0, or a
- * negative error with which the process ends at once (its yields of this step are dropped). */
-typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count,
-                         skua_step *out);
+/* Prepares a new process. `self` is zeroed memory of `state_size` bytes, or null if that is 0. May
+ * take payloads out of `input`; the rest is dropped. May use `ctx`, but not yield; nobody can reach
+ * the process before init returns.
+ * Returns 0, or a negative error, which the spawn or submit then returns; `close` is called even
+ * so. */
+typedef int skua_init_fn(void *self, skua_context *ctx, skua_payload *input, size_t count);
 
-/* Releases what the state holds. Called exactly once for every state that `init` was called on,
- * whatever way the process ends; the memory itself belongs to the runtime. */
-typedef void skua_close_fn(void *self);
+/* Advances the process. Gets 1 to SKUA_EVENTS_PER_STEP events in order of arrival, and may take
+ * payloads out of them; the rest is dropped. The process then waits for the next event, unless it
+ * has called skua_done or skua_continue.
+ * Returns 0, or a negative error that ends the process at once; the yields of this step are then
+ * dropped. A positive number ends it with SKUA_E_INVALID. */
+typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size_t count);
 
-/* What the processes of one kind have in common. A type must stay valid and unchanged until the
- * last runtime that used it is destroyed. */
+/* Releases what the state holds. Called exactly once for every state that init was called on,
+ * however the process ends. May send, free, and look at its PID, the time and `exit`; cannot yield
+ * or spawn (SKUA_E_CONTEXT). */
+typedef void skua_close_fn(void *self, skua_context *ctx, const struct skua_exit *exit);
+
+/* What a cancel does to a process, once it has handled the events that came before. */
+enum skua_cancel_mode {
+    SKUA_CANCEL_END = 0,   /* ends it; the reason becomes its exit error */
+    SKUA_CANCEL_EVENT = 1, /* its step gets SKUA_EVENT_CANCEL, tidies up and ends */
+};
+
+/* What processes of one kind have in common. A type stays valid and unchanged until the last
+ * runtime that used it is destroyed. Fields that are not set are zero. */
 typedef struct skua_process_type {
-    const char *name;  /* for traces and skua_process_info; never null */
-    size_t state_size; /* bytes of state; up to 64 cost no allocation */
-    /* Entry points, ended by a null. Null: the one method "main". */
-    const char *const *methods;
-    skua_init_fn *init;     /* null: the zeroed state is ready */
-    skua_step_fn *step;     /* never null */
-    skua_close_fn *close;   /* null: nothing to release */
-    uint32_t mailbox_limit; /* messages waiting at once, to SKUA_MAILBOX_MAX; 0: the runtime's */
+    const char *name;             /* never null */
+    size_t state_size;            /* bytes of state; up to 64 cost no allocation */
+    skua_init_fn *init;           /* null: the zeroed state will do */
+    skua_step_fn *step;           /* never null */
+    skua_close_fn *close;         /* null: nothing to release */
+    const char *const *methods;   /* entry points, ended by a null; null: the one method "main" */
+    uint32_t mailbox_limit;       /* messages waiting at once, at most SKUA_MAILBOX_MAX;
+                                      0: the runtime's limit */
+    enum skua_cancel_mode cancel; /* by default a cancel ends the process */
+    size_t own_limit;             /* bytes of skua_own_alloc per process; 0: no limit */
+    uintptr_t reserved[6];        /* zero */
 } skua_process_type;
 
 /* The largest mailbox limit. */
 #define SKUA_MAILBOX_MAX ((uint32_t)1 << 30)
 
+/* The most entry points that a type can have. */
+#define SKUA_METHODS_MAX 256
+
 /* No step gets more events than this; the rest come with the next one. */
 #define SKUA_EVENTS_PER_STEP 100
-
-/* ---- what a step may write ---- */
-
-/* The process wants to run again soon, with or without new events.
- * Threads: worker (inside step).      Blocks: never. */
-SKUA_API void skua_step_continue(skua_step *out);
-
-/* The process waits for any event (this is the default).
- * Threads: worker (inside step).      Blocks: never. */
-SKUA_API void skua_step_idle(skua_step *out);
-
-/* The process waits for its yields (this is the default of a step that has yielded or cancelled
- * something). Any event runs it; the difference to idle is what skua_process_info shows, and there
- * is none if no yield is open.
- * Threads: worker (inside step).      Blocks: never. */
-SKUA_API void skua_step_wait(skua_step *out);
-
-/* As skua_step_done. The functions with `_from` take what is in a payload and leave it empty. The
- * others call them: a payload that was just built is then copied once, not twice.
- * Takes:   what is in *result. */
-SKUA_API void skua_step_done_from(skua_step *out, skua_payload *result);
-
-/* The process has finished with `result`. Yields of this step are still carried out; nobody hears
- * of their completion.
- * Takes:   result.      Threads: worker (inside step).      Blocks: never. */
-static inline void skua_step_done(skua_step *out, skua_payload result)
-{
-    skua_step_done_from(out, &result);
-}
-
-/* As skua_step_yield, with the payload where it is. */
-SKUA_API int skua_step_yield_from(skua_step *out, uint32_t command, uint64_t tag,
-                                  skua_payload *payload);
-
-/* Asks for a command. Its end comes as a completion event with the same `tag`, exactly once per
- * yield. Any number of yields may be outstanding, from this and earlier steps.
- * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (null out); SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY. On error there is
- *          no yield and no completion. An unknown command is no error here: its completion says
- *          SKUA_E_UNKNOWN_COMMAND. */
-static inline int skua_step_yield(skua_step *out, uint32_t command, uint64_t tag,
-                                  skua_payload payload)
-{
-    return skua_step_yield_from(out, command, tag, &payload);
-}
-
-/* Gives the yield that this step made last a deadline, an instant of skua_context_now's clock (see
- * skua_context_deadline). If it passes before the command has ended, the completion comes with
- * SKUA_E_TIMEOUT and what the command brings later is dropped. A deadline that has passed when the
- * step returns ends the yield at once; its handler is not called. SKUA_FOREVER takes it away again.
- * Threads: worker (inside step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (no yield in this step, the last one was refused, or something has
- *          been cancelled since). */
-SKUA_API int skua_step_deadline(skua_step *out, uint64_t deadline_ns);
-
-/* Takes back all open yields with this tag, those of this step before the call included: each that
- * has not ended yet ends with SKUA_E_CANCELLED, so every yield still has exactly one completion. A
- * command that is being carried out is not interrupted, its result is dropped. The time it takes
- * grows with the number of the process's open yields.
- * Threads: worker (inside step).      Blocks: never.
- * Returns: 0 (whether or not there was such a yield); SKUA_E_INVALID; SKUA_E_NO_MEMORY. */
-SKUA_API SKUA_NODISCARD int skua_step_cancel(skua_step *out, uint64_t tag);
-
-/* ---- what a process may do in init and step: direct calls, on its own thread ---- */
-
-/* The process that runs.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API skua_pid skua_context_self(const skua_context *ctx);
-
-/* The runtime it runs in.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API skua_runtime *skua_context_runtime(const skua_context *ctx);
-
-/* Monotonic time in nanoseconds, the same throughout one step.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API uint64_t skua_context_now(skua_context *ctx);
-
-/* A random number. It depends only on the runtime's seed, the process, the number of the step and
- * the number of the call within it.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API uint64_t skua_context_random(skua_context *ctx);
-
-/* As skua_context_send, with the payload where it is: see skua_step_done_from. */
-SKUA_API int skua_context_send_from(skua_context *ctx, skua_pid to, skua_payload *payload);
-
-/* Sends a message, with the running process as `from`. Messages from one process to another arrive
- * in the order they were sent.
- * Takes:   payload, always.      Threads: worker (inside init or step).      Blocks: never.
- * Returns: as skua_message_send. */
-static inline int skua_context_send(skua_context *ctx, skua_pid to, skua_payload payload)
-{
-    return skua_context_send_from(ctx, to, &payload);
-}
-
-/* Starts a process, as skua_process_submit does. It may run on another worker before this step
- * ends.
- * Takes:   the payloads of input, always (the array itself is borrowed).
- * Threads: worker (inside init or step).      Blocks: never (but runs the user's init).
- * Returns: as skua_process_submit. */
-SKUA_API int skua_context_spawn(skua_context *ctx, const skua_process_type *type,
-                                const char *method, skua_payload *input, size_t input_count,
-                                skua_pid *pid);
-
-/* Memory from the runtime's allocator, aligned for any type; not tied to the process.
- * Gives:   memory to release with skua_context_free, or null if there is none or `size` is 0.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API void *skua_context_alloc(skua_context *ctx, size_t size);
-
-/* Releases memory of skua_context_alloc. `size` is what was asked for; null is ignored.
- * Threads: worker (inside init or step).      Blocks: never. */
-SKUA_API void skua_context_free(skua_context *ctx, void *pointer, size_t size);
-
-/* ---- from anywhere ---- */
-
-/* Starts a process: runs its init on this thread, then makes it visible and ready.
- * `method` null means the type's first method. `pid` may be null; it is written before the process
- * first runs.
- * Takes:   the payloads of input, always (the array itself is borrowed).
- * Threads: any.      Blocks: never (but runs the user's init).
- * Returns: 0; SKUA_E_INVALID; SKUA_E_UNKNOWN_METHOD; SKUA_E_PAYLOAD_SIZE; SKUA_E_PROCESS_LIMIT;
- *          SKUA_E_NO_MEMORY; SKUA_E_NOT_STARTED; SKUA_E_STOPPED; what init returned. On error no
- *          trace of the process stays. */
-SKUA_API SKUA_NODISCARD int skua_process_submit(skua_runtime *runtime,
-                                                const skua_process_type *type, const char *method,
-                                                skua_payload *input, size_t input_count,
-                                                skua_pid *pid);
-
-/* Ends a process: at once if it waits or is queued, after its step if that is running. Its `close`
- * is called, its exit error is SKUA_E_TERMINATED. Returns before that has happened.
- * Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS. */
-SKUA_API int skua_process_terminate(skua_runtime *runtime, skua_pid pid);
-
-/* Asks a process to finish: delivers a cancel event with `reason` in its `error`. Not subject to
- * the mailbox limit. What the process does with it is its own affair.
- * Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS; SKUA_E_NO_MEMORY. */
-SKUA_API int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason);
 
 /* How a process ended. */
 typedef struct skua_exit {
     skua_pid pid;                  /* who */
     const skua_process_type *type; /* of what type */
-    int error;                     /* 0: done; SKUA_E_TERMINATED; or what its step returned */
-    skua_payload result;           /* of skua_step_done; empty on an error */
+    int error;                     /* 0: done; what its step returned; the reason of a cancel;
+                                      SKUA_E_TERMINATED */
+    skua_payload result;           /* of skua_done; empty on an error */
 } skua_exit;
 
-/* Waits until a process has ended and its close has returned. A process that ended before the call
- * is SKUA_E_NO_PROCESS: to start one and wait for it without that race use skua_process_run.
- * Gives:   *exit (may be null); drop its result. If several threads wait for one process, a result
- *          that owns memory goes to one of them only, the others get an empty one.
+/* ---- inside a process: what happens now ---- */
+
+/* The PID of this process.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API skua_pid skua_self(const skua_context *ctx);
+
+/* The runtime of this process.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API skua_runtime *skua_runtime_of(const skua_context *ctx);
+
+/* The method that this process was started with: one of the type's strings.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API const char *skua_method(const skua_context *ctx);
+
+/* Monotonic time in nanoseconds, the same throughout one step.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API uint64_t skua_now(skua_context *ctx);
+
+/* A random number. It depends only on the runtime's seed, the process, the number of the step and
+ * the number of the call within it.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API uint64_t skua_random(skua_context *ctx);
+
+/* Like skua_send, with a pointer to the payload. The `_from` functions take what is in the payload
+ * and leave it empty or marked as taken. The plain ones call them, so that a payload is copied
+ * once, not twice. */
+SKUA_API int skua_send_from(skua_context *ctx, skua_pid to, skua_payload *payload);
+
+/* Sends a message. Messages from one process to another arrive in the order they were sent; an
+ * accepted one is handed to a step exactly once, unless its receiver ends first.
+ * Takes:   payload, always.      Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_MAILBOX_FULL; SKUA_E_FOREIGN_PID; SKUA_E_PAYLOAD_SIZE;
+ *          SKUA_E_NO_MEMORY; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+static inline int skua_send(skua_context *ctx, skua_pid to, skua_payload payload)
+{
+    return skua_send_from(ctx, to, &payload);
+}
+
+/* Like skua_spawn, with a pointer to the payload. */
+SKUA_API int skua_spawn_from(skua_context *ctx, const skua_process_type *type,
+                             skua_payload *payload, skua_pid *pid);
+
+/* Starts a process of a type, with `payload` as the only input of its init. It may run on another
+ * worker before this step ends.
+ * Takes:   payload, always.      Gives: *pid (may be null), before the process first runs.
+ * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
+ * Returns: 0; SKUA_E_PROCESS_LIMIT; SKUA_E_NO_MEMORY; SKUA_E_STOPPED; SKUA_E_PAYLOAD_SIZE;
+ *          SKUA_E_UNKNOWN_METHOD; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID (among others, init
+ *          returned a positive number); what init returned. On error there is no process. */
+static inline int skua_spawn(skua_context *ctx, const skua_process_type *type, skua_payload payload,
+                             skua_pid *pid)
+{
+    return skua_spawn_from(ctx, type, &payload, pid);
+}
+
+/* Everything that a process can be started with. Leave the rest zero. */
+typedef struct skua_spawn_options {
+    const skua_process_type *type; /* never null */
+    const char *method;            /* null: the type's first */
+    skua_payload *input;           /* what init gets; the payloads are taken, the array is not */
+    size_t input_count;            /* how many; 0 if input is null */
+} skua_spawn_options;
+
+/* Like skua_spawn_with, with the size of the caller's struct. */
+SKUA_API int skua_spawn_with_sized(skua_context *ctx, const skua_spawn_options *options,
+                                   skua_pid *pid, size_t options_size);
+
+/* Starts a process with options.
+ * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
+ * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
+ * Returns: as skua_spawn. */
+static inline int skua_spawn_with(skua_context *ctx, const skua_spawn_options *options,
+                                  skua_pid *pid)
+{
+    return skua_spawn_with_sized(ctx, options, pid, sizeof *options);
+}
+
+/* Asks a process to end: see enum skua_cancel_mode. `reason` is a negative error, or 0 for
+ * SKUA_E_CANCELLED. Not subject to the mailbox limit.
+ * Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_NO_MEMORY; SKUA_E_CONTEXT;
+ *          SKUA_E_INVALID (positive reason). */
+SKUA_API int skua_cancel(skua_context *ctx, skua_pid pid, int reason);
+
+/* Ends a process, whatever it is doing: at once if it waits or is queued, after its step if that is
+ * running. Its exit error is SKUA_E_TERMINATED. Does not wait for that.
+ * Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API int skua_terminate(skua_context *ctx, skua_pid pid);
+
+/* Like skua_done, with a pointer to the payload. */
+SKUA_API int skua_done_from(skua_context *ctx, skua_payload *result);
+
+/* Ends the process after this step, with `result` and exit error 0. This is final: what the step
+ * returns does not matter any more, and later yields, continues and dones are refused with
+ * SKUA_E_DONE; sends and spawns still work. Yields made before it in this step are carried out,
+ * but nobody gets their completions.
+ * Takes:   result, always.      Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_DONE; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+static inline int skua_done(skua_context *ctx, skua_payload result)
+{
+    return skua_done_from(ctx, &result);
+}
+
+/* Runs the process again soon, even if nothing arrives: the last event of its next step is
+ * SKUA_EVENT_CONTINUE. Needs no memory.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API int skua_continue(skua_context *ctx);
+
+/* ---- inside a process: memory ---- */
+
+/* Memory from the runtime's allocator, aligned for any type. It belongs to no process: it may be
+ * passed on, and nobody frees it for you.
+ * Gives:   memory to be freed with skua_free, or null if there is none or `size` is 0.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API void *skua_alloc(skua_context *ctx, size_t size);
+
+/* Frees memory of skua_alloc. `size` is what was asked for; null is ignored.
+ * Threads: worker (inside init, step or close).      Blocks: never. */
+SKUA_API void skua_free(skua_context *ctx, void *pointer, size_t size);
+
+/* Memory that belongs to the process: freed when it ends, after its close. Zeroed, aligned for any
+ * type, counted against the type's own_limit.
+ * Gives:   *pointer, null on error.      Threads: worker (inside init or step).      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null, or a size of 0); SKUA_E_OWN_LIMIT; SKUA_E_NO_MEMORY;
+ *          SKUA_E_CONTEXT. */
+SKUA_API SKUA_NODISCARD int skua_own_alloc(skua_context *ctx, size_t size, void **pointer);
+
+/* Frees memory of skua_own_alloc early. Null is ignored.
+ * Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (not memory of this process, as far as that shows); SKUA_E_CONTEXT. */
+SKUA_API int skua_own_free(skua_context *ctx, void *pointer);
+
+/* ---- inside a step: what completes later ---- */
+
+/* Like skua_yield, with a pointer to the payload. */
+SKUA_API int skua_yield_from(skua_context *ctx, uint64_t tag, uint32_t command,
+                             skua_payload *payload, uint64_t timeout_ns);
+
+/* Asks for a command (skua/command.h). After this step its handler carries it out; then the process
+ * gets one completion event with `tag`, exactly one per yield. Any number of yields may be open. If
+ * `timeout_ns` passes first, the completion says SKUA_E_TIMEOUT, and a later result is dropped; 0
+ * accepts only what the handler completes at once; SKUA_FOREVER means no timeout.
+ * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY; SKUA_E_DURATION; SKUA_E_RESERVED; SKUA_E_DONE;
+ *          SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. On error there is no yield and no
+ *          completion. An unknown command completes with SKUA_E_UNKNOWN_COMMAND. */
+static inline int skua_yield(skua_context *ctx, uint64_t tag, uint32_t command,
+                             skua_payload payload, uint64_t timeout_ns)
+{
+    return skua_yield_from(ctx, tag, command, &payload, timeout_ns);
+}
+
+/* Takes back all open yields with this tag, including those made earlier in this step: each that
+ * has not ended yet completes with SKUA_E_CANCELLED. A command that is being carried out is not
+ * interrupted; its result is dropped. Takes constant time on average, however many yields are open.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0 (whether or not there was such a yield); SKUA_E_NO_MEMORY; SKUA_E_DONE;
+ *          SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_yield_cancel(skua_context *ctx, uint64_t tag);
+
+/* ---- from any thread ---- */
+
+/* Like skua_process_submit, with a pointer to the payload. */
+SKUA_API SKUA_NODISCARD int skua_process_submit_from(skua_runtime *runtime,
+                                                     const skua_process_type *type,
+                                                     skua_payload *payload, skua_pid *pid);
+
+/* Starts a process of a type, with `payload` as the only input of its init, which runs on this
+ * thread.
+ * Takes:   payload, always.      Gives: *pid (may be null), before the process first runs.
+ * Threads: any.      Blocks: never (but runs the type's init).
+ * Returns: as skua_spawn, without SKUA_E_CONTEXT; SKUA_E_NOT_STARTED. */
+static inline SKUA_NODISCARD int skua_process_submit(skua_runtime *runtime,
+                                                     const skua_process_type *type,
+                                                     skua_payload payload, skua_pid *pid)
+{
+    return skua_process_submit_from(runtime, type, &payload, pid);
+}
+
+/* Like skua_process_submit_with, with the size of the caller's struct. */
+SKUA_API SKUA_NODISCARD int skua_process_submit_with_sized(skua_runtime *runtime,
+                                                           const skua_spawn_options *options,
+                                                           skua_pid *pid, size_t options_size);
+
+/* Starts a process with options.
+ * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
+ * Threads: any.      Blocks: never (but runs the type's init).
+ * Returns: as skua_process_submit. */
+static inline SKUA_NODISCARD int
+skua_process_submit_with(skua_runtime *runtime, const skua_spawn_options *options, skua_pid *pid)
+{
+    return skua_process_submit_with_sized(runtime, options, pid, sizeof *options);
+}
+
+/* Sends a message to a process. What one thread sends to one process arrives in order. Inside a
+ * process use skua_send: only that tells the receiver who sent it.
+ * Takes:   payload, always.      Threads: any.      Blocks: never.
+ * Returns: as skua_send, without SKUA_E_CONTEXT. */
+SKUA_API int skua_process_send(skua_runtime *runtime, skua_pid to, skua_payload payload);
+
+/* Like skua_cancel, from any thread.
+ * Threads: any.      Blocks: never.
+ * Returns: as skua_cancel, without SKUA_E_CONTEXT. */
+SKUA_API int skua_process_cancel(skua_runtime *runtime, skua_pid pid, int reason);
+
+/* Like skua_terminate, from any thread.
+ * Threads: any.      Blocks: never.
+ * Returns: as skua_terminate, without SKUA_E_CONTEXT. */
+SKUA_API int skua_process_terminate(skua_runtime *runtime, skua_pid pid);
+
+/* Like skua_process_wait, with the size of the caller's struct. */
+SKUA_API SKUA_NODISCARD int skua_process_wait_sized(skua_runtime *runtime, skua_pid pid,
+                                                    uint64_t timeout_ns, skua_exit *exit,
+                                                    size_t exit_size);
+
+/* Waits until a process has ended and its close has returned. A process that ended before the
+ * call is SKUA_E_NO_PROCESS: skua_process_run starts one and waits for it without that race.
+ * Gives:   *exit (may be null); drop its result. If several threads wait for one process, a
+ *          result that owns memory goes to one of them, the others get an empty one.
  * Threads: any but a worker's.      Blocks: yes.
- * Returns: 0 (the process ended, see exit->error); SKUA_E_INVALID; SKUA_E_FOREIGN_PID;
- *          SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT; SKUA_E_INSIDE_STEP; in a simulation also SKUA_E_BUSY
- *          or SKUA_E_STOPPED (another thread drives it, or has stopped it) and SKUA_E_AT_REST (it
- *          would never end). */
-SKUA_API SKUA_NODISCARD int skua_process_wait(skua_runtime *runtime, skua_pid pid,
-                                              uint64_t timeout_ns, skua_exit *exit);
+ * Returns: 0 (the process has ended, see exit->error); SKUA_E_TIMEOUT; SKUA_E_NO_PROCESS;
+ *          SKUA_E_FOREIGN_PID; SKUA_E_DURATION; SKUA_E_INSIDE_STEP; SKUA_E_INVALID; in a
+ *          simulation also SKUA_E_BUSY or SKUA_E_STOPPED (another thread drives it, or has
+ *          stopped it) and SKUA_E_AT_REST (it would never end). */
+static inline SKUA_NODISCARD int skua_process_wait(skua_runtime *runtime, skua_pid pid,
+                                                   uint64_t timeout_ns, skua_exit *exit)
+{
+    return skua_process_wait_sized(runtime, pid, timeout_ns, exit, sizeof *exit);
+}
+
+/* Like skua_process_run, with a pointer to the payload and the size of the caller's struct. */
+SKUA_API SKUA_NODISCARD int skua_process_run_sized(skua_runtime *runtime,
+                                                   const skua_process_type *type,
+                                                   skua_payload *payload, skua_exit *exit,
+                                                   size_t exit_size);
 
 /* Starts a process and waits until it has ended, however long that takes.
- * Takes:   the payloads of input, always.      Gives: *exit (may be null), as skua_process_wait.
+ * Takes:   payload, always.      Gives: *exit (may be null), as skua_process_wait.
  * Threads: any but a worker's.      Blocks: yes.
- * Returns: 0 (the process ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit; in a
- *          simulation also SKUA_E_BUSY and SKUA_E_AT_REST, as above: then the process lives on. */
-SKUA_API SKUA_NODISCARD int skua_process_run(skua_runtime *runtime, const skua_process_type *type,
-                                             const char *method, skua_payload *input,
-                                             size_t input_count, skua_exit *exit);
+ * Returns: 0 (the process has ended, see exit->error); SKUA_E_INSIDE_STEP; as skua_process_submit;
+ *          in a simulation also SKUA_E_BUSY and SKUA_E_AT_REST: then the process lives on. */
+static inline SKUA_NODISCARD int skua_process_run(skua_runtime *runtime,
+                                                  const skua_process_type *type,
+                                                  skua_payload payload, skua_exit *exit)
+{
+    return skua_process_run_sized(runtime, type, &payload, exit, sizeof *exit);
+}
+
+/* Like skua_process_run_with, with the sizes of the caller's structs. */
+SKUA_API SKUA_NODISCARD int skua_process_run_with_sized(skua_runtime *runtime,
+                                                        const skua_spawn_options *options,
+                                                        skua_exit *exit, size_t options_size,
+                                                        size_t exit_size);
+
+/* Starts a process with options and waits until it has ended.
+ * Takes:   the payloads of options->input, always.      Gives: *exit (may be null).
+ * Threads: any but a worker's.      Blocks: yes.
+ * Returns: as skua_process_run. */
+static inline SKUA_NODISCARD int
+skua_process_run_with(skua_runtime *runtime, const skua_spawn_options *options, skua_exit *exit)
+{
+    return skua_process_run_with_sized(runtime, options, exit, sizeof *options, sizeof *exit);
+}
+
+/* ---- inspecting processes ---- */
 
 /* What a process is doing. */
 enum skua_process_state {
@@ -248,37 +379,52 @@ enum skua_process_state {
     SKUA_PROCESS_IDLE = 4,    /* waits for any event */
 };
 
-/* A process, as it was at one moment. */
-typedef struct skua_process_info {
+/* A process at one moment. */
+typedef struct skua_process_snapshot {
     skua_pid pid;                  /* who */
     enum skua_process_state state; /* what it was doing */
-    uint64_t steps;                /* how many steps it has begun */
-    uint32_t mailbox_length;       /* messages not yet handed to a step; for a moment also those
-                                      being refused */
+    uint64_t steps;                /* steps it has begun */
+    uint32_t mailbox_length;       /* messages not yet handed to a step; may briefly include
+                                      messages that are being refused */
     const char *type_name;         /* skua_process_type.name */
-    /* How long its steps have run: by samples, every 2.5 ms while a worker is busy, so that steps
-     * pay nothing for it. It adds up for what runs long or often; a process that has run for a
-     * moment has most likely 0. Zero in simulations. */
+    /* How long its steps have run, sampled every 2.5 ms while a worker is busy, so that steps pay
+     * nothing for it. Good for what runs long or often; most likely 0 for a process that ran only
+     * briefly. Zero in simulations. */
     uint64_t run_ns;
     uint64_t age_ns; /* since it was started, to about 20 ms (80 if nothing else runs) */
-} skua_process_info;
+} skua_process_snapshot;
 
-/* A look at a process as it is at this moment; it may have moved on when the call returns.
- * Gives:   *info.      Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_FOREIGN_PID; SKUA_E_NO_PROCESS. */
-SKUA_API SKUA_NODISCARD int skua_process_info_read(skua_runtime *runtime, skua_pid pid,
-                                                   skua_process_info *info);
+/* Like skua_process_info, with the size of the caller's struct. */
+SKUA_API SKUA_NODISCARD int skua_process_info_sized(skua_runtime *runtime, skua_pid pid,
+                                                    skua_process_snapshot *snapshot,
+                                                    size_t snapshot_size);
 
-/* Looks at all processes, a page at a time: those that come after the process `after`, whether that
- * still lives or not, in an order in which each process has its place for all its life. A process
- * that lives from before the first page until after the last is on one of them.
- * Gives:   infos[0] to infos[count - 1].
- * Threads: any.      Blocks: never; takes about 50 ns for each place of a process that it looks at,
- *          in use or not.
+/* Tells what a process is doing at this moment.
+ * Gives:   *snapshot.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_INVALID. */
+static inline SKUA_NODISCARD int skua_process_info(skua_runtime *runtime, skua_pid pid,
+                                                   skua_process_snapshot *snapshot)
+{
+    return skua_process_info_sized(runtime, pid, snapshot, sizeof *snapshot);
+}
+
+/* Like skua_process_list, with the size of the elements of the caller's array. */
+SKUA_API int skua_process_list_sized(skua_runtime *runtime, skua_pid after,
+                                     skua_process_snapshot *snapshots, size_t capacity,
+                                     size_t stride);
+
+/* Lists all processes, a page at a time: those that come after the process `after` (zero: from the
+ * first on), whether or not that one still lives. A process keeps its place in the order for life;
+ * one that lives from before the first page until after the last is on exactly one of them.
+ * Gives:   snapshots[0] and so on.
+ * Threads: any.      Blocks: never; takes about 50 ns for each slot, in use or not.
  * Returns: how many were written: `capacity`, or fewer if there are no more; SKUA_E_INVALID;
  *          SKUA_E_FOREIGN_PID. */
-SKUA_API int skua_process_list(skua_runtime *runtime, skua_pid after, skua_process_info *infos,
-                               size_t capacity);
+static inline int skua_process_list(skua_runtime *runtime, skua_pid after,
+                                    skua_process_snapshot *snapshots, size_t capacity)
+{
+    return skua_process_list_sized(runtime, after, snapshots, capacity, sizeof *snapshots);
+}
 
 /* The name of a state: "ready", "running", "blocked", "idle", or "?".
  * Gives:   a static string.      Threads: any.      Blocks: never. */

@@ -14,7 +14,22 @@ SKUA_BEGIN_DECLS
 #define SKUA_PROCESSES_MAX (((uint32_t)1 << 26) - 1)
 #define SKUA_SPARES_MAX    64
 
-/* A step that runs too long, as skua_runtime_config.on_stall is told of it. */
+/* How serious a line of the log is. */
+enum skua_log_level {
+    SKUA_LOG_INFO = 1,    /* good to know */
+    SKUA_LOG_WARNING = 2, /* something is odd, but it works */
+    SKUA_LOG_ERROR = 3,   /* something has failed */
+};
+
+/* A line of the runtime's log, for skua_runtime_config.on_log. */
+typedef struct skua_log {
+    enum skua_log_level level; /* how serious it is */
+    const char *text;          /* one line without a line end; valid during the call */
+    skua_pid pid;              /* the process it is about, or zero */
+    const char *type_name;     /* of that process, or null */
+} skua_log;
+
+/* A step that runs too long, for skua_runtime_config.on_stall. */
 typedef struct skua_stall {
     skua_pid pid;          /* whose step it is */
     const char *type_name; /* "?" if the process has ended and only on_exit still runs */
@@ -40,7 +55,7 @@ typedef struct skua_runtime_config {
     uint32_t mailbox_limit;
     /* Bytes in one payload; default 2^30. */
     size_t payload_limit;
-    /* Where skua_context_random and victim selection start; default 1. */
+    /* Seed of skua_random and of the choice of whom to steal from; default 1. */
     uint64_t seed;
     /* Memory; default: the C library's. */
     skua_alloc_fn *alloc;
@@ -50,36 +65,46 @@ typedef struct skua_runtime_config {
      * Threads: the worker that ran the process.      Blocks: must not. */
     void (*on_exit)(void *arg, skua_exit *exit);
     void *on_exit_arg;
-    /* Called by skua_runtime_stop for every process that outlived the timeout, before it is ended.
+    /* Called by skua_runtime_stop for every process that outlives the timeout, before it ends it.
      * Threads: the one that called stop.      May call skua_ functions other than stop, wait, run
      * and destroy. */
-    void (*on_survivor)(void *arg, const skua_process_info *info);
+    void (*on_survivor)(void *arg, const skua_process_snapshot *process);
     void *on_survivor_arg;
     /* Worker threads that may be added for those that are stuck in a step or between
      * skua_blocking_begin and end; default 32, at most SKUA_SPARES_MAX. */
     uint32_t spare_limit;
-    /* How long a step may run before its worker counts as stuck: all that it holds up is then taken
-     * over by a spare worker. Default 10 ms, at least 1 ms. Timers and descriptors that no worker
-     * looks after are rescued after a quarter of it, or after 2.5 ms if that is shorter. */
+    /* How long a step may run before its worker counts as stuck: a spare worker then takes over all
+     * that it holds up. Default 10 ms, at least 1 ms. Timers and descriptors that no worker serves
+     * are rescued after a quarter of it, or after 2.5 ms if that is shorter. */
     uint64_t stall_limit_ns;
     /* Called once for every step that exceeds the limit, while it still runs.
      * Threads: one of the runtime's own.      Blocks: must not.
      * May call skua_ functions other than stop, wait, run and destroy. */
     void (*on_stall)(void *arg, const skua_stall *stall);
     void *on_stall_arg;
-    /* A signal number that the runtime may use to ask a stuck thread for its backtrace, once for
-     * each stuck step; default: none is taken. The signal's handler is replaced from start to stop.
-     * A sleep, poll, select, epoll_wait, or wait with a timeout in which the thread then is does
-     * not end early: on x86-64 it is made again, and a timeout that is a duration begins anew;
-     * elsewhere no backtrace is taken. Other calls that are never restarted (signal(7)), and one
-     * that begins at that very moment, may return early with EINTR. */
+    /* A signal with which the runtime may ask a stuck thread for its backtrace, once for each stuck
+     * step; default: none. Its handler is replaced from start to stop. A sleep, poll, select,
+     * epoll_wait or wait with a timeout that it interrupts does not end early: on x86-64 the call
+     * is made again, and a timeout that is a duration begins anew; elsewhere such a thread is not
+     * asked. Other calls that are never restarted (signal(7)), and one that begins at that very
+     * moment, may return early with EINTR. Signals that report a fault or cannot be caught are
+     * refused with SKUA_E_SIGNAL. */
     int stall_signal;
     /* Not null: processes run in the simulator, see skua/sim.h. Copied. Then there is one worker,
      * no spare one, no monitor and no thread. */
     const struct skua_sim_config *sim;
-    /* Lets `skua top` and its like look inside, see skua/inspect.h. If that is not possible, start
-     * fails with SKUA_E_INSPECT; with SKUA_INSPECT=1 in the environment it only says so. */
+    /* Opens the inspector socket for `skua top` and its like, see skua/inspect.h. If that is not
+     * possible, start fails with SKUA_E_INSPECT; with SKUA_INSPECT=1 in the environment it only
+     * says so. */
     bool inspect;
+    /* Called with a line when a process has failed and nobody watches it, or a context was misused.
+     * A process that ends with an error other than SKUA_E_STOPPED and SKUA_E_CANCELLED gives one
+     * line with its type, PID, error and step, unless a thread waits for it. At most five lines a
+     * second; the next one says how many were left out. Default: no log.
+     * Threads: any of the runtime's, and those that call it.      Blocks: must not.
+     * May call skua_ functions other than stop, wait, run and destroy. */
+    void (*on_log)(void *arg, const skua_log *log);
+    void *on_log_arg;
     /* Reports a crash inside a step, an init or a close on a worker: on SIGSEGV, SIGABRT, SIGFPE or
      * SIGBUS it prints the process, its type, the step and the worker to stderr, with a backtrace.
      * Then your program's own handler runs, or the signal ends the program as usual. The handlers
@@ -90,43 +115,58 @@ typedef struct skua_runtime_config {
     bool crash_report;
 } skua_runtime_config;
 
+/* Like skua_runtime_create, with the size of the caller's struct. */
+SKUA_API SKUA_NODISCARD int skua_runtime_create_sized(skua_runtime **runtime,
+                                                      const skua_runtime_config *config,
+                                                      size_t config_size);
+
 /* Creates a runtime that has no threads yet.
  * Borrows: config; null means all defaults.
  * Gives:   *runtime, to be released with skua_runtime_destroy.
  * Threads: any.      Blocks: never.
- * Returns: 0; SKUA_E_INVALID; SKUA_E_SIGNAL (stall_signal); SKUA_E_NO_MEMORY. */
-SKUA_API SKUA_NODISCARD int skua_runtime_create(skua_runtime **runtime,
-                                                const skua_runtime_config *config);
+ * Returns: 0; SKUA_E_INVALID; SKUA_E_SIGNAL; SKUA_E_NO_MEMORY. */
+static inline SKUA_NODISCARD int skua_runtime_create(skua_runtime **runtime,
+                                                     const skua_runtime_config *config)
+{
+    return skua_runtime_create_sized(runtime, config, sizeof *config);
+}
+
+/* Like skua_runtime_config_read, with the size of the caller's struct. */
+SKUA_API int skua_runtime_config_read_sized(const skua_runtime *runtime,
+                                            skua_runtime_config *config, size_t config_size);
 
 /* The configuration in force, with every default filled in.
  * Gives:   *config.      Threads: any.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID. */
-SKUA_API int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config);
+static inline int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config)
+{
+    return skua_runtime_config_read_sized(runtime, config, sizeof *config);
+}
 
-/* Starts the workers. From now on commands cannot be registered, processes can be submitted. The
- * workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
+/* Starts the workers. From now on you can submit processes, and can no longer register commands.
+ * The workers block all signals but those that a thread causes itself (SIGSEGV and the like) and
  * SIGPROF; threads that a handler starts inherit that.
  * Threads: any.      Blocks: briefly.
  * Returns: 0; SKUA_E_INVALID; SKUA_E_STARTED; SKUA_E_STOPPED; SKUA_E_THREAD, SKUA_E_POLLER,
  *          SKUA_E_INSPECT or SKUA_E_NO_MEMORY (nothing started, may be tried again). */
 SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
-/* Stops the runtime. New processes are refused from now on; every process gets one cancel event
- * (with SKUA_E_STOPPED as reason) and up to `timeout_ns` to finish; the others are reported to
- * on_survivor and ended. A step that does not return cannot be ended, nor can a function on a
- * blocking pool: when one is running and nothing has ended for 50 ms the call returns SKUA_E_STUCK
- * and leaves the threads as they are; call stop again to go on waiting. A runtime that has stopped
- * cannot be started again; stopping it again returns 0. A second stop at the same time first waits
- * for the other to return.
+/* Stops the runtime. New processes are refused from now on; every process is cancelled (the reason
+ * is SKUA_E_STOPPED) and has up to `timeout_ns` to end; the others are reported to on_survivor and
+ * ended. A step that does not return cannot be ended, nor can a function on a blocking pool: when
+ * one is running and nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the
+ * threads as they are; call stop again to go on waiting. A runtime that has stopped cannot be
+ * started again; stopping it again returns 0. A second stop at the same time first waits for the
+ * other to return.
  * Threads: any but the runtime's own.      Blocks: yes, up to the timeout and what closing takes.
  * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
- *          SKUA_E_STUCK; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP; SKUA_E_BUSY (a
- *          simulation that another thread drives). */
+ *          SKUA_E_STUCK; SKUA_E_DURATION; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP;
+ *          SKUA_E_BUSY (a simulation that another thread drives). */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
 /* Releases a runtime that was never started or has stopped. Other threads may still be on their way
  * out of a call (send, complete, cancel, terminate, submit, wait, run): it waits for them. None may
- * begin one any more. Null is ignored.
+ * begin a call any more. Null is ignored.
  * Threads: any but the runtime's own.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);

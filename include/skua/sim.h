@@ -7,21 +7,22 @@
  * The same seed gives the same run, to the last event, on any machine: which process is next, how
  * its events are cut into steps, which faults come when. Time stands still while something can run,
  * but for `step_ns` per turn, and otherwise jumps to the next thing that happens. So a test runs
- * hours in seconds, and a fault that a seed has found is there again at the next run.
+ * hours in seconds, and a bug that a seed has found is there again in the next run.
  *
  * That holds as long as the program keeps its side: steps take time and chance from their context
  * only, order nothing by addresses, and only one thread calls. Calls from other threads are safe
  * but make runs differ. Handlers must say that they may be called here, or bring a double (see
- * skua/command.h); so must blocking pools (skua/blocking.h). Descriptors are not simulated: waiting
- * for one completes with SKUA_E_NOT_SIMULATED.
+ * skua/command.h); so must blocking pools (skua/blocking.h). Waiting for a descriptor completes
+ * with SKUA_E_NOT_SIMULATED, unless the program brings a double (skua_sim_services).
  *
  * skua_process_run and skua_process_wait have two more errors here, after which the process lives
- * on: SKUA_E_AT_REST (nothing can happen any more, and no time-out was given) and SKUA_E_BUSY
- * (another thread drives). skua_runtime_stop returns SKUA_E_BUSY likewise. Time-outs are in virtual
+ * on: SKUA_E_AT_REST (nothing can happen any more, and no timeout was given) and SKUA_E_BUSY
+ * (another thread drives). skua_runtime_stop returns SKUA_E_BUSY likewise. Timeouts are in virtual
  * time. */
 #ifndef SKUA_SIM_H
 #define SKUA_SIM_H
 
+#include <skua/blocking.h>
 #include <skua/command.h>
 #include <skua/error.h>
 #include <skua/process.h>
@@ -32,14 +33,14 @@ SKUA_BEGIN_DECLS
 /* What the clock shows when a simulation starts. */
 #define SKUA_SIM_START_NS SKUA_SECOND
 
-/* How often something goes wrong, in a million occasions; 0: never. */
+/* How often things go wrong, in a million occasions; 0: never. */
 typedef struct skua_sim_faults {
     /* A message from one process to another arrives later. What the one sends the other stays in
      * order, cancel events included. It has its place in the mailbox from the start. */
     uint32_t message_delay;
     /* A command ends with SKUA_E_INJECTED, and its handler is not called. Timers are spared. */
     uint32_t handler_error;
-    /* What a handler brings at once comes later; a function on a blocking pool takes longer. */
+    /* What a handler completes at once comes later; a function on a blocking pool takes longer. */
     uint32_t slow_completion;
     /* During a turn, the runtime's allocator has no memory. The pools of processes and events take
      * theirs in large pieces, so most occasions are a program's own. */
@@ -51,9 +52,27 @@ typedef struct skua_sim_faults {
     /* Delays are up to this long; default 10 ms. */
     uint64_t delay_max_ns;
     /* Says whether a process may be terminated; null: any may. Must not call skua_ functions. */
-    bool (*may_kill)(void *arg, const skua_process_info *info);
+    bool (*may_kill)(void *arg, const skua_process_snapshot *process);
     void *may_kill_arg;
+    uintptr_t reserved[4]; /* zero */
 } skua_sim_faults;
+
+/* Doubles for what a simulation cannot have: descriptors, and functions that block. Each returns 0
+ * if it is done at once, a negative error, or SKUA_PENDING if it completes later, by
+ * skua_sim_complete_after or skua_command_complete. Leave what you do not set zero.
+ * Threads: the one that drives the simulation.      Must not call what waits. */
+typedef struct skua_sim_services {
+    /* Instead of waiting until a descriptor, which need not exist, is readable or writable. Null:
+     * waits complete with SKUA_E_NOT_SIMULATED. */
+    int (*wait)(void *arg, skua_completion completion, int fd, bool for_writing);
+    /* Instead of running a function on a blocking pool, whether or not that is sim_safe; may take
+     * the input, and writes *result. Null: functions of pools that are sim_safe run, the others
+     * complete with SKUA_E_NOT_SIMULATED. */
+    int (*blocking)(void *arg, skua_completion completion, skua_pool pool,
+                    skua_blocking_fn *function, skua_payload *input, skua_payload *result);
+    void *arg;             /* handed to both */
+    uintptr_t reserved[4]; /* zero */
+} skua_sim_services;
 
 /* What a record of the trace is about. */
 enum skua_sim_record_type {
@@ -103,6 +122,8 @@ typedef struct skua_sim_config {
      * skua_sim_record_format. */
     void (*on_record)(void *arg, const skua_sim_record *record);
     void *on_record_arg;
+    skua_sim_services services; /* doubles; none by default */
+    uintptr_t reserved[4];      /* zero */
 } skua_sim_config;
 
 /* Runs everything that begins before an instant of the virtual clock; SKUA_FOREVER: until nothing
@@ -112,7 +133,7 @@ typedef struct skua_sim_config {
  * Blocks:  for as long as the steps take.
  * Returns: 1 (more will happen later); 0 (nothing can happen any more, unless it comes from
  *          outside); SKUA_E_INVALID (null, or a runtime that is not simulated); SKUA_E_NOT_STARTED;
- *          SKUA_E_STOPPED; SKUA_E_INSIDE_STEP; SKUA_E_BUSY (another thread is at it). */
+ *          SKUA_E_STOPPED; SKUA_E_INSIDE_STEP; SKUA_E_BUSY (another thread drives). */
 SKUA_API int skua_sim_run(skua_runtime *runtime, uint64_t until_ns);
 
 /* Does the next thing: one turn of a process, or a jump of the clock to whatever comes next.
@@ -148,10 +169,17 @@ SKUA_API int skua_sim_faults_set(skua_runtime *runtime, const skua_sim_faults *f
 SKUA_API int skua_sim_complete_after(skua_runtime *runtime, skua_completion completion,
                                      uint64_t delay_ns, int error, skua_payload result);
 
+/* Like skua_sim_record_format, with the size of the caller's struct. */
+SKUA_API int skua_sim_record_format_sized(const skua_sim_record *record, char *text, size_t size,
+                                          size_t record_size);
+
 /* Writes a record as one line of text without a line end, as snprintf does.
  * Borrows: record.      Threads: any.      Blocks: never.
  * Returns: the length of the text, which may be more than fits; SKUA_E_INVALID. */
-SKUA_API int skua_sim_record_format(const skua_sim_record *record, char *text, size_t size);
+static inline int skua_sim_record_format(const skua_sim_record *record, char *text, size_t size)
+{
+    return skua_sim_record_format_sized(record, text, size, sizeof *record);
+}
 
 SKUA_END_DECLS
 

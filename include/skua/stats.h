@@ -19,9 +19,9 @@ SKUA_BEGIN_DECLS
     X(next_pops)        /* processes taken from the worker's next slot */                          \
     X(local_pops)       /* processes taken from the worker's own deque */                          \
     X(global_pops)      /* processes taken from the global queue */                                \
-    X(steal_attempts)   /* deques looked at as a thief */                                          \
-    X(steal_successes)  /* looks that brought something */                                         \
-    X(stolen)           /* processes they brought */                                               \
+    X(steal_attempts)   /* attempts to steal from a deque */                                       \
+    X(steal_successes)  /* attempts that got something */                                          \
+    X(stolen)           /* processes that they got */                                              \
     X(spills)           /* times the deque was full and half went to the global queue */           \
     X(parks)            /* times the worker went to sleep */                                       \
     X(wakes)            /* times it woke a sleeping worker */                                      \
@@ -29,7 +29,7 @@ SKUA_BEGIN_DECLS
     X(cpu_ns)           /* CPU time of the worker's thread: steps and what surrounds them */       \
     X(late_completions) /* completions that came too late or twice */                              \
     X(timers)           /* timers, ticks and deadlines that fired */                               \
-    X(polls)            /* looks at the descriptors that are waited for */                         \
+    X(polls)            /* checks of the descriptors that are waited for */                        \
     X(ready)            /* waits for a descriptor that ended because it was ready */               \
     X(stalls)           /* steps found to run longer than the limit */                             \
     X(spares)           /* times a spare worker stepped in for a stuck or blocked one */           \
@@ -38,19 +38,26 @@ SKUA_BEGIN_DECLS
 /* The counters of one worker, or of all together. */
 #define SKUA_STATS_FIELD(name) uint64_t name;
 typedef struct skua_stats {
-    SKUA_STATS_MAP(SKUA_STATS_FIELD)
     uint64_t live; /* in the total: processes alive now; for one worker: 0 */
+    SKUA_STATS_MAP(SKUA_STATS_FIELD)
 } skua_stats;
 #undef SKUA_STATS_FIELD
 
-/* Reads the statistics. Safe while everything runs; counters read one after the other need not
- * belong to the same instant.
- * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1]. The
- *          spare workers that have been started so far come behind the others.
+/* Like skua_stats_read, with the size of the caller's structs. */
+SKUA_API int skua_stats_read_sized(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
+                                   size_t capacity, size_t stride);
+
+/* Reads the statistics, while everything runs: counters read one after the other need not belong to
+ * the same instant.
+ * Gives:   *total (may be null), and workers[0] to workers[min(capacity, worker count) - 1]. Spare
+ *          workers that have been started so far come last.
  * Threads: any.      Blocks: never.
  * Returns: the number of workers, spare ones included; SKUA_E_INVALID. */
-SKUA_API int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
-                             size_t capacity);
+static inline int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
+                                  size_t capacity)
+{
+    return skua_stats_read_sized(runtime, total, workers, capacity, sizeof *total);
+}
 
 SKUA_END_DECLS
 

@@ -2,6 +2,8 @@
 #include <skua/error.h>
 #include <skua/version.h>
 
+#include "base/os_error.h"
+
 #define STRING(x)    STRING_OF(x)
 #define STRING_OF(x) #x
 
@@ -38,4 +40,17 @@ const char *skua_error_text(int error)
     default:
         return "an error that is not Skua's own";
     }
+}
+
+static _Thread_local int last_os_error;
+
+int os_error_keep(int system_error, int error)
+{
+    last_os_error = system_error;
+    return error;
+}
+
+int skua_error_os(void)
+{
+    return last_os_error;
 }

@@ -30,3 +30,12 @@ void sized_write(void *given, size_t given_size, const void *own, size_t own_siz
     memcpy(given, own, known);
     memset((unsigned char *)given + known, 0, given_size - known);
 }
+
+bool reserved_are_zero(const uintptr_t *words, size_t size)
+{
+    uintptr_t all = 0;
+    for (size_t i = 0; i < size / sizeof *words; i++) {
+        all |= words[i];
+    }
+    return all == 0;
+}

@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
 
 /* Reads a caller's struct into `own`; fields that the caller does not know become zero, and so do
  * all if `given` is null. False if the caller sets a field that this library does not know: one
@@ -19,5 +22,8 @@ bool sized_read(void *own, size_t own_size, const void *given, size_t given_size
 /* Writes `own` into a caller's struct, as far as the caller knows it; fields that only the caller
  * knows become zero. */
 void sized_write(void *given, size_t given_size, const void *own, size_t own_size);
+
+/* Whether the reserved words at the end of a struct are zero, as they must be. */
+NODISCARD bool reserved_are_zero(const uintptr_t *words, size_t size);
 
 #endif

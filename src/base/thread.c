@@ -5,6 +5,8 @@
 #include <skua/error.h>
 #include <stdio.h>
 
+#include "base/os_error.h"
+
 static void block_signals(sigset_t *old_mask)
 {
     static const int unblocked[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL,
@@ -25,7 +27,7 @@ int thread_create(pthread_t *thread, const char *name, void *(*function)(void *a
     const int error = pthread_create(thread, NULL, function, arg);
     (void)pthread_sigmask(SIG_SETMASK, &old_mask, NULL);
     if (error != 0) {
-        return SKUA_E_THREAD;
+        return os_error_keep(error, SKUA_E_THREAD);
     }
     char short_name[THREAD_NAME_SIZE]; /* the kernel refuses a longer one */
     (void)snprintf(short_name, sizeof short_name, "%s", name);

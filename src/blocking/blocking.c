@@ -4,8 +4,8 @@
 #include <stdalign.h>
 #include <string.h>
 
-#include "dispatch/reserved.h"
-#include "process/step_output.h"
+#include "process/payload.h"
+#include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/worker.h"
 
@@ -13,79 +13,82 @@
 #define QUEUE_DEFAULT   65536
 #define IDLE_DEFAULT    (UINT64_C(10) * 1000000000)
 
-/* A function on its way to a pool: first the payload of the command, then a job of the pool. */
-struct call {
+/* A function on its way to a pool: first the argument of the yield, then a job of the pool. */
+struct blocking_call {
     struct blocking_job job;
-    struct scheduler *sched; /* set by the handler */
-    const struct allocator *allocator;
+    struct scheduler *sched;
+    skua_pool pool;
     skua_blocking_fn *function;
     skua_payload input;
-    skua_completion completion;
-    size_t size;
-    char pool[]; /* its name */
+    skua_completion completion; /* set when the yield is carried out */
 };
 
-static void free_call(struct call *call)
+static void free_call(struct blocking_call *call)
 {
     skua_payload_drop(&call->input);
-    allocator_free(call->allocator, call, call->size, alignof(struct call));
+    allocator_free(&call->sched->allocator, call, sizeof *call, alignof(struct blocking_call));
 }
 
 /* ---- in a step ---- */
 
-static void drop_payload(void *data, size_t size)
+/* Allocates the call before the yield is added, so that a refusal leaves nothing behind. */
+static int yield_call(skua_context *ctx, struct step_output *out, uint64_t tag, skua_pool pool,
+                      skua_blocking_fn *function, skua_payload *input, uint64_t timeout_ns)
 {
-    (void)size;
-    free_call(data);
-}
-
-static int yield_call(skua_step *out, uint64_t tag, const char *pool, skua_blocking_fn *function,
-                      const skua_payload *input)
-{
-    if (skua_payload_size(input) > out->payload_limit) {
-        return SKUA_E_PAYLOAD_SIZE;
+    const int refused = payload_refuse(input, out->payload_limit);
+    if (refused != 0) {
+        return refused;
     }
-    const char *name = pool != NULL ? pool : SKUA_BLOCKING_DEFAULT;
-    const size_t size = sizeof(struct call) + strlen(name) + 1;
-    struct call *call = allocator_alloc(out->allocator, size, alignof(struct call));
+    const struct allocator *allocator = out->allocator;
+    struct blocking_call *call =
+        allocator_alloc(allocator, sizeof *call, alignof(struct blocking_call));
     if (call == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    *call = (struct call){
-        .allocator = out->allocator,
-        .function = function,
-        .input = skua_payload_empty(0), /* until nothing can fail any more */
-        .size = size,
-    };
-    memcpy(call->pool, name, strlen(name) + 1);
-    const int error = skua_step_yield(out, reserved_id(RESERVED_BLOCKING), tag,
-                                      skua_payload_pointer(0, call, drop_payload));
-    if (error == 0) {
-        call->input = *input;
+    struct yield *yield;
+    const int error =
+        step_output_yield(out, tag, service_command(SERVICE_BLOCKING), timeout_ns, &yield);
+    if (error != 0) {
+        allocator_free(allocator, call, sizeof *call, alignof(struct blocking_call));
+        return error;
     }
-    return error;
+    *call = (struct blocking_call){
+        .sched = ctx->sched, .pool = pool, .function = function, .input = skua_payload_take(input)};
+    yield->as.call = call;
+    return 0;
 }
 
-int skua_step_blocking(skua_step *out, uint64_t tag, const char *pool, skua_blocking_fn *function,
-                       skua_payload input)
+static bool has_pool(const skua_context *ctx, skua_pool pool)
 {
-    const bool valid = out != NULL && out->open && function != NULL;
-    const int error = valid ? yield_call(out, tag, pool, function, &input) : SKUA_E_INVALID;
-    if (error != 0) {
-        step_output_refuse(out);
-        skua_payload_drop(&input);
+    const struct blocking *blocking = ctx->sched->services[SERVICE_BLOCKING].arg;
+    return pool.number < blocking->count;
+}
+
+int skua_yield_blocking(skua_context *ctx, uint64_t tag, skua_pool pool, skua_blocking_fn *function,
+                        skua_payload input, uint64_t timeout_ns)
+{
+    int error;
+    struct step_output *out = context_output(ctx, &error);
+    if (error == 0 && function == NULL) {
+        error = SKUA_E_INVALID;
+    } else if (error == 0 && !has_pool(ctx, pool)) {
+        error = SKUA_E_UNKNOWN_POOL;
     }
+    if (error == 0) {
+        error = yield_call(ctx, out, tag, pool, function, &input, timeout_ns);
+    }
+    skua_payload_drop(&input); /* unless it was taken */
     return error;
 }
 
 /* ---- on a thread of the pool ---- */
 
-static struct call *blocking_call_of(struct blocking_job *job)
+static struct blocking_call *job_call(struct blocking_job *job)
 {
-    return CONTAINER_OF(job, struct call, job);
+    return CONTAINER_OF(job, struct blocking_call, job);
 }
 
-static void complete(struct call *call, int error, skua_payload *result)
+static void complete(struct blocking_call *call, int error, skua_payload *result)
 {
     struct scheduler *sched = call->sched;
     (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller: this thread is not a worker */
@@ -95,7 +98,7 @@ static void complete(struct call *call, int error, skua_payload *result)
 
 static void run_job(struct blocking_job *job)
 {
-    struct call *call = blocking_call_of(job);
+    struct blocking_call *call = job_call(job);
     if (deliver_is_open(call->sched, call->completion)) { /* it may have been cancelled */
         skua_payload result = skua_payload_empty(0);
         const struct scheduler *outer = worker_enter_callback(call->sched);
@@ -109,10 +112,66 @@ static void run_job(struct blocking_job *job)
 
 static void drop_job(struct blocking_job *job)
 {
-    free_call(blocking_call_of(job)); /* its process has ended */
+    free_call(job_call(job)); /* its process has ended */
 }
 
-/* ---- the handler ---- */
+/* ---- after the step ---- */
+
+static int submit(struct blocking *blocking, struct named_pool *pool, struct blocking_job *job)
+{
+    if (UNLIKELY(blocking->simulate != NULL)) {
+        return pool->sim_safe ? blocking->simulate(blocking->simulate_arg, job)
+                              : SKUA_E_NOT_SIMULATED;
+    }
+    return blocking_pool_submit(&pool->pool, job);
+}
+
+/* The double of a simulated program carries it out instead. */
+static int run_double(const struct blocking *blocking, struct blocking_call *call,
+                      skua_payload *result)
+{
+    const int outcome = blocking->stand_in(blocking->simulate_arg, call->completion, call->pool,
+                                           call->function, &call->input, result);
+    free_call(call);
+    return outcome;
+}
+
+static int start_call(void *arg, struct worker *worker, const struct yield *yield,
+                      skua_completion completion, skua_payload *result)
+{
+    (void)worker;
+    struct blocking *blocking = arg;
+    struct blocking_call *call = yield->as.call;
+    call->completion = completion;
+    call->job = (struct blocking_job){.run = run_job, .drop = drop_job};
+    if (UNLIKELY(blocking->stand_in != NULL)) {
+        return run_double(blocking, call, result);
+    }
+    /* The pool may have run and freed the call by the time submit returns 0. */
+    const int error = submit(blocking, &blocking->pools[call->pool.number], &call->job);
+    if (error != 0) {
+        free_call(call);
+    }
+    return error != 0 ? error : SKUA_PENDING;
+}
+
+static void discard_call(const struct yield *yield)
+{
+    free_call(yield->as.call);
+}
+
+const skua_payload *blocking_input(const struct yield *yield)
+{
+    return &yield->as.call->input;
+}
+
+void blocking_attach(struct blocking *blocking)
+{
+    blocking->sched->services[SERVICE_BLOCKING] = (struct service){
+        .name = "blocking", .start = start_call, .discard = discard_call, .arg = blocking};
+}
+
+/* ---- the pools ---- */
 
 static struct named_pool *find_pool(struct blocking *blocking, const char *name)
 {
@@ -124,48 +183,16 @@ static struct named_pool *find_pool(struct blocking *blocking, const char *name)
     return NULL;
 }
 
-static int submit(struct blocking *blocking, struct named_pool *pool, struct blocking_job *job)
+int blocking_find(struct blocking *blocking, const char *name, skua_pool *handle)
 {
-    if (UNLIKELY(blocking->simulate != NULL)) {
-        return pool->sim_safe ? blocking->simulate(blocking->simulate_arg, job)
-                              : SKUA_E_NOT_SIMULATED;
-    }
-    return blocking_pool_submit(&pool->pool, job);
-}
-
-static int run_command(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)result;
-    struct blocking *blocking = arg;
-    if (command->input.storage != SKUA_PAYLOAD_POINTER ||
-        command->input.as.owned.drop != drop_payload) {
-        return SKUA_E_INVALID; /* the program has yielded our command itself */
-    }
-    struct call *call = command->input.as.owned.data;
-    struct named_pool *pool = find_pool(blocking, call->pool);
+    const struct named_pool *pool = find_pool(blocking, name);
     if (pool == NULL) {
+        *handle = (skua_pool){UINT32_MAX}; /* zero would be the default pool */
         return SKUA_E_UNKNOWN_POOL;
     }
-    call->sched = blocking->sched;
-    call->completion = command->completion;
-    call->job = (struct blocking_job){.run = run_job, .drop = drop_job};
-    /* The pool may have run and freed the call by the time submit returns. */
-    skua_payload owned = skua_payload_take(&command->input);
-    const int error = submit(blocking, pool, &call->job);
-    if (error != 0) {
-        skua_payload_drop(&owned);
-    }
-    return error != 0 ? error : SKUA_PENDING;
+    *handle = (skua_pool){(uint32_t)(pool - blocking->pools)};
+    return 0;
 }
-
-int blocking_register(struct blocking *blocking, struct registry *registry)
-{
-    return registry_add_locked(
-        registry, reserved_id(RESERVED_BLOCKING),
-        &(skua_handler){.name = "blocking", .run = run_command, .arg = blocking});
-}
-
-/* ---- the pools ---- */
 
 static void init_pool(struct blocking *blocking, struct named_pool *named,
                       const skua_blocking_pool *pool)

@@ -3,9 +3,7 @@
 
 #include <skua/clock.h>
 
-#include "dispatch/call.h"
-#include "dispatch/reserved.h"
-#include "process/step_output.h"
+#include "sched/context.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -25,117 +23,97 @@ void clock_init_monotonic(struct time_source *source)
 
 /* ---- in a step ---- */
 
-static int yield_number(skua_step *out, enum reserved_command command, uint64_t tag,
-                        uint64_t number)
+/* Sleeping is what a step does that has met SKUA_E_NO_MEMORY: it may draw on the reserve. */
+static int add_yield(skua_context *ctx, uint64_t tag, enum service_id id, struct yield **yield)
 {
-    return skua_step_yield(out, reserved_id(command), tag, skua_payload_u64(0, number));
+    int error;
+    struct step_output *out = context_output(ctx, &error);
+    return LIKELY(error == 0) ? step_output_yield_reserved(out, tag, service_command(id), yield)
+                              : error;
 }
 
-int skua_step_sleep(skua_step *out, uint64_t tag, uint64_t duration_ns)
+int skua_yield_sleep(skua_context *ctx, uint64_t tag, uint64_t duration_ns)
 {
-    if (duration_ns > SKUA_DURATION_MAX) {
-        step_output_refuse(out);
+    struct yield *yield;
+    if (UNLIKELY(duration_ns > SKUA_DURATION_MAX)) {
         return SKUA_E_DURATION;
     }
-    return yield_number(out, RESERVED_SLEEP, tag, duration_ns);
+    const int error = add_yield(ctx, tag, SERVICE_SLEEP, &yield);
+    if (LIKELY(error == 0)) {
+        yield->as.duration = duration_ns;
+    }
+    return error;
 }
 
-int skua_step_timer(skua_step *out, uint64_t tag, uint64_t deadline_ns)
+int skua_yield_timer(skua_context *ctx, uint64_t tag, uint64_t instant_ns)
 {
-    return yield_number(out, RESERVED_TIMER, tag, deadline_ns);
+    struct yield *yield;
+    const int error = add_yield(ctx, tag, SERVICE_TIMER, &yield);
+    if (LIKELY(error == 0)) {
+        yield->as.instant = instant_ns;
+    }
+    return error;
 }
 
-int skua_step_ticker(skua_step *out, uint64_t tag, uint64_t period_ns)
+int skua_yield_ticker(skua_context *ctx, uint64_t tag, uint64_t period_ns)
 {
+    struct yield *yield;
     if (period_ns == 0 || period_ns > SKUA_DURATION_MAX) {
-        step_output_refuse(out);
         return SKUA_E_DURATION;
     }
-    return yield_number(out, RESERVED_TICKER, tag, period_ns);
-}
-
-uint64_t skua_context_deadline(skua_context *ctx, uint64_t timeout_ns)
-{
-    const uint64_t now = skua_context_now(ctx);
-    if (timeout_ns > SKUA_DURATION_MAX) {
-        return timeout_ns == SKUA_FOREVER ? SKUA_FOREVER : now; /* a negative timeout has passed */
+    const int error = add_yield(ctx, tag, SERVICE_TICKER, &yield);
+    if (LIKELY(error == 0)) {
+        yield->as.duration = period_ns;
     }
-    return time_after(now, timeout_ns);
+    return error;
 }
 
-/* ---- after the step: the handlers ---- */
+/* ---- after the step ---- */
 
-/* The call ends at `when`, unless its own deadline comes first: that is armed already, and ends it
- * with SKUA_E_TIMEOUT. */
-static int end_at(struct scheduler *sched, const skua_command *command, uint64_t when, uint64_t now)
+static int end_at(struct worker *worker, const struct yield *yield, uint64_t when, uint64_t now)
 {
-    struct worker *worker = worker_here(sched);
-    const uint32_t call = call_index(command->completion);
     if (when <= now) {
         return 0;
     }
-    if (command->deadline == SKUA_FOREVER) {
-        timers_arm(worker, call, &(struct timing){.now = now, .when = when});
-    } else if (when < command->deadline) {
-        timers_move(worker, call, when, 0);
-    }
+    timers_arm(worker, yield->node, &(struct timing){.now = now, .when = when});
     return SKUA_PENDING;
 }
 
-static int sleep_for(void *arg, skua_command *command, skua_payload *result)
+static int start_sleep(void *arg, struct worker *worker, const struct yield *yield,
+                       skua_completion completion, skua_payload *result)
 {
+    (void)arg;
+    (void)completion;
     (void)result;
-    struct scheduler *sched = arg;
-    uint64_t duration;
-    if (!reserved_number(&command->input, &duration) || duration > SKUA_DURATION_MAX) {
-        return SKUA_E_INVALID;
-    }
-    const uint64_t now = time_now(sched->time);
-    return end_at(sched, command, time_after(now, duration), now);
+    const uint64_t now = time_now(worker->sched->time);
+    return end_at(worker, yield, time_after(now, yield->as.duration), now);
 }
 
-static int wait_until(void *arg, skua_command *command, skua_payload *result)
+static int start_timer(void *arg, struct worker *worker, const struct yield *yield,
+                       skua_completion completion, skua_payload *result)
 {
+    (void)arg;
+    (void)completion;
     (void)result;
-    struct scheduler *sched = arg;
-    uint64_t deadline;
-    if (!reserved_number(&command->input, &deadline)) {
-        return SKUA_E_INVALID;
-    }
-    return end_at(sched, command, deadline, time_now(sched->time));
+    return end_at(worker, yield, yield->as.instant, time_now(worker->sched->time));
 }
 
-static int tick(void *arg, skua_command *command, skua_payload *result)
+static int start_ticker(void *arg, struct worker *worker, const struct yield *yield,
+                        skua_completion completion, skua_payload *result)
 {
+    (void)arg;
+    (void)completion;
     (void)result;
-    struct scheduler *sched = arg;
-    uint64_t period;
-    if (!reserved_number(&command->input, &period) || period == 0 || period > SKUA_DURATION_MAX ||
-        command->deadline != SKUA_FOREVER) {
-        return SKUA_E_INVALID;
-    }
-    const uint64_t now = time_now(sched->time);
-    timers_arm(worker_here(sched), call_index(command->completion),
+    const uint64_t now = time_now(worker->sched->time);
+    const uint64_t period = yield->as.duration;
+    timers_arm(worker, yield->node,
                &(struct timing){.now = now, .when = time_after(now, period), .period = period});
     return SKUA_PENDING;
 }
 
-int clock_register(struct registry *registry, struct scheduler *sched)
+void clock_attach(struct scheduler *sched)
 {
-    static const struct {
-        enum reserved_command id;
-        const char *name;
-        skua_handler_fn *run;
-    } commands[] = {
-        {RESERVED_SLEEP, "sleep", sleep_for},
-        {RESERVED_TIMER, "timer", wait_until},
-        {RESERVED_TICKER, "ticker", tick},
-    };
-    int error = 0;
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0] && error == 0; i++) {
-        error = registry_add_locked(
-            registry, reserved_id(commands[i].id),
-            &(skua_handler){.name = commands[i].name, .run = commands[i].run, .arg = sched});
-    }
-    return error;
+    sched->services[SERVICE_SLEEP] = (struct service){.name = "sleep", .start = start_sleep};
+    sched->services[SERVICE_TIMER] = (struct service){.name = "timer", .start = start_timer};
+    sched->services[SERVICE_TICKER] = (struct service){.name = "ticker", .start = start_ticker};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of a runtime: where its time comes from, and the commands of skua/clock.h. Timers
+/* The clock of a runtime: where its time comes from, and the yields of skua/clock.h. Timers
  * themselves are deadlines of calls: dispatch/deadlines.h, sched/timers.h. */
 #ifndef SKUA_CLOCK_CLOCK_H
 #define SKUA_CLOCK_CLOCK_H
@@ -10,7 +10,7 @@
 /* The system's monotonic clock. */
 void clock_init_monotonic(struct time_source *source);
 
-/* Registers the commands. Returns 0 or SKUA_E_NO_MEMORY. */
-NODISCARD int clock_register(struct registry *registry, struct scheduler *sched);
+/* Makes the clock the scheduler's service for sleeping, timers and tickers. */
+void clock_attach(struct scheduler *sched);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Open calls: commands whose completion is still to come.
  *
- * Each yield has an event node from the start. While the command is carried out the node is an open
- * call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion that
- * the handler gets names the node and the guard's value; whoever clears the open bit first has won
- * and owns the node (INV-7: a second or late completion changes nothing). The serial grows with
- * every call that the node carries, so a stale completion does not match a later call.
+ * Each yield has an event node from the start. While the command is carried out the node is an
+ * open call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion
+ * that the handler gets names the node and the guard's value; whoever clears the open bit first
+ * has won and owns the node (INV-7: a second or late completion changes nothing). The serial
+ * grows with every call that the node carries, so a stale completion does not match a later call.
  *
  * The winner is one of
  *  - the worker, when the handler returned the result at once,
@@ -16,8 +16,9 @@
  *  - the worker that ends the process: it releases the node, and all later completions are late.
  * A ticker is a call that reopens each time its tick is delivered, with the next serial.
  *
- * A process lists its open calls. Only its worker touches the list: it adds a call when the handler
- * returns SKUA_PENDING and removes it when it delivers the completion.
+ * A process lists its open calls. Only its worker touches the list: it adds a call when the
+ * handler returns SKUA_PENDING and removes it when it delivers the completion. A process with
+ * many calls that takes some back has an index of them, too (dispatch/tag_index.h).
  *
  * MO-guard: call_open_owner releases the node's content with the guard; call_claim_any acquires
  * it. */
@@ -27,13 +28,15 @@
 #include <skua/command.h>
 
 #include "dispatch/deadlines.h"
+#include "process/annex.h"
 #include "process/event.h"
 #include "process/process.h"
 
 #define CALL_OPEN       UINT32_C(1)
 #define CALL_SERIAL_ONE UINT32_C(2)
 
-/* In `previous`: a ticker whose tick is on its way has been cancelled and must not reopen. */
+/* In `previous`: the call has been taken back. A ticker whose tick is on its way must not
+ * reopen. */
 #define CALL_ENDS (UINT32_C(1) << 31)
 
 _Static_assert(EVENT_NODES_MAX <= CALL_ENDS, "no index has that bit");
@@ -96,11 +99,26 @@ static inline void call_complete_owner(struct event_node *node, int error,
 }
 
 /* Adds a call to the list of its process. */
-void call_link_owner(struct object_pool *events, struct process *process, uint32_t index);
+void call_link_owner(const struct allocator *allocator, struct object_pool *events,
+                     struct process *process, uint32_t index);
 
 /* Removes it, if it is on the list, when its completion is delivered. */
 void call_unlink_owner(struct object_pool *events, struct process *process, struct event_node *node,
                        uint32_t index);
+
+/* Goes through the open calls with one tag, to take them all back: each gets CALL_ENDS before the
+ * next one is asked for, and none is unlinked meanwhile.
+ *   for (index = call_first_owner(...); index != OBJECT_NONE; index = call_next_owner(...))
+ * The first makes the index if there are many calls, memory for it and its node in `cache`. */
+NODISCARD uint32_t call_first_owner(const struct allocator *allocator, struct object_pool *events,
+                                    struct pool_cache *cache, struct process *process,
+                                    uint64_t tag);
+NODISCARD uint32_t call_next_owner(struct object_pool *events, struct process *process,
+                                   uint32_t index, uint64_t tag);
+
+/* Gives up the index, if there is one. */
+void call_drop_index_owner(const struct allocator *allocator, struct object_pool *events,
+                           struct process *process);
 
 /* Revokes all calls of a process that is ending but still Ready, and releases their nodes to
  * `cache`. A call that a completer has just won stays the completer's: it will find the process

@@ -75,23 +75,6 @@ static struct deadline_wheel *armed_wheel(struct deadlines *deadlines,
     return &deadlines->wheels[node->as.call.wheel - 1];
 }
 
-bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
-                        int error)
-{
-    struct event_node *node = event_at(deadlines->events, call);
-    /* Not armed_wheel: if the call has just ended, its event overlays the field. */
-    struct deadline_wheel *armed = &deadlines->wheels[wheel];
-    bool earlier = false;
-    mutex_lock(&armed->lock);
-    if ((load_relaxed(&node->guard) & CALL_OPEN) != 0) { /* claimed under the lock only */
-        wheel_remove(&armed->wheel, call);
-        node->as.call.error = error;
-        earlier = add_locked(armed, call, when, 0);
-    }
-    mutex_unlock(&armed->lock);
-    return earlier;
-}
-
 void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
 {
     struct event_node *node = event_at(deadlines->events, call);

@@ -45,12 +45,6 @@ void deadlines_deinit(struct deadlines *deadlines);
 NODISCARD bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
                                  uint64_t when, uint64_t past);
 
-/* Changes the instant and the error of a call that was armed in this wheel, unless it has ended
- * meanwhile. Only while nobody but the caller and the wheel can end it. Returns as
- * deadlines_arm_any. */
-NODISCARD bool deadlines_move_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
-                                  uint64_t when, int error);
-
 /* Takes a call that the caller has claimed out of its wheel, if it is still in there. */
 void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call);
 

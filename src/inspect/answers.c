@@ -170,7 +170,7 @@ static int answer_stats(struct answers *answers, const struct request *request, 
     return 0;
 }
 
-static void add_process(struct text *out, const skua_process_info *info)
+static void add_process(struct text *out, const skua_process_snapshot *info)
 {
     text_add(out, "process\t%016" PRIx64 "\t", info->pid.bits);
     text_add_name(out, info->type_name);
@@ -179,7 +179,7 @@ static void add_process(struct text *out, const skua_process_info *info)
              info->age_ns);
 }
 
-static bool lets_through(const struct filter *filter, const skua_process_info *info)
+static bool lets_through(const struct filter *filter, const skua_process_snapshot *info)
 {
     return (filter->state == NULL ||
             strcmp(filter->state, skua_process_state_name(info->state)) == 0) &&
@@ -190,7 +190,7 @@ static bool lets_through(const struct filter *filter, const skua_process_info *i
 static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit,
                      const struct filter *filter, struct text *out)
 {
-    skua_process_info infos[CHUNK];
+    skua_process_snapshot infos[CHUNK];
     uint32_t looks = 0;
     uint32_t rows = 0;
     uint32_t count;
@@ -212,7 +212,7 @@ static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit,
 static uint64_t add_largest(struct answers *answers, enum listing_order order, uint32_t limit,
                             struct text *out)
 {
-    skua_process_info infos[LISTING_MAX];
+    skua_process_snapshot infos[LISTING_MAX];
     listing_renew(&answers->listing, answers->sched);
     const uint32_t count = listing_read(&answers->listing, answers->sched, order, infos, limit);
     for (uint32_t i = 0; i < count; i++) {
@@ -276,7 +276,7 @@ static int answer_process(struct answers *answers, const struct request *request
     }
     struct scheduler *sched = answers->sched;
     const skua_pid pid = {bits};
-    skua_process_info info;
+    skua_process_snapshot info;
     int error = process_info_read(sched, pid, &info);
     if (error != 0) {
         return error;

@@ -13,7 +13,7 @@
 /* Processes read at a time. */
 #define CHUNK 64
 
-uint64_t listing_value(const skua_process_info *info, enum listing_order order)
+uint64_t listing_value(const skua_process_snapshot *info, enum listing_order order)
 {
     switch (order) {
     case BY_MAILBOX:
@@ -60,7 +60,8 @@ static void rise(struct listing_entry *heap, uint32_t place, struct listing_entr
     heap[place] = entry;
 }
 
-static void offer(struct listing *listing, enum listing_order order, const skua_process_info *info)
+static void offer(struct listing *listing, enum listing_order order,
+                  const skua_process_snapshot *info)
 {
     struct listing_entry *heap = listing->entries[order];
     const struct listing_entry entry = {listing_value(info, order), info->pid};
@@ -73,7 +74,7 @@ static void offer(struct listing *listing, enum listing_order order, const skua_
 
 static void read_all(struct listing *listing, struct scheduler *sched)
 {
-    skua_process_info infos[CHUNK];
+    skua_process_snapshot infos[CHUNK];
     skua_pid after = {0};
     uint32_t count;
     memset(listing->counts, 0, sizeof listing->counts);
@@ -118,11 +119,11 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
 /* An entry of a listing with the process as it was read now. */
 struct row {
     struct listing_entry entry; /* first, for larger_first */
-    skua_process_info info;
+    skua_process_snapshot info;
 };
 
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
-                      enum listing_order order, skua_process_info *infos, uint32_t most)
+                      enum listing_order order, skua_process_snapshot *infos, uint32_t most)
 {
     /* Skips those that have exited since; the others may have overtaken each other. Each is read
      * once: what is shown is what was sorted by, while ages and run times go on. */

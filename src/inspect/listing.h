@@ -26,7 +26,7 @@ struct listing {
 };
 
 /* The number that an order sorts by. */
-uint64_t listing_value(const skua_process_info *info, enum listing_order order);
+uint64_t listing_value(const skua_process_snapshot *info, enum listing_order order);
 
 /* Makes the listing anew, unless it is recent. */
 void listing_renew(struct listing *listing, struct scheduler *sched);
@@ -34,6 +34,6 @@ void listing_renew(struct listing *listing, struct scheduler *sched);
 /* Reads the first processes of an order, largest first, as they are now. Returns how many, at most
  * `most`. */
 uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
-                      enum listing_order order, skua_process_info *infos, uint32_t most);
+                      enum listing_order order, skua_process_snapshot *infos, uint32_t most);
 
 #endif

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "base/os_error.h"
 #include "base/thread.h"
 #include "inspect/budget.h"
 #include "inspect/client.h"
@@ -295,13 +296,13 @@ static int open_descriptors(struct inspector *inspector, bool listens)
     inspector->listener = -1;
     inspector->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (inspector->stop < 0) {
-        return SKUA_E_INSPECT;
+        return os_error_keep(errno, SKUA_E_INSPECT);
     }
     if (listens && open_listener(inspector) != 0) {
         const int error = errno;
         (void)close(inspector->stop);
         errno = error;
-        return SKUA_E_INSPECT;
+        return os_error_keep(error, SKUA_E_INSPECT);
     }
     return 0;
 }

@@ -3,17 +3,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <skua/net.h>
 #include <stdalign.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
-#include "dispatch/reserved.h"
-#include "process/step_output.h"
+#include "base/os_error.h"
 #include "sched/chores.h"
+#include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/note.h"
 #include "sched/poll.h"
@@ -46,8 +48,9 @@ static int open_poller(struct poller *poller)
         epoll_ctl(net->epoll, EPOLL_CTL_ADD, net->wake_up, &event) == 0) {
         return 0;
     }
+    const int reason = errno;
     poller->close(poller);
-    return SKUA_E_POLLER;
+    return os_error_keep(reason, SKUA_E_POLLER);
 }
 
 static void close_if_open(int *fd)
@@ -293,18 +296,34 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     return error != 0 ? error : SKUA_PENDING;
 }
 
-/* ---- the commands ---- */
+/* ---- the yields ---- */
 
-static int wait_for(struct net *net, skua_command *command, bool writes)
+/* A wait without time: whether the descriptor is ready at this moment. Files and folders, which
+ * poll would call ready, are refused as by epoll; so is our own number (wait_locked). */
+static int check_now(const struct net *net, int fd, bool writes)
 {
+    struct stat status;
+    if (fd == net->wake_up || fstat(fd, &status) != 0 || S_ISREG(status.st_mode) ||
+        S_ISDIR(status.st_mode)) {
+        return SKUA_E_DESCRIPTOR;
+    }
+    struct pollfd entry = {.fd = fd, .events = writes ? POLLOUT : POLLIN | POLLRDHUP};
+    const int ready = poll(&entry, 1, 0);
+    return ready > 0 ? 0 : SKUA_PENDING;
+}
+
+static int start_wait(void *arg, struct worker *worker, const struct yield *yield,
+                      skua_completion completion, skua_payload *result)
+{
+    (void)result;
+    struct net *net = arg;
     struct scheduler *sched = net->sched;
-    struct worker *worker = worker_here(sched);
-    uint64_t fd;
-    if (!reserved_number(&command->input, &fd) || fd > INT32_MAX) {
-        return SKUA_E_INVALID;
+    const bool writes = yield->command == service_command(SERVICE_WRITABLE);
+    if (yield->timeout == 0) {
+        return check_now(net, yield->as.fd, writes);
     }
     mutex_lock(&net->lock);
-    const int error = wait_locked(net, worker, (int)fd, command->completion, writes);
+    const int error = wait_locked(net, worker, yield->as.fd, completion, writes);
     mutex_unlock(&net->lock);
     if (error == SKUA_PENDING) {
         poll_publish(sched, worker, UINT64_MAX);
@@ -314,35 +333,33 @@ static int wait_for(struct net *net, skua_command *command, bool writes)
     return error;
 }
 
-static int wait_readable(void *arg, skua_command *command, skua_payload *result)
+static int yield_wait(skua_context *ctx, uint64_t tag, enum service_id id, int fd,
+                      uint64_t timeout_ns)
 {
-    (void)result;
-    return wait_for(arg, command, false);
-}
-
-static int wait_writable(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)result;
-    return wait_for(arg, command, true);
-}
-
-static int yield_wait(skua_step *out, enum reserved_command command, uint64_t tag, int fd)
-{
+    int error;
+    struct yield *yield;
+    struct step_output *out = context_output(ctx, &error);
+    if (error != 0) {
+        return error;
+    }
     if (fd < 0) {
-        step_output_refuse(out);
         return SKUA_E_DESCRIPTOR;
     }
-    return skua_step_yield(out, reserved_id(command), tag, skua_payload_u64(0, (uint64_t)fd));
+    error = step_output_yield(out, tag, service_command(id), timeout_ns, &yield);
+    if (error == 0) {
+        yield->as.fd = fd;
+    }
+    return error;
 }
 
-int skua_step_wait_readable(skua_step *out, uint64_t tag, int fd)
+int skua_yield_readable(skua_context *ctx, uint64_t tag, int fd, uint64_t timeout_ns)
 {
-    return yield_wait(out, RESERVED_READABLE, tag, fd);
+    return yield_wait(ctx, tag, SERVICE_READABLE, fd, timeout_ns);
 }
 
-int skua_step_wait_writable(skua_step *out, uint64_t tag, int fd)
+int skua_yield_writable(skua_context *ctx, uint64_t tag, int fd, uint64_t timeout_ns)
 {
-    return yield_wait(out, RESERVED_WRITABLE, tag, fd);
+    return yield_wait(ctx, tag, SERVICE_WRITABLE, fd, timeout_ns);
 }
 
 /* ---- the ends of waits ---- */
@@ -429,11 +446,12 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     const int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     (void)epoll_ctl(net->epoll, EPOLL_CTL_DEL, fd, NULL);
     const bool closed = close(fd) == 0 || errno != EBADF;
+    const int reason = errno;
     mutex_unlock(&net->lock);
     if (duplicate >= 0) {
         (void)close(duplicate);
     }
-    return closed ? 0 : SKUA_E_DESCRIPTOR;
+    return closed ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
 }
 
 /* ---- beginning and end ---- */
@@ -470,15 +488,10 @@ void net_deinit(struct net *net)
     mutex_deinit(&net->lock);
 }
 
-int net_register(struct net *net, struct registry *registry)
+void net_attach(struct net *net)
 {
-    const int error = registry_add_locked(
-        registry, reserved_id(RESERVED_READABLE),
-        &(skua_handler){.name = "wait-readable", .run = wait_readable, .arg = net});
-    if (error != 0) {
-        return error;
-    }
-    return registry_add_locked(
-        registry, reserved_id(RESERVED_WRITABLE),
-        &(skua_handler){.name = "wait-writable", .run = wait_writable, .arg = net});
+    net->sched->services[SERVICE_READABLE] =
+        (struct service){.name = "readable", .start = start_wait, .arg = net};
+    net->sched->services[SERVICE_WRITABLE] =
+        (struct service){.name = "writable", .start = start_wait, .arg = net};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting for descriptors: the commands of skua/net.h, and the poller of the scheduler
+/* Waiting for descriptors: the yields of skua/net.h, and the poller of the scheduler
  * (sched/poller.h) on top of epoll.
  *
  * A descriptor that is waited for is registered with EPOLLET and EPOLLONESHOT, for what its waiters
@@ -62,8 +62,8 @@ struct net {
 void net_init(struct net *net, struct scheduler *sched);
 void net_deinit(struct net *net);
 
-/* Registers the commands. Returns 0 or SKUA_E_NO_MEMORY. */
-NODISCARD int net_register(struct net *net, struct registry *registry);
+/* Makes it the scheduler's service for waiting for descriptors. */
+void net_attach(struct net *net);
 
 /* As skua_descriptor_close. `worker` is the caller's or null. */
 int net_close_descriptor(struct net *net, struct worker *worker, int fd);

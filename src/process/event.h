@@ -3,7 +3,8 @@
  *
  * A node is one cache line of a type-stable pool. Its life is one of
  *   free -> message or cancel event, pushed to a process -> free
- *   free -> open call (dispatch/call.h) -> completion event -> free */
+ *   free -> open call (dispatch/call.h) -> completion event -> free
+ *   free -> annex of a process (process/annex.h) -> free */
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
 
@@ -33,6 +34,17 @@ struct open_call {
     uint64_t period; /* of a ticker; otherwise 0 if it was armed */
 };
 
+struct own_block;
+struct tag_index;
+
+/* See process/annex.h. */
+struct annex {
+    uint32_t calls;         /* the process's open calls */
+    struct tag_index *tags; /* finds them by tag (dispatch/tag_index.h), or null */
+    struct own_block *own;  /* memory that belongs to the process (sched/own_memory.h) */
+    size_t own_bytes;
+};
+
 /* The words of a tick's payload: two for the process, and one to rearm the ticker. */
 enum { TICK_COUNT, TICK_TIME, TICK_PERIOD };
 
@@ -42,6 +54,7 @@ struct event_node {
     union {
         skua_event event;
         struct open_call call;
+        struct annex annex;
         struct pool_link link; /* while free */
     } as;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Payloads that own a copy of their bytes. */
+/* Payloads of bytes in the runtime's memory, and checks of those that programs pass in. */
 #ifndef SKUA_PROCESS_PAYLOAD_H
 #define SKUA_PROCESS_PAYLOAD_H
 
@@ -9,9 +9,44 @@
 
 #include "base/allocator.h"
 
-/* As skua_payload_copy. The allocator must outlive the payload. */
+/* As skua_payload_copy. The allocator must outlive the payload, here and below. */
 NODISCARD int payload_copy(const struct allocator *allocator, uint32_t type, const void *data,
                            size_t size, skua_payload *out);
+
+/* An owned payload of `size` bytes, which the caller fills. */
+NODISCARD int payload_alloc(const struct allocator *allocator, uint32_t type, size_t size,
+                            skua_payload *out);
+
+/* As skua_payload_shared. */
+NODISCARD int payload_share(const struct allocator *allocator, uint32_t type, const void *data,
+                            size_t size, skua_payload *out);
+
+/* 0, or the reason why a payload that a program passes in is refused. Most have their data
+ * inside, or none: then inline_size is right, as skua_payload_empty and skua_payload_drop leave
+ * it. */
+NODISCARD int payload_refuse_outside(const skua_payload *payload, size_t limit);
+NODISCARD static inline int payload_refuse(const skua_payload *payload, size_t limit)
+{
+    if (LIKELY(payload->storage <= SKUA_PAYLOAD_INLINE)) {
+        return LIKELY(payload->inline_size <= limit) ? 0 : SKUA_E_PAYLOAD_SIZE;
+    }
+    return payload_refuse_outside(payload, limit);
+}
+
+/* Marks a payload whose content is elsewhere now. */
+static inline void payload_mark_taken(skua_payload *payload)
+{
+    payload->storage = SKUA_PAYLOAD_TAKEN;
+}
+
+/* Drops the payload of a call that is refused before it looks at it; null is ignored. */
+static inline void payload_discard(skua_payload *payload)
+{
+    if (payload != NULL) {
+        skua_payload_drop(payload);
+        payload_mark_taken(payload);
+    }
+}
 
 /* Copies a payload that was probably built a moment ago, word by word as that was done: a wider
  * load would have to wait until all those stores have left the processor's store buffer. */
@@ -27,10 +62,11 @@ static inline void payload_put(skua_payload *to, const skua_payload *from)
 
 _Static_assert(offsetof(skua_payload, as) == sizeof(uint64_t), "the head is one word");
 
-static inline void payload_drop_all(skua_payload *payloads, size_t count)
+static inline void payload_discard_all(skua_payload *payloads, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        skua_payload_drop(&payloads[i]);
+    for (; count > 0; count--, payloads++) {
+        skua_payload_drop(payloads);
+        payload_mark_taken(payloads);
     }
 }
 

@@ -30,15 +30,17 @@
 
 #define PROCESS_INLINE_STATE 64
 
-/* Flags in the low bits of `progress`; the number of steps is above them. */
+/* `progress`: {steps:48 | method:8 | flags:8}. The method is its number in the type's list. */
 #define PROCESS_CANCELLED  UINT64_C(1)  /* the shutdown has asked it to cancel */
 #define PROCESS_WATCHED    UINT64_C(2)  /* some thread waits for its exit */
 #define PROCESS_CONTINUES  UINT64_C(4)  /* its next step needs no event */
-#define PROCESS_WAITS      UINT64_C(8)  /* it rests as Blocked, not as Idle */
 #define PROCESS_CANCEL_DUE UINT64_C(16) /* the event for that comes after the backlog */
 #define PROCESS_RUNS       UINT64_C(32) /* a worker runs a step of it */
-#define PROCESS_STEP_SHIFT 8
-#define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
+#define PROCESS_ANNEX      UINT64_C(64) /* it has an annex (process/annex.h) */
+
+#define PROCESS_METHOD_SHIFT 8
+#define PROCESS_STEP_SHIFT   16
+#define PROCESS_STEP_ONE     (UINT64_C(1) << PROCESS_STEP_SHIFT)
 
 struct process {
     CACHE_ALIGNED atomic_u64 word; /* see state.h */
@@ -53,7 +55,7 @@ struct process {
     atomic_u32 run;
     uint32_t slot;
     uint32_t backlog; /* events taken from the word and not yet delivered, oldest first */
-    uint32_t calls;   /* open calls, in no order */
+    uint32_t calls;   /* open calls, in no order; or its annex (process/annex.h) */
     atomic_u32 mailbox_limit;
     atomic_u64 progress;
     CACHE_ALIGNED union {
@@ -77,16 +79,29 @@ static inline const skua_process_type *process_type(struct process *process)
     return load_relaxed(&process->type); /* written before Ready; stale readers check the word */
 }
 
-/* The state of a process of this type. */
+/* The state of a process of this type; null if it has none. */
 static inline void *process_state(struct process *process, const skua_process_type *type)
 {
-    return LIKELY(type->state_size <= PROCESS_INLINE_STATE) ? process->state.inline_state
-                                                            : process->state.external;
+    if (LIKELY(type->state_size - 1 < PROCESS_INLINE_STATE)) {
+        return process->state.inline_state;
+    }
+    return type->state_size != 0 ? process->state.external : NULL;
 }
 
 static inline uint64_t process_progress(struct process *process)
 {
     return load_relaxed(&process->progress); /* statistic; one writer */
+}
+
+static inline uint64_t process_steps(struct process *process)
+{
+    return process_progress(process) >> PROCESS_STEP_SHIFT;
+}
+
+/* The number of its method in the type's list. */
+static inline uint32_t process_method(struct process *process)
+{
+    return (uint32_t)(process_progress(process) >> PROCESS_METHOD_SHIFT) % SKUA_METHODS_MAX;
 }
 
 static inline void process_set_progress_owner(struct process *process, uint64_t progress)

@@ -3,6 +3,7 @@
 #include <skua/command.h>
 
 #include "base/mutex.h"
+#include "base/sized.h"
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
@@ -10,8 +11,12 @@
 
 int skua_command_register(skua_runtime *runtime, uint32_t id, const skua_handler *handler)
 {
-    if (runtime == NULL || handler == NULL || handler->run == NULL || id >= SKUA_COMMAND_RESERVED) {
+    if (runtime == NULL || handler == NULL || handler->run == NULL ||
+        !reserved_are_zero(handler->reserved, sizeof handler->reserved)) {
         return SKUA_E_INVALID;
+    }
+    if (id >= SKUA_COMMAND_RESERVED) {
+        return SKUA_E_RESERVED;
     }
     if (shutdown_phase(&runtime->sched) != PHASE_CREATED) {
         return SKUA_E_FROZEN; /* without waiting for a stop in progress */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of skua/message.h and skua/payload.h. */
-#include <skua/message.h>
-
+/* Messages from any thread, and the payloads in the runtime's memory. */
 #include "process/payload.h"
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
 #include "sched/deliver.h"
 
-int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
+int skua_process_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
 {
     if (runtime == NULL) {
         skua_payload_drop(&payload);
@@ -22,18 +20,35 @@ int skua_message_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
     return error;
 }
 
-int skua_payload_copy(skua_runtime *runtime, uint32_t type, const void *data, size_t size,
-                      skua_payload *out)
+/* 0, or the reason why a payload of these bytes cannot be made. */
+static int refuse_bytes(const skua_runtime *runtime, const void *data, size_t size)
 {
-    if (out == NULL) {
-        return SKUA_E_INVALID;
-    }
-    *out = skua_payload_empty(type);
     if (runtime == NULL || (data == NULL && size > 0)) {
         return SKUA_E_INVALID;
     }
-    if (size > runtime->sched.config.payload_limit) {
-        return SKUA_E_PAYLOAD_SIZE;
+    return size <= runtime->sched.config.payload_limit ? 0 : SKUA_E_PAYLOAD_SIZE;
+}
+
+int skua_payload_copy(skua_runtime *runtime, uint32_t type, const void *data, size_t size,
+                      skua_payload *payload)
+{
+    if (payload == NULL) {
+        return SKUA_E_INVALID;
     }
-    return payload_copy(&runtime->sched.allocator, type, data, size, out);
+    *payload = skua_payload_empty(type);
+    const int refused = refuse_bytes(runtime, data, size);
+    return refused != 0 ? refused
+                        : payload_copy(&runtime->sched.allocator, type, data, size, payload);
+}
+
+int skua_payload_shared(skua_runtime *runtime, uint32_t type, const void *data, size_t size,
+                        skua_payload *payload)
+{
+    if (payload == NULL) {
+        return SKUA_E_INVALID;
+    }
+    *payload = skua_payload_empty(type);
+    const int refused = refuse_bytes(runtime, data, size);
+    return refused != 0 ? refused
+                        : payload_share(&runtime->sched.allocator, type, data, size, payload);
 }

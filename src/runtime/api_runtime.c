@@ -6,9 +6,11 @@
 
 #include "base/monotonic.h"
 #include "base/mutex.h"
+#include "base/sized.h"
 #include "clock/clock.h"
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
+#include "sched/log.h"
 #include "sched/shutdown.h"
 #include "sched/stats.h"
 #include "sched/worker.h"
@@ -27,14 +29,15 @@ static uint32_t next_runtime_id(void)
 /* Simulated runtimes share a number, so that their PIDs are the same in every run. */
 #define SIMULATED_RUNTIME_ID PID_RUNTIME_MAX
 
-static int register_commands(skua_runtime *runtime)
+static void attach_services(skua_runtime *runtime)
 {
-    int error = clock_register(&runtime->registry, &runtime->sched);
-    if (error == 0) {
-        error = runtime->sim != NULL ? sim_attach(runtime->sim, &runtime->blocking)
-                                     : net_register(&runtime->net, &runtime->registry);
+    clock_attach(&runtime->sched);
+    blocking_attach(&runtime->blocking);
+    if (runtime->sim != NULL) {
+        sim_attach(runtime->sim, &runtime->blocking);
+    } else {
+        net_attach(&runtime->net);
     }
-    return error == 0 ? blocking_register(&runtime->blocking, &runtime->registry) : error;
 }
 
 static void free_sim(skua_runtime *runtime, const struct allocator *allocator)
@@ -121,11 +124,8 @@ static int init(skua_runtime *runtime, const skua_runtime_config *config, struct
     }
     runtime->sched.config.alloc = config->alloc; /* what the program passed in */
     runtime->sched.config.alloc_arg = config->alloc_arg;
-    error = register_commands(runtime);
-    if (error != 0) {
-        deinit(runtime, &allocator);
-    }
-    return error;
+    attach_services(runtime);
+    return 0;
 }
 
 int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
@@ -150,19 +150,29 @@ int runtime_create(skua_runtime **runtime, const skua_runtime_config *config,
     return 0;
 }
 
-int skua_runtime_create(skua_runtime **runtime, const skua_runtime_config *config)
+int skua_runtime_create_sized(skua_runtime **runtime, const skua_runtime_config *config,
+                              size_t config_size)
 {
-    return runtime_create(runtime, config, NULL, NULL);
+    skua_runtime_config own;
+    if (config == NULL) {
+        return runtime_create(runtime, NULL, NULL, NULL);
+    }
+    if (!sized_read(&own, sizeof own, config, config_size)) {
+        return SKUA_E_INVALID;
+    }
+    return runtime_create(runtime, &own, NULL, NULL);
 }
 
-int skua_runtime_config_read(const skua_runtime *runtime, skua_runtime_config *config)
+int skua_runtime_config_read_sized(const skua_runtime *runtime, skua_runtime_config *config,
+                                   size_t config_size)
 {
     if (runtime == NULL || config == NULL) {
         return SKUA_E_INVALID;
     }
-    *config = runtime->sched.config;
-    config->on_stall = runtime->inspection.on_stall.on_stall; /* what the program passed in */
-    config->on_stall_arg = runtime->inspection.on_stall.arg;
+    skua_runtime_config own = runtime->sched.config;
+    own.on_stall = runtime->inspection.on_stall.on_stall; /* what the program passed in */
+    own.on_stall_arg = runtime->inspection.on_stall.arg;
+    sized_write(config, config_size, &own, sizeof own);
     return 0;
 }
 
@@ -202,6 +212,9 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     if (runtime == NULL) {
         return SKUA_E_INVALID;
     }
+    if (timeout_ns > SKUA_DURATION_MAX && timeout_ns != SKUA_FOREVER) {
+        return SKUA_E_DURATION;
+    }
     if (worker_is_in_callback(&runtime->sched)) {
         return SKUA_E_INSIDE_STEP;
     }
@@ -214,6 +227,7 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     /* Counted as a caller: once the blocking pools have stopped, another thread may destroy the
      * runtime. */
     struct worker *worker = caller_enter(runtime);
+    log_tell_dropped(&runtime->sched, true);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
         inspection_end(&runtime->inspection);
@@ -256,19 +270,24 @@ int skua_runtime_destroy(skua_runtime *runtime)
     return 0;
 }
 
-int skua_stats_read(skua_runtime *runtime, skua_stats *total, skua_stats *workers, size_t capacity)
+int skua_stats_read_sized(skua_runtime *runtime, skua_stats *total, skua_stats *workers,
+                          size_t capacity, size_t stride)
 {
     if (runtime == NULL || (workers == NULL && capacity > 0)) {
         return SKUA_E_INVALID;
     }
     struct scheduler *sched = &runtime->sched;
     const uint32_t count = stats_worker_count(sched);
+    skua_stats own;
+
     stats_update_cpu(sched);
     for (uint32_t i = 0; i < count && i < capacity; i++) {
-        counters_read(&sched->workers[i].stats, &workers[i]);
+        counters_read(&sched->workers[i].stats, &own);
+        sized_write((char *)workers + i * stride, stride, &own, sizeof own);
     }
     if (total != NULL) {
-        stats_read_total(sched, total);
+        stats_read_total(sched, &own);
+        sized_write(total, stride, &own, sizeof own);
     }
     return (int)count;
 }

@@ -52,8 +52,9 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
                                       skua_pid to, const skua_payload *payload,
                                       struct prepared_event *event)
 {
-    if (UNLIKELY(skua_payload_size(payload) > sched->config.payload_limit)) {
-        return SKUA_E_PAYLOAD_SIZE;
+    const int refused = payload_refuse(payload, sched->config.payload_limit);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
     }
     const int error = process_table_find_live(&sched->table, to, &event->process);
     if (UNLIKELY(error != 0)) {
@@ -111,10 +112,11 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
         }
     }
     NOTE_COUNT(sched, worker, messages);
+    payload_mark_taken(payload);
     return 0;
 
 refused:
-    skua_payload_drop(payload);
+    payload_discard(payload);
     return error;
 }
 

@@ -10,7 +10,7 @@
 /* `worker` is the calling thread's worker or null, throughout. All return 0 or the error that the
  * public function documents. */
 
-/* Takes payload, always. `from` is the sending process or zero. */
+/* Takes payload, always, and marks it as taken. `from` is the sending process or zero. */
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                     skua_payload *payload);
 

@@ -2,8 +2,11 @@
 /* The end of a process: take back, close, report, free. */
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/context.h"
 #include "sched/exit_wait.h"
+#include "sched/log.h"
 #include "sched/note.h"
+#include "sched/shutdown.h"
 #include "sched/slot.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
@@ -27,19 +30,55 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     mailbox_consume_owner(process, messages);
 }
 
-/* Tells everyone who asked. */
-static NOINLINE void report(struct scheduler *sched, skua_exit *exit, bool watched)
+/* The shutdown counts the process as gone from here on. MO-finished. */
+static void count_finished(struct worker *worker)
 {
+    store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
+}
+
+/* Tells everyone who asked; the last resort is the log. Threads that wait return last: the
+ * process is counted by then, and nothing of it is left. */
+static NOINLINE void report(struct worker *worker, skua_exit *exit, bool watched, uint64_t steps)
+{
+    struct scheduler *sched = worker->sched;
     if (sched->observer != NULL) {
         sched->observer->process_ends(sched->observer, exit);
     }
     if (sched->config.on_exit != NULL) {
         sched->config.on_exit(sched->config.on_exit_arg, exit);
     }
+    if (!watched && !log_is_orderly(exit->error) && shutdown_phase(sched) < PHASE_ENDING) {
+        log_failure(sched, exit, steps);
+    }
     if (watched) {
-        exit_wait_report(sched, exit);
+        exit_wait_tell(sched, exit);
     }
     skua_payload_drop(&exit->result);
+    count_finished(worker);
+    if (watched) {
+        exit_wait_release(sched, exit->pid);
+    }
+}
+
+static skua_exit make_exit(const struct worker *worker, const skua_process_type *type, int error,
+                           const skua_payload *result)
+{
+    return (skua_exit){
+        .pid = worker->context->self,
+        .type = type,
+        .error = error,
+        .result = result != NULL ? *result : skua_payload_empty(0),
+    };
+}
+
+/* Calls close and releases what belongs to the process. Small ones without a close have nothing. */
+static NOINLINE void close_state(struct worker *worker, const skua_process_type *type, int error,
+                                 const skua_payload *result)
+{
+    const skua_exit exit = make_exit(worker, type, error, result);
+    skua_context *context = context_open(worker, CONTEXT_CLOSE);
+    spawn_release_state(context, &exit);
+    context_close(context);
 }
 
 void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
@@ -48,27 +87,30 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     const skua_process_type *type = process_type(process);
     /* Before Complete: until then a completer that has claimed a call can still push it
      * (call.h). */
-    call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
+    if (UNLIKELY(process->calls != OBJECT_NONE)) {
+        call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
+    }
     const uint64_t before = state_finish_owner(process);
     drop_events(worker, process, process->backlog);
     drop_events(worker, process, event_list_first(before));
-    spawn_release_state(sched, process);
-    const bool watched = (process_progress(process) & PROCESS_WATCHED) != 0 ||
-                         (event_list_tag(before) & STATE_WATCHED) != 0;
-    note_trace(sched, worker, TRACE_EXIT, worker->context.self, (uintptr_t)type, (uint32_t)error);
+    if (type->close != NULL || type->state_size > PROCESS_INLINE_STATE ||
+        UNLIKELY(process->calls != OBJECT_NONE)) {
+        close_state(worker, type, error, result);
+    }
+    const uint64_t progress = process_progress(process);
+    const bool watched =
+        (progress & PROCESS_WATCHED) != 0 || (event_list_tag(before) & STATE_WATCHED) != 0;
+    note_trace(sched, worker, TRACE_EXIT, worker->context->self, (uintptr_t)type, (uint32_t)error);
     /* Before anyone hears of the exit: they find the slot free. */
     slot_release(sched, worker, process);
-    if (UNLIKELY(watched || sched->config.on_exit != NULL || sched->observer != NULL)) {
-        skua_exit exit = {
-            .pid = worker->context.self,
-            .type = type,
-            .error = error,
-            .result = result != NULL ? skua_payload_take(result) : skua_payload_empty(0),
-        };
-        report(sched, &exit, watched);
-    } else if (result != NULL) {
+    if (UNLIKELY(watched || error != 0 || sched->config.on_exit != NULL ||
+                 sched->observer != NULL)) {
+        skua_exit exit = make_exit(worker, type, error, result);
+        report(worker, &exit, watched, progress >> PROCESS_STEP_SHIFT);
+        return;
+    }
+    if (result != NULL) {
         skua_payload_drop(result);
     }
-    /* Last: the shutdown counts the process as gone from here on. MO-finished. */
-    store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
+    count_finished(worker);
 }

@@ -6,6 +6,7 @@
 void exit_wait_add(struct scheduler *sched, struct exit_waiter *waiter)
 {
     mutex_lock(&sched->exit_waiters.lock);
+    waiter->told = false;
     waiter->done = false;
     waiter->next = sched->exit_waiters.first;
     sched->exit_waiters.first = waiter;
@@ -21,20 +22,24 @@ static void remove_locked(struct scheduler *sched, struct exit_waiter *waiter)
     *link = waiter->next;
 }
 
-void exit_wait_remove(struct scheduler *sched, struct exit_waiter *waiter)
+bool exit_wait_remove(struct scheduler *sched, struct exit_waiter *waiter)
 {
     mutex_lock(&sched->exit_waiters.lock);
-    remove_locked(sched, waiter);
+    const bool told = waiter->told;
+    if (!told) {
+        remove_locked(sched, waiter);
+    }
     mutex_unlock(&sched->exit_waiters.lock);
+    return !told;
 }
 
 int exit_wait_until(struct scheduler *sched, struct exit_waiter *waiter, uint64_t deadline_ns)
 {
     mutex_lock(&sched->exit_waiters.lock);
     bool in_time = true;
-    while (!waiter->done && in_time) {
+    while (!waiter->done && (in_time || waiter->told)) {
         in_time = condition_wait_until(&sched->exit_waiters.changed, &sched->exit_waiters.lock,
-                                       deadline_ns);
+                                       waiter->told ? UINT64_MAX : deadline_ns);
     }
     const bool done = waiter->done;
     remove_locked(sched, waiter);
@@ -51,17 +56,27 @@ static void hand_over(skua_exit *exit, skua_exit *to)
     }
 }
 
-void exit_wait_report(struct scheduler *sched, skua_exit *exit)
+void exit_wait_tell(struct scheduler *sched, skua_exit *exit)
 {
     mutex_lock(&sched->exit_waiters.lock);
     for (struct exit_waiter *waiter = sched->exit_waiters.first; waiter != NULL;
          waiter = waiter->next) {
-        if (!waiter->done && skua_pid_equal(waiter->pid, exit->pid)) {
+        if (!waiter->told && skua_pid_equal(waiter->pid, exit->pid)) {
             if (waiter->exit != NULL) {
                 hand_over(exit, waiter->exit);
             }
-            waiter->done = true;
+            waiter->told = true;
         }
+    }
+    mutex_unlock(&sched->exit_waiters.lock);
+}
+
+void exit_wait_release(struct scheduler *sched, skua_pid pid)
+{
+    mutex_lock(&sched->exit_waiters.lock);
+    for (struct exit_waiter *waiter = sched->exit_waiters.first; waiter != NULL;
+         waiter = waiter->next) {
+        waiter->done = waiter->done || (waiter->told && skua_pid_equal(waiter->pid, pid));
     }
     (void)pthread_cond_broadcast(&sched->exit_waiters.changed);
     mutex_unlock(&sched->exit_waiters.lock);

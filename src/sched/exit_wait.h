@@ -14,11 +14,13 @@ void exit_wait_add(struct scheduler *sched, struct exit_waiter *waiter);
 NODISCARD int exit_wait_until(struct scheduler *sched, struct exit_waiter *waiter,
                               uint64_t deadline_ns);
 
-/* Removes a waiter whose process turned out not to exist. */
-void exit_wait_remove(struct scheduler *sched, struct exit_waiter *waiter);
+/* Removes a waiter whose process turned out not to exist. False if it was told of the end in that
+ * moment: then it stays, and exit_wait_until returns soon. */
+NODISCARD bool exit_wait_remove(struct scheduler *sched, struct exit_waiter *waiter);
 
-/* Tells all waiters of a process how it ended. A result that owns memory goes to the first waiter
- * that asked for it. */
-void exit_wait_report(struct scheduler *sched, skua_exit *exit);
+/* The end of a process in two halves: tells those who wait for it how it ended, and may take the
+ * result for one of them; lets them return. */
+void exit_wait_tell(struct scheduler *sched, skua_exit *exit);
+void exit_wait_release(struct scheduler *sched, skua_pid pid);
 
 #endif

@@ -14,27 +14,30 @@
 _Static_assert(EVENT_NODES_MAX <= (uint32_t)1 << TRACE_NODE_BITS, "a record has room for any node");
 
 /* Writes a record to the rings of tracer_active; nothing if those are null. `worker` is the
- * caller's or null. */
-static inline void note_word_in(struct trace *trace, struct worker *worker, skua_pid pid,
-                                uint64_t data, uint64_t word)
+ * caller's or null. All of it is behind the branch: the parts are put together only if somebody
+ * traces. */
+static ALWAYS_INLINE void note_record_in(struct trace *trace, struct worker *worker,
+                                         enum trace_kind kind, skua_pid pid, uint64_t data,
+                                         uint32_t node, uint32_t number)
 {
     if (UNLIKELY(trace != NULL)) {
         tracer_write(trace, worker != NULL ? worker->index : trace->outside,
-                     &(struct ring_record){{0, pid.bits, data, word}});
+                     &(struct ring_record){{0, pid.bits, data, trace_word(kind, node, number)}});
     }
 }
 
-static inline void note_trace_in(struct trace *trace, struct worker *worker, enum trace_kind kind,
-                                 skua_pid pid, uint64_t data, uint32_t number)
+static ALWAYS_INLINE void note_trace_in(struct trace *trace, struct worker *worker,
+                                        enum trace_kind kind, skua_pid pid, uint64_t data,
+                                        uint32_t number)
 {
-    note_word_in(trace, worker, pid, data, trace_word(kind, OBJECT_NONE, number));
+    note_record_in(trace, worker, kind, pid, data, OBJECT_NONE, number);
 }
 
 /* A record about an event to `pid`. */
-static inline void note_event_in(struct trace *trace, struct worker *worker, enum trace_kind kind,
-                                 skua_pid pid, uint32_t node)
+static ALWAYS_INLINE void note_event_in(struct trace *trace, struct worker *worker,
+                                        enum trace_kind kind, skua_pid pid, uint32_t node)
 {
-    note_word_in(trace, worker, pid, 0, trace_word(kind, node, 0));
+    note_record_in(trace, worker, kind, pid, 0, node, 0);
 }
 
 static inline void note_trace(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
@@ -52,8 +55,8 @@ static inline void note_event(struct scheduler *sched, struct worker *worker, en
 static inline void note_send(struct scheduler *sched, struct worker *worker, skua_pid from,
                              skua_pid to, uint32_t node, uint32_t payload_type)
 {
-    note_word_in(tracer_active(&sched->tracer), worker, to, from.bits,
-                 trace_word(TRACE_SEND, node, payload_type));
+    note_record_in(tracer_active(&sched->tracer), worker, TRACE_SEND, to, from.bits, node,
+                   payload_type);
 }
 
 #endif

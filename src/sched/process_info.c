@@ -14,7 +14,7 @@ static enum skua_process_state public_state(uint32_t tag, uint64_t progress)
  * snapshot; reading the word a second time makes sure that the fields in between belong to this
  * generation. All acquire (MO-inspect), so that the loads stay in this order. */
 static bool read_record(struct scheduler *sched, struct process *process, uint32_t generation,
-                        skua_process_info *info)
+                        skua_process_snapshot *info)
 {
     const uint32_t before = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     if (state_generation(before) != generation || !state_is_live(before)) {
@@ -25,7 +25,7 @@ static bool read_record(struct scheduler *sched, struct process *process, uint32
         return false; /* gone, and its memory trimmed */
     }
     const uint64_t progress = load_acquire(&process->progress); /* MO-inspect */
-    *info = (skua_process_info){
+    *info = (skua_process_snapshot){
         .pid = process_table_pid(&sched->table, process, generation),
         .state = public_state(before, progress),
         .steps = progress >> PROCESS_STEP_SHIFT,
@@ -38,7 +38,7 @@ static bool read_record(struct scheduler *sched, struct process *process, uint32
     return state_generation(after) == generation && state_is_live(after);
 }
 
-int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_info *info)
+int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_snapshot *info)
 {
     struct process *process;
     const int error = process_table_find(&sched->table, pid, &process);
@@ -48,7 +48,7 @@ int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_info *
     return read_record(sched, process, pid_generation(pid), info) ? 0 : SKUA_E_NO_PROCESS;
 }
 
-uint32_t process_info_list(struct scheduler *sched, skua_pid after, skua_process_info *infos,
+uint32_t process_info_list(struct scheduler *sched, skua_pid after, skua_process_snapshot *infos,
                            uint32_t capacity)
 {
     uint32_t count = 0;

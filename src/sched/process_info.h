@@ -6,11 +6,11 @@
 #include "sched/scheduler.h"
 
 /* As skua_process_info_read. */
-NODISCARD int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_info *info);
+NODISCARD int process_info_read(struct scheduler *sched, skua_pid pid, skua_process_snapshot *info);
 
 /* As skua_process_list. */
 NODISCARD uint32_t process_info_list(struct scheduler *sched, skua_pid after,
-                                     skua_process_info *infos, uint32_t capacity);
+                                     skua_process_snapshot *infos, uint32_t capacity);
 
 /* The name of a process's type, even while it is closing; "?" once it is gone. */
 const char *process_info_type_name(struct scheduler *sched, skua_pid pid);

@@ -6,9 +6,17 @@
 #include "base/mutex.h"
 #include "base/random.h"
 #include "sched/chores.h"
+#include "sched/context.h"
+#include "sched/log.h"
 #include "sched/worker.h"
 
-static void init_worker(struct scheduler *sched, struct worker *worker, uint32_t index)
+static size_t victims_size(const struct scheduler *sched)
+{
+    return sched->capacity * sizeof(uint64_t);
+}
+
+/* False if there is no memory; deinit_workers frees what there is. */
+static bool init_worker(struct scheduler *sched, struct worker *worker, uint32_t index)
 {
     worker->sched = sched;
     worker->index = index;
@@ -17,24 +25,22 @@ static void init_worker(struct scheduler *sched, struct worker *worker, uint32_t
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;
     worker->last_steal.min_ns_each = STEAL_WORTH_NS;
-    worker->context = (skua_context){.sched = sched, .worker = worker};
+    context_init(worker);
     deque_init(&worker->deque);
-    worker->out = (skua_step){
+    worker->out = (struct step_output){
         .allocator = &sched->allocator,
         .events = &sched->events,
         .event_cache = &worker->caches.events,
         .payload_limit = sched->config.payload_limit,
     };
+    worker->victim_steps =
+        allocator_alloc_zeroed(&sched->allocator, victims_size(sched), alignof(uint64_t));
+    return worker->victim_steps != NULL && step_output_init(&worker->out);
 }
 
 static size_t workers_size(const struct scheduler *sched)
 {
     return sched->capacity * sizeof(struct worker);
-}
-
-static size_t victims_size(const struct scheduler *sched)
-{
-    return sched->capacity * sizeof(uint64_t);
 }
 
 static void deinit_workers(struct scheduler *sched, uint32_t count)
@@ -55,11 +61,7 @@ static bool init_workers(struct scheduler *sched)
         return false;
     }
     for (uint32_t i = 0; i < sched->capacity; i++) {
-        struct worker *worker = &sched->workers[i];
-        init_worker(sched, worker, i);
-        worker->victim_steps =
-            allocator_alloc_zeroed(&sched->allocator, victims_size(sched), alignof(uint64_t));
-        if (worker->victim_steps == NULL) {
+        if (!init_worker(sched, &sched->workers[i], i)) {
             deinit_workers(sched, i + 1);
             return false;
         }
@@ -76,6 +78,7 @@ static void init_locks(struct scheduler *sched)
     mutex_init(&sched->quiet.lock);
     condition_init(&sched->quiet.changed);
     mutex_init(&sched->spare.lock);
+    log_init(&sched->log);
 }
 
 static void deinit_locks(struct scheduler *sched)
@@ -87,6 +90,7 @@ static void deinit_locks(struct scheduler *sched)
     mutex_deinit(&sched->quiet.lock);
     (void)pthread_cond_destroy(&sched->quiet.changed);
     mutex_deinit(&sched->spare.lock);
+    log_deinit(&sched->log);
 }
 
 int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, uint32_t runtime_id,
@@ -101,6 +105,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     sched->monitor = monitor;
     sched->worker_count = config->worker_count;
     sched->capacity = config->worker_count + config->spare_limit;
+    sched->context_flags = context_flags(config);
     account_init(&sched->account, config->sim != NULL ? time : NULL);
     tracer_init(&sched->tracer, &sched->allocator, sched->capacity);
     const uint32_t cache_count = sched->worker_count + 1; /* and the outside; spare ones are rare */

@@ -15,6 +15,7 @@
 #include "concurrent/parking.h"
 #include "dispatch/deadlines.h"
 #include "dispatch/registry.h"
+#include "dispatch/service.h"
 #include "process/event.h"
 #include "process/step_output.h"
 #include "process/table.h"
@@ -35,14 +36,20 @@ struct caches {
 struct monitor;
 struct worker;
 
+/* See sched/context.h. */
 struct skua_context {
     struct scheduler *sched;
     struct worker *worker; /* null: init runs on an outside thread */
     struct process *process;
     skua_pid self;
     uint64_t now; /* 0: not read yet in this step */
-    uint64_t random_calls;
+    uint32_t phase;
+    uint32_t random_calls; /* in this step */
 };
+
+#define WORKER_CONTEXTS  4
+#define INIT_CONTEXTS    8
+#define OUTSIDE_CONTEXTS 32
 
 /* `running` of a worker that is idle, and of one that has just stopped being idle. Not PIDs. */
 #define RUNNING_NOTHING UINT64_C(0)
@@ -72,18 +79,24 @@ struct worker {
     bool global_was_first; /* when such a streak was last over */
     uint64_t random;
     struct caches caches;
-    skua_context context;
+    skua_context *context;        /* of the process that it runs */
     const skua_context *starting; /* whose init it runs within a step, or null */
-    skua_step out;
+    struct step_output out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
     struct last_steal last_steal;
-    bool retires;        /* a spare worker: rests when it is not needed (spare.h) */
-    bool blocks;         /* its step is in a blocking section: nothing may wait for its end */
-    uint32_t events_max; /* per step; smaller in simulations only */
-    uint32_t turns_max;  /* see step.c */
-    uint32_t turns_left; /* of this pick, with the current one */
+    bool retires;    /* a spare worker: rests when it is not needed (spare.h) */
+    bool blocks;     /* its step is in a blocking section: nothing may wait for its end */
+    bool is_checked; /* its contexts are (context.h) */
+    const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
+    uint32_t events_max;                   /* per step; smaller in simulations only */
+    uint32_t turns_max;                    /* see step.c */
+    uint32_t turns_left;                   /* of this pick, with the current one */
+    uint32_t init_turn;
+    CACHE_ALIGNED skua_context contexts[WORKER_CONTEXTS]; /* the first; or, if they are checked, by
+                                                             turns */
     skua_event batch[SKUA_EVENTS_PER_STEP];
+    skua_context init_contexts[INIT_CONTEXTS]; /* by turns */
 
     /* What it sleeps on; see concurrent/parking.h. */
     struct park_token token;
@@ -116,7 +129,16 @@ struct exit_waiter {
     struct exit_waiter *next;
     skua_pid pid;
     skua_exit *exit; /* may be null */
-    bool done;
+    bool told;       /* how the process ended: nothing can stop the wait from succeeding */
+    bool done;       /* and nothing of it is left */
+};
+
+/* See log.h. */
+struct log {
+    pthread_mutex_t lock;
+    uint64_t since;   /* under lock: when the current span began */
+    uint64_t dropped; /* under lock: lines left out since the last one written */
+    uint32_t lines;   /* under lock: written in this span */
 };
 
 struct scheduler {
@@ -125,11 +147,13 @@ struct scheduler {
     skua_runtime_config config;
     struct allocator allocator;
     struct registry *registry;
+    struct service services[SERVICE_COUNT];
     struct time_source *time;
     struct poller *poller;
     struct monitor *monitor;
     struct observer *observer; /* null: nobody looks */
     struct tracer tracer;
+    uint32_t context_flags; /* in the phases of all contexts (context.h) */
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
     uint32_t capacity;     /* with the spare ones */
@@ -169,6 +193,8 @@ struct scheduler {
     CACHE_ALIGNED atomic_u32 monitor_asleep; /* until a worker wakes it; see monitor.h */
     struct account account;
 
+    struct log log;
+
     atomic_u32 callers; /* threads that are not workers, inside of a call; see runtime/caller.h */
 
     /* Threads that are not workers share one set of caches. */
@@ -176,6 +202,8 @@ struct scheduler {
         CACHE_ALIGNED pthread_mutex_t lock;
         struct caches caches;
         struct counters stats; /* atomic, without the lock */
+        skua_context init_contexts[OUTSIDE_CONTEXTS];
+        atomic_u32 init_claims; /* a bit for each of them that is in use */
     } outside;
 
     struct {

@@ -10,21 +10,22 @@ struct finished_calls {
     struct event_node *oldest;
 };
 
-/* Runs the handler of a command. Returns what it returned; the result is in *result. */
-static int run_handler(struct worker *worker, struct yield *yield, skua_completion completion,
-                       skua_payload *result)
+/* Runs the handler of a program's command. Returns what it returned; the result is in *result. */
+static ALWAYS_INLINE int run_handler(struct worker *worker, struct yield *yield,
+                                     skua_completion completion, uint64_t deadline,
+                                     skua_payload *result)
 {
     const skua_handler *handler = registry_find(worker->sched->registry, yield->command);
     if (UNLIKELY(handler == NULL)) {
-        skua_payload_drop(&yield->payload);
+        skua_payload_drop(&yield->as.payload);
         return SKUA_E_UNKNOWN_COMMAND;
     }
     skua_command command = {
         .id = yield->command,
         .runtime = worker->sched->runtime,
         .completion = completion,
-        .input = yield->payload,
-        .deadline = yield->deadline,
+        .input = yield->as.payload,
+        .deadline = deadline,
     };
     const int outcome = handler->run(handler->arg, &command, result);
     skua_payload_drop(&command.input);
@@ -49,37 +50,66 @@ static void cancel_tag(struct worker *worker, struct process *process, uint64_t 
                        struct finished_calls *finished)
 {
     const skua_payload nothing = skua_payload_empty(0);
-    uint32_t index = process->calls;
+    struct scheduler *sched = worker->sched;
+    uint32_t index =
+        call_first_owner(&sched->allocator, &sched->events, &worker->caches.events, process, tag);
     while (index != OBJECT_NONE) {
-        struct event_node *node = event_at(&worker->sched->events, index);
-        const uint32_t next = node->as.call.next;
-        if (node->as.call.tag == tag) {
-            const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
-            if (call_claim_any(node, guard)) {
-                finish_call(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
-            } else {
-                node->as.call.previous |= CALL_ENDS; /* matters if it is a ticker's tick */
-            }
-        }
-        index = next;
+        struct event_node *node = event_at(&sched->events, index);
+        const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
+        node->as.call.previous |= CALL_ENDS;
+        if (call_claim_any(node, guard)) {
+            finish_call(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
+        } /* otherwise its completion, or a ticker's tick, is on its way */
+        index = call_next_owner(&sched->events, process, index, tag);
     }
 }
 
-/* Starts a command, unless its deadline has passed. The deadline is armed before the handler runs:
- * from then on anybody may complete the call. */
-static int start_command(struct worker *worker, struct yield *yield, skua_completion completion,
-                         skua_payload *result)
+/* Arms the timeout of a yield; returns the instant. */
+static uint64_t arm_timeout(struct worker *worker, const struct yield *yield)
 {
-    if (UNLIKELY(yield->deadline != SKUA_FOREVER)) {
-        const uint64_t now = time_now(worker->sched->time);
-        if (yield->deadline <= now) {
-            skua_payload_drop(&yield->payload);
-            return SKUA_E_TIMEOUT;
-        }
-        timers_arm(worker, yield->node,
-                   &(struct timing){.now = now, .when = yield->deadline, .error = SKUA_E_TIMEOUT});
+    const uint64_t now = time_now(worker->sched->time);
+    const uint64_t deadline = time_after(now, yield->timeout);
+    timers_arm(worker, yield->node,
+               &(struct timing){.now = now, .when = deadline, .error = SKUA_E_TIMEOUT});
+    return deadline;
+}
+
+static ALWAYS_INLINE int start(struct worker *worker, struct yield *yield,
+                               skua_completion completion, uint64_t deadline, skua_payload *result)
+{
+    const struct service *service = service_of(worker->sched->services, yield);
+    return service != NULL ? service->start(service->arg, worker, yield, completion, result)
+                           : run_handler(worker, yield, completion, deadline, result);
+}
+
+/* A yield that is given no time needs no timer, which could fire before start returns: what has not
+ * come by then is too late. */
+static NOINLINE int start_without_time(struct worker *worker, struct yield *yield,
+                                       skua_completion completion, skua_payload *result)
+{
+    const uint64_t now = time_now(worker->sched->time);
+    const int outcome = start(worker, yield, completion, now, result);
+    if (outcome != SKUA_PENDING) {
+        return outcome;
     }
-    return run_handler(worker, yield, completion, result);
+    skua_payload_drop(result);
+    *result = skua_nothing();
+    return SKUA_E_TIMEOUT;
+}
+
+/* Starts what a yield asks for. The timeout is armed before that: from then on anybody may complete
+ * the call. */
+static int start_yield(struct worker *worker, struct yield *yield, skua_completion completion,
+                       skua_payload *result)
+{
+    uint64_t deadline = SKUA_FOREVER;
+    if (UNLIKELY(yield->timeout != SKUA_FOREVER)) {
+        if (yield->timeout == 0) {
+            return start_without_time(worker, yield, completion, result);
+        }
+        deadline = arm_timeout(worker, yield);
+    }
+    return start(worker, yield, completion, deadline, result);
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
@@ -87,9 +117,9 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
 {
     struct object_pool *events = &worker->sched->events;
     struct event_node *node = event_at(events, yield->node);
-    const skua_completion completion = call_open_owner(node, yield->node, worker->context.self);
+    const skua_completion completion = call_open_owner(node, yield->node, worker->context->self);
     skua_payload result = skua_payload_empty(0);
-    const int outcome = start_command(worker, yield, completion, &result);
+    const int outcome = start_yield(worker, yield, completion, &result);
     if (outcome <= 0 && call_claim_any(node, call_guard(completion))) {
         finish_call(worker, node, yield->node, outcome, &result, finished);
         return;
@@ -97,7 +127,7 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     /* Pending; or the handler completed it by a call before returning a result, and that completion
      * is on its way. */
     skua_payload_drop(&result);
-    call_link_owner(events, process, yield->node);
+    call_link_owner(&worker->sched->allocator, events, process, yield->node);
 }
 
 /* Completions queue behind everything that has arrived, or a process that always yields would never
@@ -109,15 +139,23 @@ static void queue_completions(struct worker *worker, struct process *process,
         process->backlog = event_reverse(&worker->sched->events, finished->newest);
         return;
     }
-    const enum state_duty duty = state_push_any(process, pid_generation(worker->context.self),
+    const enum state_duty duty = state_push_any(process, pid_generation(worker->context->self),
                                                 finished->newest, &finished->oldest->next);
     SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+}
+
+/* A step without memory may have drawn on it. */
+static void refill_reserve(struct step_output *out)
+{
+    if (UNLIKELY(out->reserve_count < STEP_RESERVE)) {
+        step_output_fill_reserve(out);
+    }
 }
 
 /* No yields are added meanwhile: the step has returned. */
 static NOINLINE void dispatch_yields(struct worker *worker, struct process *process)
 {
-    skua_step *out = &worker->out;
+    struct step_output *out = &worker->out;
     struct finished_calls finished = {.newest = OBJECT_NONE};
     for (uint32_t i = 0; i < out->yield_count; i++) {
         struct yield *yield = &out->yields[i];
@@ -130,41 +168,69 @@ static NOINLINE void dispatch_yields(struct worker *worker, struct process *proc
     if (finished.oldest != NULL) {
         queue_completions(worker, process, &finished);
     }
+    refill_reserve(out);
 }
 
-enum settlement settle_rest(struct process *process)
+/* Drops the yields of a step that has failed. */
+static void discard_yields(struct worker *worker)
 {
-    if (process->backlog != OBJECT_NONE) {
+    struct step_output *out = &worker->out;
+    for (uint32_t i = 0; i < out->yield_count; i++) {
+        struct yield *yield = &out->yields[i];
+        const struct service *service = service_of(worker->sched->services, yield);
+        if (yield->node == OBJECT_NONE) {
+            continue;
+        }
+        if (service == NULL) {
+            skua_payload_drop(&yield->as.payload);
+        } else if (service->discard != NULL) {
+            service->discard(yield);
+        }
+        event_release_owner(out->events, out->event_cache, yield->node);
+    }
+    refill_reserve(out);
+}
+
+/* Ready -> Blocked if it has open calls, otherwise Idle. */
+static ALWAYS_INLINE enum settlement rest(const struct worker *worker, struct process *process,
+                                          uint64_t progress)
+{
+    if (process->backlog != OBJECT_NONE || UNLIKELY((progress & PROCESS_CANCEL_DUE) != 0)) {
         return AGAIN;
     }
-    const bool waits = (process_progress(process) & PROCESS_WAITS) != 0;
-    return state_rest_owner(process, waits ? STATE_BLOCKED : STATE_IDLE) ? SETTLED : AGAIN;
+    const uint32_t calls = LIKELY((progress & PROCESS_ANNEX) == 0)
+                               ? process->calls
+                               : *annex_calls(&worker->sched->events, process);
+    const bool rests = state_rest_owner(process, calls != OBJECT_NONE ? STATE_BLOCKED : STATE_IDLE);
+    return rests ? SETTLED : AGAIN;
+}
+
+enum settlement settle_rest(struct worker *worker, struct process *process)
+{
+    return rest(worker, process, process_progress(process));
 }
 
 enum settlement settle_output(struct worker *worker, struct process *process, int error)
 {
-    skua_step *out = &worker->out;
-    if (UNLIKELY(error < 0)) {
-        step_output_discard(out);
+    struct step_output *out = &worker->out;
+    const bool is_done = out->status == STEP_DONE;
+    if (UNLIKELY(error < 0 && !is_done)) {
+        discard_yields(worker);
         exit_process(worker, process, error, NULL);
         return SETTLED;
     }
-    const bool yielded = out->yield_count > 0;
-    if (yielded) {
+    if (out->yield_count > 0) {
         dispatch_yields(worker, process);
     }
-    if (out->status == STEP_DONE) {
+    if (is_done) {
         exit_process(worker, process, 0, &out->result);
         return SETTLED;
     }
-    uint64_t progress = process_progress(process) & ~(PROCESS_WAITS | PROCESS_RUNS);
-    const bool waits = out->status == STEP_WAIT || (out->status == STEP_DEFAULT && yielded);
-    if (waits && process->calls != OBJECT_NONE) {
-        progress |= PROCESS_WAITS;
-    }
-    if (out->status == STEP_CONTINUE) {
-        progress |= PROCESS_CONTINUES;
+    const uint64_t progress = process_progress(process) & ~PROCESS_RUNS;
+    if (out->status == STEP_CONTINUES) {
+        process_set_progress_owner(process, progress | PROCESS_CONTINUES);
+        return AGAIN;
     }
     process_set_progress_owner(process, progress);
-    return out->status == STEP_CONTINUE ? AGAIN : settle_rest(process);
+    return rest(worker, process, progress);
 }

@@ -204,7 +204,7 @@ void shutdown_ask_locked(struct scheduler *sched)
 static void end_survivors_locked(struct scheduler *sched)
 {
     skua_pid pid;
-    skua_process_info info;
+    skua_process_snapshot info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         if (!live_pid(sched, slot, &pid) || process_info_read(sched, pid, &info) != 0) {
             continue;

@@ -6,11 +6,38 @@
 
 #include "sched/scheduler.h"
 
+/* For outside threads: takes the lock of their cache. */
+NODISCARD enum object_pool_result slot_acquire_outside(struct scheduler *sched, uint32_t *slot);
+void slot_release_outside(struct scheduler *sched, uint32_t slot);
+
 /* Acquires a free record. Returns 0, SKUA_E_PROCESS_LIMIT or SKUA_E_NO_MEMORY. */
-NODISCARD int slot_acquire(struct scheduler *sched, struct worker *worker,
-                           struct process **process);
+NODISCARD static inline int slot_acquire(struct scheduler *sched, struct worker *worker,
+                                         struct process **process)
+{
+    uint32_t slot;
+    const enum object_pool_result result =
+        LIKELY(worker != NULL) ? object_acquire_owner(&sched->table.pool, PROCESS_LAYOUT,
+                                                      &worker->caches.processes, &slot)
+                               : slot_acquire_outside(sched, &slot);
+    if (UNLIKELY(result != OBJECT_POOL_OK)) {
+        return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
+    }
+    *process = process_at(&sched->table, slot);
+    return 0;
+}
 
 /* Complete or Init -> Free; the slot can be used again. */
-void slot_release(struct scheduler *sched, struct worker *worker, struct process *process);
+static inline void slot_release(struct scheduler *sched, struct worker *worker,
+                                struct process *process)
+{
+    const uint32_t slot = process->slot;
+    if (UNLIKELY(!state_free_owner(process))) {
+        object_pool_retire_any(&sched->table.pool);
+    } else if (LIKELY(worker != NULL)) {
+        object_release_owner(&sched->table.pool, PROCESS_LAYOUT, &worker->caches.processes, slot);
+    } else {
+        slot_release_outside(sched, slot);
+    }
+}
 
 #endif

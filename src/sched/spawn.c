@@ -4,58 +4,88 @@
 #include <stdalign.h>
 #include <string.h>
 
+#include "base/sized.h"
+#include "dispatch/call.h"
 #include "process/payload.h"
+#include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
 #include "sched/note.h"
+#include "sched/own_memory.h"
 #include "sched/shutdown.h"
 #include "sched/slot.h"
 #include "sched/worker.h"
 
-#define METHOD_MAIN "main"
+static const char *const only_main[] = {"main", NULL};
 
-/* The type's own copy of the name, or null if it has no such method. */
-static const char *find_method(const skua_process_type *type, const char *method)
+static const char *const *methods_of(const skua_process_type *type)
 {
-    static const char *const only_main[] = {METHOD_MAIN, NULL};
-    const char *const *names = type->methods != NULL ? type->methods : only_main;
-    if (method == NULL) {
-        return names[0];
+    return type->methods != NULL ? type->methods : only_main;
+}
+
+const char *spawn_method_name(const skua_process_type *type, uint32_t number)
+{
+    return methods_of(type)[number];
+}
+
+/* The number of a method, or SKUA_METHODS_MAX if the type has none of this name. */
+static uint32_t find_method(const skua_process_type *type, const char *method)
+{
+    const char *const *names = methods_of(type);
+    if (LIKELY(method == NULL)) {
+        return names[0] != NULL ? 0 : SKUA_METHODS_MAX;
     }
-    for (; *names != NULL; names++) {
-        if (*names == method || strcmp(*names, method) == 0) {
-            return *names;
+    for (uint32_t i = 0; i < SKUA_METHODS_MAX && names[i] != NULL; i++) {
+        if (names[i] == method || strcmp(names[i], method) == 0) {
+            return i;
         }
     }
-    return NULL;
+    return SKUA_METHODS_MAX;
 }
 
 static int check_phase(struct scheduler *sched)
 {
-    switch (shutdown_phase(sched)) {
-    case PHASE_CREATED:
-        return SKUA_E_NOT_STARTED;
-    case PHASE_RUNNING:
+    const enum sched_phase phase = shutdown_phase(sched);
+    if (LIKELY(phase == PHASE_RUNNING)) {
         return 0;
-    case PHASE_STOPPING:
-    case PHASE_ENDING:
-    case PHASE_STOPPED:
-        break;
     }
-    return SKUA_E_STOPPED;
+    return phase == PHASE_CREATED ? SKUA_E_NOT_STARTED : SKUA_E_STOPPED;
 }
 
-static int check_request(struct scheduler *sched, const struct spawn_request *request)
+static bool type_is_valid(const skua_process_type *type)
 {
-    const skua_process_type *type = request->type;
-    if (type == NULL || type->name == NULL || type->step == NULL ||
-        type->state_size > PTRDIFF_MAX || type->mailbox_limit > SKUA_MAILBOX_MAX ||
+    return type != NULL && type->name != NULL && type->step != NULL &&
+           type->state_size <= PTRDIFF_MAX && type->mailbox_limit <= SKUA_MAILBOX_MAX &&
+           type->cancel <= SKUA_CANCEL_EVENT &&
+           reserved_are_zero(type->reserved, sizeof type->reserved);
+}
+
+/* A type does not change, so a worker need not check again the one that it has checked last. */
+static bool check_type(struct worker *worker, const skua_process_type *type)
+{
+    if (worker == NULL) {
+        return type_is_valid(type);
+    }
+    if (UNLIKELY(worker->checked_type != type || type == NULL)) {
+        if (!type_is_valid(type)) {
+            return false;
+        }
+        worker->checked_type = type;
+    }
+    return true;
+}
+
+static int check_request(struct scheduler *sched, struct worker *worker,
+                         const struct spawn_request *request)
+{
+    if (!check_type(worker, request->type) ||
         (request->input == NULL && request->input_count > 0)) {
         return SKUA_E_INVALID;
     }
     for (size_t i = 0; i < request->input_count; i++) {
-        if (skua_payload_size(&request->input[i]) > sched->config.payload_limit) {
-            return SKUA_E_PAYLOAD_SIZE;
+        const int refused = payload_refuse(&request->input[i], sched->config.payload_limit);
+        if (UNLIKELY(refused != 0)) {
+            return refused;
         }
     }
     return check_phase(sched);
@@ -73,26 +103,33 @@ static bool prepare_state(struct scheduler *sched, struct process *process,
     return process->state.external != NULL;
 }
 
-static void release_memory(struct scheduler *sched, struct process *process,
-                           const skua_process_type *type)
+static NOINLINE void release_annex(struct scheduler *sched, struct worker *worker,
+                                   struct process *process)
 {
+    own_memory_free_all(sched, process);
+    call_drop_index_owner(&sched->allocator, &sched->events, process);
+    deliver_release_node(sched, worker, annex_detach_owner(&sched->events, process));
+}
+
+void spawn_release_state(skua_context *ctx, const skua_exit *exit)
+{
+    struct scheduler *sched = ctx->sched;
+    struct process *process = ctx->process;
+    const skua_process_type *type = process_type(process);
+    if (type->close != NULL) {
+        type->close(process_state(process, type), ctx, exit);
+    }
+    if (UNLIKELY((process_progress(process) & PROCESS_ANNEX) != 0)) {
+        release_annex(sched, ctx->worker, process);
+    }
     if (type->state_size > PROCESS_INLINE_STATE) {
         allocator_free(&sched->allocator, process->state.external, type->state_size,
                        alignof(max_align_t));
     }
 }
 
-void spawn_release_state(struct scheduler *sched, struct process *process)
-{
-    const skua_process_type *type = process_type(process);
-    if (type->close != NULL) {
-        type->close(process_state(process, type));
-    }
-    release_memory(sched, process, type);
-}
-
 static void fill_record(struct scheduler *sched, struct process *process,
-                        const skua_process_type *type)
+                        const skua_process_type *type, uint32_t method)
 {
     const uint32_t limit =
         type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
@@ -100,35 +137,31 @@ static void fill_record(struct scheduler *sched, struct process *process,
      * finds that the word has changed. */
     store_release(&process->type, type);
     store_release(&process->mailbox_limit, limit);
-    store_release(&process->progress, PROCESS_CONTINUES); /* the first step needs no event */
+    store_release(&process->progress, /* the first step needs no event */
+                  PROCESS_CONTINUES | (uint64_t)method << PROCESS_METHOD_SHIFT);
     account_begin(&sched->account, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
 }
 
 static int run_init(struct scheduler *sched, struct worker *worker, struct process *process,
-                    skua_pid pid, const struct spawn_request *request, const char *method)
+                    skua_pid pid, const struct spawn_request *request)
 {
-    if (request->type->init == NULL) {
-        return 0;
-    }
-    skua_context context = {
-        .sched = sched,
-        .worker = worker,
-        .process = process,
-        .self = pid,
-    };
+    const skua_process_type *type = request->type;
+    skua_context spare;
+    skua_context *context = context_open_init(sched, worker, process, pid, CONTEXT_INIT, &spare);
     const skua_context *outer = NULL;
-    if (worker != NULL) { /* for the report of a crash */
+    if (LIKELY(worker != NULL)) { /* for the report of a crash */
         outer = worker->starting;
-        worker->starting = &context;
+        worker->starting = context;
     }
-    const int error = request->type->init(process_state(process, request->type), &context, method,
-                                          request->input, request->input_count);
-    if (worker != NULL) {
+    const int error =
+        type->init(process_state(process, type), context, request->input, request->input_count);
+    if (LIKELY(worker != NULL)) {
         worker->starting = outer;
     }
-    return error < 0 ? error : 0;
+    context_close_init(context);
+    return LIKELY(error <= 0) ? error : SKUA_E_INVALID;
 }
 
 /* Publishes the process and makes it Ready. */
@@ -174,21 +207,31 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
 }
 
 /* Discards a process that was never published. */
-static void give_up(struct scheduler *sched, struct worker *worker, struct process *process)
+static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
+                             struct process *process, skua_pid pid, int error)
 {
-    spawn_release_state(sched, process);
+    const skua_exit exit = {
+        .pid = pid,
+        .type = process_type(process),
+        .error = error,
+        .result = skua_payload_empty(0),
+    };
+    skua_context spare;
+    skua_context *context = context_open_init(sched, worker, process, pid, CONTEXT_CLOSE, &spare);
+    spawn_release_state(context, &exit);
+    context_close_init(context);
     slot_release(sched, worker, process);
 }
 
 static int spawn(struct scheduler *sched, struct worker *worker,
                  const struct spawn_request *request)
 {
-    const int refused = check_request(sched, request);
+    const int refused = check_request(sched, worker, request);
     if (UNLIKELY(refused != 0)) {
         return refused;
     }
-    const char *method = find_method(request->type, request->method);
-    if (UNLIKELY(method == NULL)) {
+    const uint32_t method = find_method(request->type, request->method);
+    if (UNLIKELY(method == SKUA_METHODS_MAX)) {
         return SKUA_E_UNKNOWN_METHOD;
     }
     struct process *process;
@@ -197,22 +240,20 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         return no_slot;
     }
     const uint32_t generation = state_prepare_owner(process);
-    const skua_pid pid = process_table_pid(&sched->table, process, generation);
-    fill_record(sched, process, request->type);
+    fill_record(sched, process, request->type, method);
     if (UNLIKELY(!prepare_state(sched, process, request->type))) {
         slot_release(sched, worker, process);
         return SKUA_E_NO_MEMORY;
     }
-    const int error = run_init(sched, worker, process, pid, request, method);
+    const skua_pid pid = process_table_pid(&sched->table, process, generation);
+    int error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
+    if (LIKELY(error == 0)) {
+        error = publish_unless_stopped(sched, worker, process, generation, pid, request);
+    }
     if (UNLIKELY(error != 0)) {
-        give_up(sched, worker, process);
-        return error;
+        give_up(sched, worker, process, pid, error);
     }
-    const int stopped = publish_unless_stopped(sched, worker, process, generation, pid, request);
-    if (UNLIKELY(stopped != 0)) {
-        give_up(sched, worker, process);
-    }
-    return stopped;
+    return error;
 }
 
 int spawn_process(struct scheduler *sched, struct worker *worker,
@@ -220,7 +261,7 @@ int spawn_process(struct scheduler *sched, struct worker *worker,
 {
     const int error = spawn(sched, worker, request);
     if (request->input != NULL) {
-        payload_drop_all(request->input, request->input_count);
+        payload_discard_all(request->input, request->input_count);
     }
     return error;
 }

@@ -14,12 +14,28 @@ struct spawn_request {
     struct exit_waiter *waiter; /* may be null; added before the process can run */
 };
 
+static inline struct spawn_request spawn_request_of(const skua_spawn_options *options,
+                                                    skua_pid *pid)
+{
+    return (struct spawn_request){
+        .type = options->type,
+        .method = options->method,
+        .input = options->input,
+        .input_count = options->input_count,
+        .pid = pid,
+    };
+}
+
 /* Starts a process for `worker`, or for an outside thread if that is null. Takes the input,
  * always. Returns 0 or an error that skua_process_submit documents. */
 NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
                             const struct spawn_request *request);
 
-/* Closes the state of a process and releases its memory. */
-void spawn_release_state(struct scheduler *sched, struct process *process);
+/* Closes the state of a process, with an open context of that process, and releases all memory that
+ * belongs to it. */
+void spawn_release_state(skua_context *ctx, const skua_exit *exit);
+
+/* The name of a type's method number `number`. */
+const char *spawn_method_name(const skua_process_type *type, uint32_t number);
 
 #endif

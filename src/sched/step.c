@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/context.h"
 #include "sched/note.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
@@ -14,21 +15,33 @@ struct delivery {
     skua_event *events;
     uint32_t count;
     uint32_t node;
+    int cancelled;       /* with no events: why the process ends now; 0: it does not */
     struct trace *trace; /* null: nobody traces */
 };
 
-/* Takes the oldest event off the backlog. */
-static struct event_node *shift_backlog(struct worker *worker, struct process *process,
-                                        uint32_t *index)
+static inline void make_event(skua_event *event, enum skua_event_type type, int error)
 {
-    struct object_pool *events = &worker->sched->events;
-    *index = process->backlog;
-    struct event_node *node = event_at(events, *index);
-    process->backlog = node->next;
-    if (node->as.event.type == SKUA_EVENT_COMPLETION) {
-        call_unlink_owner(events, process, node, *index);
-    }
-    return node;
+    event->type = type;
+    event->error = error;
+    event->tag = 0;
+    event->from = (skua_pid){0};
+    event->payload = skua_payload_empty(0);
+}
+
+static void add_event(struct delivery *delivery, enum skua_event_type type, int error)
+{
+    make_event(&delivery->events[delivery->count++], type, error);
+}
+
+/* Whether the next step is the first. */
+static bool starts(uint64_t progress)
+{
+    return progress < PROCESS_STEP_ONE;
+}
+
+static bool ends_when_cancelled(struct process *process)
+{
+    return process_type(process)->cancel == SKUA_CANCEL_END;
 }
 
 /* Delivers the only event of the backlog in place. */
@@ -39,7 +52,7 @@ static void gather_one(struct worker *worker, struct process *process, struct ev
     delivery->events = &node->as.event;
     delivery->count = 1;
     process->backlog = OBJECT_NONE;
-    note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, delivery->node);
+    note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, delivery->node);
     if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
         mailbox_consume_owner(process, 1);
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
@@ -69,55 +82,118 @@ static void gather_tick(struct worker *worker, struct process *process, struct e
     timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
+/* Whether the batch ends before this event, at the front of the backlog: a cancel ends the process,
+ * but not before the events that came before it have been handled. */
+static bool gather_end(struct worker *worker, struct process *process, struct delivery *delivery,
+                       const struct event_node *node)
+{
+    if (node->as.event.type != SKUA_EVENT_CANCEL || !ends_when_cancelled(process)) {
+        return false;
+    }
+    if (delivery->count == 0) {
+        const uint32_t index = process->backlog;
+        delivery->cancelled = node->as.event.error;
+        process->backlog = node->next;
+        event_release_owner(&worker->sched->events, &worker->caches.events, index);
+    }
+    return true;
+}
+
 static NOINLINE void gather_batch(struct worker *worker, struct process *process,
                                   struct delivery *delivery, uint32_t most)
 {
+    struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
     while (process->backlog != OBJECT_NONE && delivery->count < most) {
-        uint32_t index;
-        struct event_node *node = shift_backlog(worker, process, &index);
+        const uint32_t index = process->backlog;
+        struct event_node *node = event_at(events, index);
+        const uint32_t type = node->as.event.type;
+        if (UNLIKELY(type >= SKUA_EVENT_CANCEL) && gather_end(worker, process, delivery, node)) {
+            break;
+        }
+        process->backlog = node->next;
+        note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
         skua_event *event = &delivery->events[delivery->count++];
-        note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context.self, index);
-        if (UNLIKELY(node->as.event.type == SKUA_EVENT_TICK)) {
+        if (UNLIKELY(type == SKUA_EVENT_TICK)) {
             gather_tick(worker, process, node, index, event);
             continue;
         }
-        messages += node->as.event.type == SKUA_EVENT_MESSAGE;
+        if (type == SKUA_EVENT_COMPLETION) {
+            call_unlink_owner(events, process, node, index);
+        }
+        messages += type == SKUA_EVENT_MESSAGE;
         *event = node->as.event;
-        event_release_owner(&worker->sched->events, &worker->caches.events, index);
+        event_release_owner(events, &worker->caches.events, index);
     }
     mailbox_consume_owner(process, messages);
 }
 
-/* The shutdown's cancel event comes after everything that arrived before it. */
-static void gather_cancel(struct worker *worker, struct process *process, struct delivery *delivery)
+/* The shutdown's cancel comes after everything that arrived before it. */
+static void gather_stop(struct process *process, struct delivery *delivery)
 {
-    const uint32_t most = worker->events_max;
-    gather_batch(worker, process, delivery, most > 1 ? most - 1 : 1); /* room for it */
+    if (ends_when_cancelled(process)) {
+        delivery->cancelled = delivery->count == 0 ? SKUA_E_STOPPED : 0;
+        return; /* otherwise it is still due when the step has handled the others */
+    }
+    add_event(delivery, SKUA_EVENT_CANCEL, SKUA_E_STOPPED);
+    process_set_progress_owner(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
+}
+
+/* A batch with events that nobody sent: START, first; CONTINUE and the shutdown's cancel, last, so
+ * that a process that always continues can be cancelled. */
+static NOINLINE void gather_mixed(struct worker *worker, struct process *process,
+                                  struct delivery *delivery, uint64_t progress)
+{
+    const uint32_t special = 2; /* at most: there is room for them even if the batch is full */
+    const uint32_t room = SKUA_EVENTS_PER_STEP - special;
+    if (starts(progress)) {
+        add_event(delivery, SKUA_EVENT_START, 0);
+    }
     if (process->backlog != OBJECT_NONE) {
+        gather_batch(worker, process, delivery,
+                     worker->events_max < room ? worker->events_max : room);
+    }
+    if (delivery->cancelled != 0) {
+        return; /* a cancel that came before all else */
+    }
+    if (process->backlog == OBJECT_NONE && (progress & PROCESS_CANCEL_DUE) != 0) {
+        gather_stop(process, delivery);
+    }
+    if (!starts(progress) && (progress & PROCESS_CONTINUES) != 0 && delivery->cancelled == 0) {
+        add_event(delivery, SKUA_EVENT_CONTINUE, 0);
+    }
+}
+
+/* The same if that is the only event. */
+static inline void gather_special(struct worker *worker, struct process *process,
+                                  struct delivery *delivery, uint64_t progress)
+{
+    if (UNLIKELY(process->backlog != OBJECT_NONE || (progress & PROCESS_CANCEL_DUE) != 0)) {
+        gather_mixed(worker, process, delivery, progress);
         return;
     }
-    delivery->events[delivery->count++] = (skua_event){
-        .type = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED, .payload = skua_payload_empty(0)};
-    process_set_progress_owner(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
+    delivery->count = 1;
+    make_event(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
 }
 
 static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
 {
+    const uint64_t progress = process_progress(process);
+    const uint32_t first = process->backlog;
     delivery->events = worker->batch;
     delivery->count = 0;
     delivery->node = OBJECT_NONE;
+    delivery->cancelled = 0;
     delivery->trace = tracer_active(&worker->sched->tracer);
-    if (UNLIKELY((process_progress(process) & PROCESS_CANCEL_DUE) != 0)) {
-        gather_cancel(worker, process, delivery);
+    if (UNLIKELY((progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES)) != 0)) {
+        gather_special(worker, process, delivery, progress);
         return;
     }
-    const uint32_t first = process->backlog;
     if (first == OBJECT_NONE) {
         return;
     }
     struct event_node *node = event_at(&worker->sched->events, first);
-    if (LIKELY(node->next == OBJECT_NONE && node->as.event.type != SKUA_EVENT_TICK)) {
+    if (LIKELY(node->next == OBJECT_NONE && node->as.event.type <= SKUA_EVENT_COMPLETION)) {
         gather_one(worker, process, node, delivery);
     } else {
         gather_batch(worker, process, delivery, worker->events_max);
@@ -127,9 +203,12 @@ static void gather(struct worker *worker, struct process *process, struct delive
 /* Drops the payloads that the step left in its events. */
 static void clean_up(struct worker *worker, const struct delivery *delivery)
 {
-    for (uint32_t i = 0; i < delivery->count; i++) {
-        skua_payload_drop(&delivery->events[i].payload);
-    }
+    skua_event *event = delivery->events;
+    uint32_t left = delivery->count; /* a step has one event at least */
+    do {
+        skua_payload_drop(&event->payload);
+        event++;
+    } while (--left > 0);
     if (delivery->node != OBJECT_NONE) {
         event_release_owner(&worker->sched->events, &worker->caches.events, delivery->node);
     }
@@ -141,21 +220,21 @@ static int run_step(struct worker *worker, struct process *process, const struct
                                ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
                                    ~PROCESS_CONTINUES);
     counter_add_owner(&worker->stats.steps, 1);
-    worker->context.now = 0;
-    worker->context.random_calls = 0;
+    skua_context *context = context_open(worker, CONTEXT_STEP);
     step_output_reset(&worker->out);
-    struct observer *observer = worker->sched->observer;
+    /* Only simulations are observed, and their contexts are checked: one test for both. */
+    struct observer *observer = UNLIKELY(worker->is_checked) ? worker->sched->observer : NULL;
     if (UNLIKELY(observer != NULL)) {
         observer->step_begins(observer, worker, delivery->events, delivery->count);
     }
     const skua_process_type *type = process_type(process);
-    note_trace_in(delivery->trace, worker, TRACE_BEGIN, worker->context.self, (uintptr_t)type,
+    note_trace_in(delivery->trace, worker, TRACE_BEGIN, context->self, (uintptr_t)type,
                   delivery->count);
-    const int error = type->step(process_state(process, type), &worker->context, delivery->events,
-                                 delivery->count, &worker->out);
-    worker->out.open = false;
-    note_trace_in(delivery->trace, worker, TRACE_END, worker->context.self, 0,
-                  (uint32_t)(error < 0 ? error : 0));
+    const int outcome =
+        type->step(process_state(process, type), context, delivery->events, delivery->count);
+    const int error = LIKELY(outcome <= 0) ? outcome : SKUA_E_INVALID;
+    context_close(context);
+    note_trace_in(delivery->trace, worker, TRACE_END, context->self, 0, (uint32_t)error);
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);
     }
@@ -207,8 +286,12 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     }
     struct delivery delivery;
     gather(worker, process, &delivery);
-    if (UNLIKELY(delivery.count == 0 && (process_progress(process) & PROCESS_CONTINUES) == 0)) {
-        return settle_rest(process); /* only a request that is not for the step */
+    if (UNLIKELY(delivery.count == 0)) {
+        if (delivery.cancelled == 0) {
+            return settle_rest(worker, process); /* only a request that is not for the step */
+        }
+        exit_process(worker, process, delivery.cancelled, NULL);
+        return SETTLED;
     }
     const int error = run_step(worker, process, &delivery);
     clean_up(worker, &delivery);
@@ -217,7 +300,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
 
 /* Takes what has arrived: the requests, and the events if they fit behind the backlog. They fit
  * behind one older event at most, since appending to more would mean walking to the end; and not
- * while a cancel event is due, which would never come if others kept arriving before it. */
+ * while the shutdown's cancel is due, which would never come if others kept arriving before it. */
 static uint64_t take_news(struct worker *worker, struct process *process)
 {
     if (!state_has_news_owner(process)) {
@@ -225,8 +308,8 @@ static uint64_t take_news(struct worker *worker, struct process *process)
     }
     const uint32_t first = process->backlog;
     const bool fits =
-        first == OBJECT_NONE || (event_at(&worker->sched->events, first)->next == OBJECT_NONE &&
-                                 (process_progress(process) & PROCESS_CANCEL_DUE) == 0);
+        (first == OBJECT_NONE || event_at(&worker->sched->events, first)->next == OBJECT_NONE) &&
+        (process_progress(process) & PROCESS_CANCEL_DUE) == 0;
     return fits ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
@@ -235,9 +318,9 @@ void step_run(struct worker *worker, struct process *process)
     const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
     SKUA_ASSERT(state_of(tag) == STATE_READY); /* INV-3 */
     SKUA_ASSERT((process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
-    worker->context.process = process;
-    worker->context.self = process_table_pid(&worker->sched->table, process, state_generation(tag));
-    store_release(&worker->running, worker->context.self.bits); /* MO-monitor */
+    const skua_pid pid = process_table_pid(&worker->sched->table, process, state_generation(tag));
+    context_set_process(worker, process, pid);
+    store_release(&worker->running, pid.bits); /* MO-monitor */
     for (worker->turns_left = worker->turns_max; worker->turns_left > 0; worker->turns_left--) {
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;

@@ -32,16 +32,9 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
     }
 }
 
-void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error)
-{
-    if (deadlines_move_any(&worker->sched->deadlines, worker->index, call, when, error)) {
-        poll_publish(worker->sched, worker, when);
-    }
-}
-
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
 {
-    (void)call_reopen_owner(event_at(&worker->sched->events, call), call, worker->context.self);
+    (void)call_reopen_owner(event_at(&worker->sched->events, call), call, worker->context->self);
     timers_arm(worker, call,
                &(struct timing){.now = last, .when = time_after(last, period), .period = period});
 }

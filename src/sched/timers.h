@@ -16,9 +16,6 @@ struct timing {
 /* Arms an open call in the worker's wheel, unless it is never due. */
 void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing);
 
-/* The same for a call that was armed on this worker and that only its timer can end. */
-void timers_move(struct worker *worker, uint32_t call, uint64_t when, int error);
-
 /* Re-arms a ticker whose tick is being delivered. */
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period);
 

@@ -53,6 +53,7 @@ static void run(struct worker *worker)
             process = idle_find(worker);
         }
         if (process == NULL) {
+            step_output_drain_reserve(&worker->out);          /* while it still counts as busy */
             store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
             break;
         }
@@ -70,6 +71,7 @@ void *worker_main(void *arg)
         monitor->worker_begins(monitor);
     }
     cpu_clock_open(worker);
+    step_output_fill_reserve(&worker->out);
     run(worker);
     cpu_clock_close(worker);
     if (monitor->worker_ends != NULL) {

@@ -100,8 +100,8 @@ enum settlement {
 };
 NODISCARD enum settlement settle_output(struct worker *worker, struct process *process, int error);
 
-/* Ready -> Idle or Blocked, as the process last asked for. */
-NODISCARD enum settlement settle_rest(struct process *process);
+/* Ready -> Blocked if it has open calls, otherwise Idle. */
+NODISCARD enum settlement settle_rest(struct worker *worker, struct process *process);
 
 /* exit.c: ends the process that the worker runs and frees its record. Takes result (may be
  * null). */

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/random.h"
+#include "process/payload.h"
 #include "sched/process_info.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
@@ -20,7 +21,7 @@ bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record
 
 skua_sim_record sim_fault_here(struct sim *sim, enum skua_sim_fault fault)
 {
-    const skua_pid pid = sim_worker(sim)->context.self;
+    const skua_pid pid = sim_worker(sim)->context->self;
     return (skua_sim_record){.type = SKUA_SIM_FAULT,
                              .what = fault,
                              .pid = pid,
@@ -37,7 +38,7 @@ uint64_t sim_some_time_later(struct sim *sim)
 
 /* Whether this fault can hit the process. */
 static bool is_eligible(const skua_sim_faults *faults, enum skua_sim_fault fault,
-                        const skua_process_info *info)
+                        const skua_process_snapshot *info)
 {
     if (fault == SKUA_SIM_SPURIOUS_WAKE) {
         return info->state != SKUA_PROCESS_READY;
@@ -46,12 +47,12 @@ static bool is_eligible(const skua_sim_faults *faults, enum skua_sim_fault fault
 }
 
 /* Picks a process that this fault can hit, each with equal probability; false if there is none. */
-static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_info *victim)
+static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process_snapshot *victim)
 {
     struct process_table *table = &sim->sched->table;
-    skua_process_info info;
+    skua_process_snapshot info;
     uint32_t eligible = 0;
-    *victim = (skua_process_info){0};
+    *victim = (skua_process_snapshot){0};
     for (uint32_t slot = 1; object_pool_holds(&table->pool, slot); slot++) {
         struct process *process = object_pool_at(&table->pool, slot);
         const uint32_t tag = state_peek(process);
@@ -68,7 +69,7 @@ static bool find_victim(struct sim *sim, enum skua_sim_fault fault, skua_process
 static void trouble(struct sim *sim, uint32_t per_million, enum skua_sim_fault fault,
                     uint32_t request)
 {
-    skua_process_info info;
+    skua_process_snapshot info;
     if (LIKELY(per_million == 0) || random_below(&sim->random, SIM_RATE_MAX) >= per_million ||
         !find_victim(sim, fault, &info)) {
         return;
@@ -112,26 +113,10 @@ struct allocator sim_allocator(struct sim *sim)
 
 /* ---- messages and completions ---- */
 
-/* Delivers an event now or at its instant. Events from one process to another arrive in the order
- * they were sent, cancel events included, as on threads. The agenda has room. Returns 0, or
- * SKUA_E_NO_PROCESS, in which case the payload stays the caller's. */
-static int arrive_at(struct sim *sim, uint64_t arrival, struct agenda_item *item)
-{
-    struct worker *worker = sim_worker(sim);
-    const uint64_t last = agenda_last_event(&sim->agenda, item);
-    item->when = arrival > last ? arrival : last;
-    if (LIKELY(item->when <= sim_now(sim))) {
-        return deliver_prepared(sim->sched, worker, &item->as.event.prepared) ? 0
-                                                                              : SKUA_E_NO_PROCESS;
-    }
-    agenda_add(&sim->agenda, item);
-    return 0;
-}
-
 /* An event that this turn sends; `from` is the sender it names, or none. */
 static struct agenda_item turn_event(struct sim *sim, skua_pid from, skua_pid to)
 {
-    const skua_pid turn = sim_worker(sim)->context.self;
+    const skua_pid turn = sim_worker(sim)->context->self;
     const skua_pid sender = skua_pid_is_none(from) ? turn : from;
     return (struct agenda_item){
         .type = AGENDA_EVENT,
@@ -140,61 +125,73 @@ static struct agenda_item turn_event(struct sim *sim, skua_pid from, skua_pid to
     };
 }
 
-static int send_later_or_now(struct sim *sim, skua_pid from, skua_pid to,
-                             const skua_payload *payload)
+/* Draws whether a message is delayed. One that will be refused anyway is not. */
+static bool is_delayed(struct sim *sim, const struct agenda_item *item)
 {
-    struct agenda_item item = turn_event(sim, from, to);
-    if (!agenda_make_room(&sim->agenda)) {
-        return SKUA_E_NO_MEMORY;
+    struct process *process;
+    const skua_pid to = item->as.event.to;
+    if (process_table_find_live(&sim->sched->table, to, &process) != 0) {
+        return false;
     }
-    const int error =
-        deliver_prepare(sim->sched, sim_worker(sim), from, to, payload, &item.as.event.prepared);
-    if (error != 0) {
-        return error;
-    }
-    item.payload = *payload;
     const skua_sim_record fault = {.type = SKUA_SIM_FAULT,
                                    .what = SKUA_SIM_MESSAGE_DELAY,
                                    .pid = to,
-                                   .from = item.as.event.sender,
+                                   .from = item->as.event.sender,
                                    .type_name = process_info_type_name(sim->sched, to)};
-    const bool late = sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
-    return arrive_at(sim, late ? sim_some_time_later(sim) : sim_now(sim), &item);
+    return sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
 }
 
-/* From outside the steps: no fault hits it, but it reserves its place in the mailbox first, as
- * delayed messages do. */
-static int send_from_outside(struct sim *sim, skua_pid from, skua_pid to,
-                             const skua_payload *payload)
+/* Puts a message on the agenda. It has its place in the mailbox from now on. */
+static int send_later(struct sim *sim, skua_pid from, struct agenda_item *item,
+                      skua_payload *payload)
 {
-    struct prepared_event prepared;
-    const int error = deliver_prepare(sim->sched, NULL, from, to, payload, &prepared);
+    int error = agenda_make_room(&sim->agenda) ? 0 : SKUA_E_NO_MEMORY;
+    if (error == 0) {
+        error = deliver_prepare(sim->sched, sim_worker(sim), from, item->as.event.to, payload,
+                                &item->as.event.prepared);
+    }
     if (error != 0) {
+        payload_discard(payload);
         return error;
     }
-    return deliver_prepared(sim->sched, NULL, &prepared) ? 0 : SKUA_E_NO_PROCESS;
+    item->payload = skua_payload_take(payload);
+    agenda_add(&sim->agenda, item);
+    return 0;
 }
 
+/* What one process sends another arrives in the order it was sent, cancel events included, as on
+ * threads: so what follows a delayed event is delayed, too. */
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload)
 {
-    const int error = worker != NULL ? send_later_or_now(sim, from, to, payload)
-                                     : send_from_outside(sim, from, to, payload);
-    if (error != 0) {
-        skua_payload_drop(payload);
+    if (worker != NULL) {
+        struct agenda_item item = turn_event(sim, from, to);
+        const uint64_t last = agenda_last_event(&sim->agenda, &item);
+        item.when = is_delayed(sim, &item) ? sim_some_time_later(sim) : sim_now(sim);
+        item.when = item.when > last ? item.when : last;
+        if (item.when > sim_now(sim)) {
+            return send_later(sim, from, &item, payload);
+        }
     }
-    return error;
+    return deliver_message(sim->sched, worker, from, to, payload);
 }
 
 int sim_cancel(struct sim *sim, skua_pid to, int reason)
 {
     struct agenda_item item = turn_event(sim, (skua_pid){0}, to);
+    item.when = agenda_last_event(&sim->agenda, &item);
+    if (item.when <= sim_now(sim)) {
+        return deliver_cancel(sim->sched, sim_worker(sim), to, reason);
+    }
     if (!agenda_make_room(&sim->agenda)) {
         return SKUA_E_NO_MEMORY;
     }
     const int error =
         deliver_prepare_cancel(sim->sched, sim_worker(sim), to, reason, &item.as.event.prepared);
-    return error != 0 ? error : arrive_at(sim, sim_now(sim), &item);
+    if (error == 0) {
+        agenda_add(&sim->agenda, &item);
+    }
+    return error;
 }
 
 void sim_drop_events(struct sim *sim, skua_pid to)

@@ -11,15 +11,38 @@ struct sim_handler {
     skua_handler original;
 };
 
-/* Postpones a completion that came at once. Returns SKUA_PENDING, or the outcome if there is no
- * memory. */
-static int put_off(struct sim *sim, const skua_command *command, int outcome, skua_payload *result)
+/* The faults that hit whatever carries out a yield of a process. */
+static skua_sim_record fault_of(skua_completion completion, const char *name)
 {
-    if (!agenda_make_room(&sim->agenda)) {
+    return (skua_sim_record){
+        .type = SKUA_SIM_FAULT,
+        .what = SKUA_SIM_HANDLER_ERROR,
+        .pid = completion.process,
+        .type_name = name,
+    };
+}
+
+/* Whether it fails before it begins. */
+static bool fails(struct sim *sim, skua_completion completion, const char *name)
+{
+    const skua_sim_record fault = fault_of(completion, name);
+    return sim_goes_wrong(sim, sim->config.faults.handler_error, &fault);
+}
+
+/* Its outcome, which a fault may put off if it came at once, unless there is no memory for that. */
+static int put_off_or_not(struct sim *sim, skua_completion completion, const char *name,
+                          int outcome, skua_payload *result)
+{
+    skua_sim_record fault = fault_of(completion, name);
+    fault.what = SKUA_SIM_SLOW_COMPLETION;
+    if (outcome > SKUA_PENDING) {
+        return SKUA_E_INVALID;
+    }
+    if (outcome > 0 || !sim_goes_wrong(sim, sim->config.faults.slow_completion, &fault) ||
+        !agenda_make_room(&sim->agenda)) {
         return outcome;
     }
-    agenda_add_completion(&sim->agenda, sim_some_time_later(sim), command->completion, outcome,
-                          result);
+    agenda_add_completion(&sim->agenda, sim_some_time_later(sim), completion, outcome, result);
     return SKUA_PENDING;
 }
 
@@ -27,14 +50,7 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
 {
     const struct sim_handler *handler = arg;
     struct sim *sim = handler->sim;
-    const skua_sim_faults *faults = &sim->config.faults;
     const skua_handler *original = &handler->original;
-    skua_sim_record fault = {
-        .type = SKUA_SIM_FAULT,
-        .what = SKUA_SIM_HANDLER_ERROR,
-        .pid = command->completion.process,
-        .type_name = original->name,
-    };
     skua_handler_fn *run = original->simulate;
     if (run == NULL && original->sim_safe) {
         run = original->run;
@@ -42,15 +58,41 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
     if (run == NULL) {
         return SKUA_E_NOT_SIMULATED;
     }
-    if (sim_goes_wrong(sim, faults->handler_error, &fault)) {
+    if (fails(sim, command->completion, original->name)) {
         return SKUA_E_INJECTED;
     }
     const int outcome = run(original->arg, command, result);
-    fault.what = SKUA_SIM_SLOW_COMPLETION;
-    if (outcome <= 0 && sim_goes_wrong(sim, faults->slow_completion, &fault)) {
-        return put_off(sim, command, outcome, result);
+    return put_off_or_not(sim, command->completion, original->name, outcome, result);
+}
+
+int sim_start_wait(void *arg, struct worker *worker, const struct yield *yield,
+                   skua_completion completion, skua_payload *result)
+{
+    (void)worker;
+    struct sim *sim = arg;
+    const skua_sim_services *doubles = &sim->config.services;
+    const bool writes = yield->command == service_command(SERVICE_WRITABLE);
+    const char *name = writes ? "writable" : "readable";
+    if (doubles->wait == NULL) {
+        return SKUA_E_NOT_SIMULATED;
     }
-    return outcome;
+    if (fails(sim, completion, name)) {
+        return SKUA_E_INJECTED;
+    }
+    const int outcome = doubles->wait(doubles->arg, completion, yield->as.fd, writes);
+    return put_off_or_not(sim, completion, name, outcome, result);
+}
+
+int sim_stand_in(void *arg, skua_completion completion, skua_pool pool, skua_blocking_fn *function,
+                 skua_payload *input, skua_payload *result)
+{
+    struct sim *sim = arg;
+    const skua_sim_services *doubles = &sim->config.services;
+    if (fails(sim, completion, "blocking")) {
+        return SKUA_E_INJECTED;
+    }
+    const int outcome = doubles->blocking(doubles->arg, completion, pool, function, input, result);
+    return put_off_or_not(sim, completion, "blocking", outcome, result);
 }
 
 int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/random.h"
+#include "base/sized.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
 
@@ -61,12 +62,12 @@ static struct sim *observed_sim(struct observer *observer)
 /* The process that runs. */
 static skua_sim_record record_of(const struct worker *worker, enum skua_sim_record_type type)
 {
-    struct process *process = worker->context.process;
+    struct process *process = worker->context->process;
     return (skua_sim_record){
         .type = type,
-        .pid = worker->context.self,
+        .pid = worker->context->self,
         .type_name = process_type(process)->name,
-        .step = process_progress(process) >> PROCESS_STEP_SHIFT,
+        .step = process_steps(process),
     };
 }
 
@@ -94,34 +95,76 @@ static void record_step_begin(struct observer *observer, const struct worker *wo
     }
 }
 
-static const char *command_name(const struct scheduler *sched, uint32_t command)
+static const char *command_name(const struct scheduler *sched, const struct yield *yield)
 {
-    const skua_handler *handler = registry_find(sched->registry, command);
+    const struct service *service = service_of(sched->services, yield);
+    if (service != NULL) {
+        return service->name;
+    }
+    const skua_handler *handler = registry_find(sched->registry, yield->command);
     return handler != NULL ? handler->name : NULL;
+}
+
+/* What a yield carries besides its command and tag. */
+static void add_arguments(struct sim *sim, const struct yield *yield)
+{
+    add(sim, yield->timeout);
+    if (yield->command < SKUA_COMMAND_RESERVED) {
+        add_payload(sim, &yield->as.payload);
+        return;
+    }
+    switch ((enum service_id)(yield->command - SKUA_COMMAND_RESERVED)) {
+    case SERVICE_SLEEP:
+    case SERVICE_TICKER:
+        add(sim, yield->as.duration);
+        break;
+    case SERVICE_TIMER:
+        add(sim, yield->as.instant);
+        break;
+    case SERVICE_READABLE:
+    case SERVICE_WRITABLE:
+        add(sim, (uint64_t)yield->as.fd);
+        break;
+    case SERVICE_BLOCKING: /* its function is an address, and differs from run to run */
+        add_payload(sim, blocking_input(yield));
+        break;
+    case SERVICE_COUNT:
+        break;
+    }
+}
+
+static void record_yield(struct sim *sim, const struct worker *worker, const struct yield *yield,
+                         skua_sim_record record)
+{
+    record.what = yield->command;
+    record.type_name = command_name(worker->sched, yield);
+    record.tag = event_at(&worker->sched->events, yield->node)->as.call.tag;
+    add(sim, (uint64_t)SKUA_SIM_YIELD << 32 | yield->command);
+    add(sim, record.tag);
+    add_arguments(sim, yield);
+    if (yield->command < SKUA_COMMAND_RESERVED) {
+        record.count = skua_payload_size(&yield->as.payload);
+        record.payload_type = yield->as.payload.type;
+    }
+    sim_record(sim, &record);
 }
 
 static void record_step_end(struct observer *observer, const struct worker *worker)
 {
     struct sim *sim = observed_sim(observer);
-    const skua_step *out = &worker->out;
-    skua_sim_record record = record_of(worker, SKUA_SIM_YIELD);
+    const struct step_output *out = &worker->out;
     add(sim, out->yield_count);
     for (uint32_t i = 0; i < out->yield_count; i++) {
         const struct yield *yield = &out->yields[i];
-        const bool is_yield = yield->node != OBJECT_NONE;
-        record.type = is_yield ? SKUA_SIM_YIELD : SKUA_SIM_CANCEL;
-        record.what = is_yield ? yield->command : 0;
-        record.type_name = is_yield ? command_name(worker->sched, yield->command) : NULL;
-        record.tag =
-            is_yield ? event_at(&worker->sched->events, yield->node)->as.call.tag : yield->cancels;
-        record.count = is_yield ? skua_payload_size(&yield->payload) : 0;
-        record.payload_type = is_yield ? yield->payload.type : 0;
-        add(sim, (uint64_t)record.type << 32 | record.what);
-        add(sim, record.tag);
-        if (is_yield) {
-            add(sim, yield->deadline);
-            add_payload(sim, &yield->payload);
+        if (yield->node != OBJECT_NONE) {
+            record_yield(sim, worker, yield, record_of(worker, SKUA_SIM_YIELD));
+            continue;
         }
+        skua_sim_record record = record_of(worker, SKUA_SIM_CANCEL);
+        record.type_name = NULL;
+        record.tag = yield->cancels;
+        add(sim, (uint64_t)SKUA_SIM_CANCEL << 32);
+        add(sim, record.tag);
         sim_record(sim, &record);
     }
 }
@@ -131,6 +174,7 @@ static void record_exit(struct observer *observer, const skua_exit *exit)
     struct sim *sim = observed_sim(observer);
     add(sim, exit->pid.bits);
     add(sim, (uint32_t)exit->error);
+    add_payload(sim, &exit->result);
     sim_record(sim, &(skua_sim_record){.type = SKUA_SIM_EXIT,
                                        .pid = exit->pid,
                                        .type_name = exit->type->name,
@@ -192,22 +236,33 @@ static void put_payload(struct text *text, const skua_sim_record *record)
 static void put_event(struct text *text, const skua_sim_record *record)
 {
     static const char *const names[] = {
-        [SKUA_EVENT_MESSAGE] = "message",
-        [SKUA_EVENT_COMPLETION] = "completion",
-        [SKUA_EVENT_CANCEL] = "cancel",
-        [SKUA_EVENT_TICK] = "tick",
+        [SKUA_EVENT_MESSAGE] = "message", [SKUA_EVENT_COMPLETION] = "completion",
+        [SKUA_EVENT_CANCEL] = "cancel",   [SKUA_EVENT_TICK] = "tick",
+        [SKUA_EVENT_START] = "start",     [SKUA_EVENT_CONTINUE] = "continue",
     };
-    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_TICK;
+    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_CONTINUE;
     put(text, "    %s", known ? names[record->what] : "?");
     if (record->what == SKUA_EVENT_MESSAGE) {
         put_payload(text, record);
         put(text, " from ");
         put_pid(text, record->from);
-    } else if (record->what != SKUA_EVENT_CANCEL) { /* which carries nothing */
+    } else if (record->what == SKUA_EVENT_COMPLETION || record->what == SKUA_EVENT_TICK) {
         put(text, " tag %" PRIu64 ",", record->tag);
         put_payload(text, record);
     }
     put_error(text, record->error);
+}
+
+/* The numbers of the runtime's own services say nothing, and these carry no payload. */
+static void put_yield(struct text *text, const skua_sim_record *record)
+{
+    put(text, "    yields %s", record->type_name != NULL ? record->type_name : "?");
+    if (record->what >= SKUA_COMMAND_RESERVED) {
+        put(text, " tag %" PRIu64, record->tag);
+        return;
+    }
+    put(text, " (%" PRIu32 ") tag %" PRIu64 ",", record->what, record->tag);
+    put_payload(text, record);
 }
 
 static void put_fault(struct text *text, const skua_sim_record *record)
@@ -243,9 +298,7 @@ static void put_record(struct text *text, const skua_sim_record *record)
         put_event(text, record);
         break;
     case SKUA_SIM_YIELD:
-        put(text, "    yields %s (%" PRIu32 ") tag %" PRIu64 ",",
-            record->type_name != NULL ? record->type_name : "?", record->what, record->tag);
-        put_payload(text, record);
+        put_yield(text, record);
         break;
     case SKUA_SIM_CANCEL:
         put(text, "    takes back tag %" PRIu64, record->tag);
@@ -264,14 +317,16 @@ static void put_record(struct text *text, const skua_sim_record *record)
     }
 }
 
-int skua_sim_record_format(const skua_sim_record *record, char *text, size_t size)
+int skua_sim_record_format_sized(const skua_sim_record *record, char *text, size_t size,
+                                 size_t record_size)
 {
-    if (record == NULL || (text == NULL && size > 0)) {
+    skua_sim_record own;
+    if (record == NULL || (text == NULL && size > 0) ||
+        !sized_read(&own, sizeof own, record, record_size)) {
         return SKUA_E_INVALID;
     }
     struct text out = {.start = text, .size = size};
-    put(&out, "%8" PRIu64 ".%09" PRIu64 "  ", record->now_ns / SKUA_SECOND,
-        record->now_ns % SKUA_SECOND);
-    put_record(&out, record);
+    put(&out, "%8" PRIu64 ".%09" PRIu64 "  ", own.now_ns / SKUA_SECOND, own.now_ns % SKUA_SECOND);
+    put_record(&out, &own);
     return (int)out.length;
 }

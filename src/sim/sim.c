@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/mutex.h"
 #include "base/random.h"
-#include "dispatch/reserved.h"
+#include "base/sized.h"
 #include "sched/exit_wait.h"
 #include "sched/shutdown.h"
 #include "sched/spare.h"
@@ -42,7 +42,16 @@ static bool are_valid(const skua_sim_faults *faults)
     return faults->message_delay <= SIM_RATE_MAX && faults->handler_error <= SIM_RATE_MAX &&
            faults->slow_completion <= SIM_RATE_MAX && faults->no_memory <= SIM_RATE_MAX &&
            faults->spurious_wake <= SIM_RATE_MAX && faults->process_kill <= SIM_RATE_MAX &&
-           faults->delay_max_ns <= SKUA_DURATION_MAX;
+           faults->delay_max_ns <= SKUA_DURATION_MAX &&
+           reserved_are_zero(faults->reserved, sizeof faults->reserved);
+}
+
+static bool is_valid(const skua_sim_config *config)
+{
+    const skua_sim_services *services = &config->services;
+    return are_valid(&config->faults) && config->step_ns <= SKUA_DURATION_MAX &&
+           reserved_are_zero(services->reserved, sizeof services->reserved) &&
+           reserved_are_zero(config->reserved, sizeof config->reserved);
 }
 
 static void set_faults(struct sim *sim, const skua_sim_faults *faults)
@@ -70,7 +79,7 @@ static bool make_room(struct sim *sim)
 int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, struct scheduler *sched,
              struct allocator allocator)
 {
-    if (!are_valid(&config->faults) || config->step_ns > SKUA_DURATION_MAX) {
+    if (!is_valid(config)) {
         return SKUA_E_INVALID;
     }
     *sim = (struct sim){
@@ -98,24 +107,17 @@ void sim_deinit(struct sim *sim)
                    alignof(struct process *));
 }
 
-static int refuse(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)command;
-    (void)result;
-    return SKUA_E_NOT_SIMULATED;
-}
-
-int sim_attach(struct sim *sim, struct blocking *blocking)
+void sim_attach(struct sim *sim, struct blocking *blocking)
 {
     sim_observe(sim);
     blocking->simulate = sim_run_job;
+    blocking->stand_in = sim->config.services.blocking != NULL ? sim_stand_in : NULL;
     blocking->simulate_arg = sim;
-    const skua_handler refusing = {.name = "descriptor", .run = refuse};
-    struct registry *registry = sim->sched->registry;
-    const int error = registry_add_locked(registry, reserved_id(RESERVED_READABLE), &refusing);
-    return error != 0 ? error
-                      : registry_add_locked(registry, reserved_id(RESERVED_WRITABLE), &refusing);
+    struct service *services = sim->sched->services;
+    services[SERVICE_READABLE] =
+        (struct service){.name = "readable", .start = sim_start_wait, .arg = sim};
+    services[SERVICE_WRITABLE] =
+        (struct service){.name = "writable", .start = sim_start_wait, .arg = sim};
 }
 
 /* ---- what happens next ---- */
@@ -421,7 +423,8 @@ int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns)
         error = drive_until_done(sim, waiter, time_after(sim_now(sim), timeout_ns));
         end_driving(sim);
     }
-    exit_wait_remove(sim->sched, waiter);
+    const int left = exit_wait_until(sim->sched, waiter, 0);
+    SKUA_ASSERT(left == 0 || left == SKUA_E_TIMEOUT);
     return waiter->done ? 0 : error; /* another thread may have run it to its exit */
 }
 
@@ -439,6 +442,7 @@ int sim_start(struct sim *sim)
     refused = shutdown_refuse_start(sched);
     if (refused == 0) {
         store_seq_cst(&sched->threads, 1); /* MO-spare: so that its wheel and counters are read */
+        step_output_fill_reserve(&sim_worker(sim)->out);
         sim->faults_are_on = true;
         if (sched->config.crash_report) {
             crash_report_install();
@@ -488,6 +492,7 @@ static int stop_driven_locked(struct sim *sim, uint64_t timeout_ns)
     }
     sim->faults_are_on = false;
     empty_agenda(sim);
+    step_output_drain_reserve(&sim_worker(sim)->out);
     check_at_end(sim);
     return result;
 }

@@ -5,8 +5,9 @@
  * Ready go to the worker's queues as always; the driver moves them to its own list and picks from
  * that at random. A turn is step_run, as on threads. Timers are in the worker's wheel, and the
  * scheduler's time source is the virtual clock. The rest uses seams that exist anyway: the
- * allocator fails (faults.c), handlers are wrapped when they are registered (handlers.c), messages
- * between processes pass through sim_send (faults.c), an observer watches the steps (record.c).
+ * allocator fails (faults.c), handlers are wrapped when they are registered (handlers.c), a
+ * message that a fault delays takes another way (sim_send, faults.c), an observer watches the
+ * steps (record.c).
  *
  * Only the driving thread touches any of this, so nothing here is locked. Other threads may send,
  * submit and complete: that goes to the scheduler's own structures. */
@@ -52,9 +53,9 @@ NODISCARD int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t 
 /* Last: the other parts allocate through it. */
 void sim_deinit(struct sim *sim);
 
-/* Tells the scheduler and the blocking pools, once they are initialised, who drives them. Registers
- * the commands that are not simulated. Returns 0 or SKUA_E_NO_MEMORY. */
-NODISCARD int sim_attach(struct sim *sim, struct blocking *blocking);
+/* Tells the scheduler and the blocking pools, once they are initialised, who drives them, and takes
+ * the place of the services that are not simulated. */
+void sim_attach(struct sim *sim, struct blocking *blocking);
 
 /* As skua_runtime_start and stop. */
 NODISCARD int sim_start(struct sim *sim);
@@ -100,8 +101,8 @@ void sim_trouble_processes(struct sim *sim);
 /* The memory of the simulated runtime. */
 struct allocator sim_allocator(struct sim *sim);
 
-/* As deliver_message, from a step or handler on the simulated worker or (worker: null) from
- * outside; and as deliver_cancel, on that worker. */
+/* As deliver_message, which carries all that no fault delays, from a step or handler on the
+ * simulated worker or (worker: null) from outside; and as deliver_cancel, on that worker. */
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload);
 int sim_cancel(struct sim *sim, skua_pid to, int reason);
@@ -118,8 +119,14 @@ int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t del
 NODISCARD int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler);
 void sim_free_handlers(struct sim *sim);
 
-/* The simulate function of the blocking pools. */
+/* The simulate and stand_in functions of the blocking pools. */
 int sim_run_job(void *arg, struct blocking_job *job);
+int sim_stand_in(void *arg, skua_completion completion, skua_pool pool, skua_blocking_fn *function,
+                 skua_payload *input, skua_payload *result);
+
+/* Waiting for descriptors: the program's double, or a refusal. */
+int sim_start_wait(void *arg, struct worker *worker, const struct yield *yield,
+                   skua_completion completion, skua_payload *result);
 
 /* record.c */
 void sim_record(struct sim *sim, const skua_sim_record *record);

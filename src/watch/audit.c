@@ -31,6 +31,13 @@ static void walk_caches_locked(struct audit *audit, const struct caches *caches)
     census_put_cache(&audit->nodes, &caches->events);
 }
 
+static void walk_reserve(struct audit *audit, const struct step_output *out)
+{
+    for (uint32_t i = 0; i < out->reserve_count; i++) {
+        (void)census_put(&audit->nodes, out->reserve[i], PLACE_RESERVE);
+    }
+}
+
 static void walk_free_locked(struct audit *audit)
 {
     struct scheduler *sched = audit->sched;
@@ -39,6 +46,7 @@ static void walk_free_locked(struct audit *audit)
     walk_caches_locked(audit, &sched->outside.caches);
     for (uint32_t i = 0; i < sched->capacity; i++) {
         walk_caches_locked(audit, &sched->workers[i].caches);
+        walk_reserve(audit, &sched->workers[i].out);
     }
 }
 
@@ -123,10 +131,14 @@ static void walk_events(struct audit *audit, uint32_t first, enum place place)
     }
 }
 
-static void walk_calls(struct audit *audit, const struct process *process)
+static void walk_calls(struct audit *audit, struct process *process)
 {
     uint32_t previous = OBJECT_NONE;
-    for (uint32_t index = process->calls;
+    if ((process_progress(process) & PROCESS_ANNEX) != 0 &&
+        !census_put(&audit->nodes, process->calls, PLACE_ANNEX)) {
+        return;
+    }
+    for (uint32_t index = *annex_calls(audit->nodes.pool, process);
          index != OBJECT_NONE && finding_is_none(&audit->finding);) {
         if (index >= audit->nodes.end || audit->nodes.marks[index].is_call) {
             finding_note(&audit->finding, "INV-20: event node %u %s, now of slot %u", index,

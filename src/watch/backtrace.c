@@ -200,7 +200,7 @@ uint32_t backtrace_take(struct backtrace *backtrace, struct worker *worker, int 
     if (!answered && !cas_acq_rel_relaxed(&backtrace->state, &seen, IDLE)) { /* MO-backtrace */
         answered = wait_for_answer(backtrace, monotonic_ns() + ANSWER_TIMEOUT_NS);
     }
-    /* MO-backtrace: sem_post and sem_wait order the frames, too, but not every tool knows. */
+    /* MO-backtrace: sem_post and sem_clockwait order the frames, too, but not every tool knows. */
     answered = answered && load_acquire(&backtrace->state) == IDLE;
     return answered ? count_above_worker(backtrace->frames, backtrace->count) : 0;
 }

@@ -15,10 +15,12 @@ const char *census_place_name(enum place place)
         [PLACE_LIST] = "the simulator's list",
         [PLACE_CHAIN] = "a free chain",
         [PLACE_CACHE] = "a cache of free objects",
+        [PLACE_RESERVE] = "the reserve of a worker",
         [PLACE_TRIMMED] = "a trimmed page",
         [PLACE_MAILBOX] = "a mailbox",
         [PLACE_BACKLOG] = "a backlog",
         [PLACE_AGENDA] = "the agenda",
+        [PLACE_ANNEX] = "use as an annex",
     };
     return names[place];
 }

@@ -17,11 +17,13 @@ enum place {
     /* of free objects */
     PLACE_CHAIN,
     PLACE_CACHE,
+    PLACE_RESERVE,
     PLACE_TRIMMED,
     /* of nodes */
     PLACE_MAILBOX,
     PLACE_BACKLOG,
     PLACE_AGENDA,
+    PLACE_ANNEX,
 };
 
 /* Where an object was found. */

@@ -122,7 +122,7 @@ struct site {
  * knows where that is noted. */
 static bool find_site(struct worker *worker, struct site *site)
 {
-    const skua_context *context = worker->starting != NULL ? worker->starting : &worker->context;
+    const skua_context *context = worker->starting != NULL ? worker->starting : worker->context;
     const uint64_t running = load_relaxed(&worker->running); /* this thread's */
     if (running == RUNNING_NOTHING || running == RUNNING_UNKNOWN || context->process == NULL) {
         return false;

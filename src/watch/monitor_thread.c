@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "base/thread.h"
 #include "sched/chores.h"
+#include "sched/log.h"
 #include "sched/poll.h"
 #include "sched/process_info.h"
 #include "sched/spare.h"
@@ -133,6 +134,7 @@ static void sample(struct monitor_thread *self)
         sample_worker(sched, &sched->workers[i], &samples[i], now, span);
     }
     check_sources(sched);
+    log_tell_dropped(sched, false);
     for (uint32_t i = 0; i < threads; i++) {
         if (!samples[i].reported && is_stuck(sched, &samples[i], now)) {
             samples[i].reported = true;

@@ -101,6 +101,45 @@ TEST(audits_are_made_in_debug_builds_only)
     }
 }
 
+/* ---- what looks odd, and is in order ---- */
+
+#define CALLS 100 /* more than a process without an index has */
+
+static int own_some(struct turn *turn, const struct act *act)
+{
+    void *memory;
+    (void)act;
+    return skua_own_alloc(turn->ctx, 100, &memory);
+}
+
+static int start_endless_timers(struct turn *turn, const struct act *act)
+{
+    int error = 0;
+    (void)act;
+    for (uint64_t tag = 0; tag < CALLS && error == 0; tag++) {
+        error = perform(turn, timer(tag, SKUA_FOREVER));
+    }
+    return error;
+}
+
+/* Annexes with own memory and an index of tags, with and without calls. */
+TEST(annexes_are_in_order)
+{
+    world_open_sim(1, (skua_sim_faults){0});
+    for (unsigned round = 0; round < 3; round++) {
+        (void)actor_start(ACTS(does(own_some, NULL)));
+        struct actor *caller =
+            actor_start(ACTS(does(start_endless_timers, NULL), cancels(CALLS / 2)));
+        struct actor *owner = actor_start(
+            ACTS(for_each_tag(CALLS, sleeps(0, 0)), does(own_some, NULL), cancels(CALLS)));
+        world_settle();
+        assert_saw(caller, failure(CALLS / 2, SKUA_E_CANCELLED));
+        assert_completed_each_once(owner, CALLS, 0);
+        actor_perform(caller, ACTS(does(own_some, NULL), for_each_tag(CALLS, cancels(0))));
+        assert_int_equal(caller->seen_count, CALLS);
+    }
+}
+
 #ifdef SKUA_AUDIT
 
 /* Makes a process Ready that is Idle, and puts it nowhere. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Every public function with arguments it cannot use: it returns the error that its header names
  * (or survives, if it returns nothing), drops what it was given exactly once, and changes nothing.
- * What only a simulated runtime refuses is in the tests of the simulator. */
+ * Payloads are in test_bad_payload.c, what a process itself may do wrong in test_misuse.c, what
+ * only a simulated runtime refuses in the tests of the simulator. */
 #include <limits.h>
 
 #include "actor.h"
@@ -47,14 +48,6 @@ static void scene_open(void)
     test_at_end(scene_close);
 }
 
-/* A tracked payload that claims to be longer than the limit; nobody may look at its bytes. */
-static skua_payload oversized(struct tracked *item)
-{
-    skua_payload payload = tracked_payload(0, item);
-    payload.as.owned.size = PAYLOAD_LIMIT + 1;
-    return payload;
-}
-
 /* ---- functions that take a PID ---- */
 
 static struct tracked sent;
@@ -63,7 +56,7 @@ static uint32_t send_count;
 static int call_send(skua_runtime *runtime, skua_pid pid)
 {
     send_count++;
-    return skua_message_send(runtime, pid, tracked_payload(0, &sent));
+    return skua_process_send(runtime, pid, tracked_payload(0, &sent));
 }
 
 static int call_cancel(skua_runtime *runtime, skua_pid pid)
@@ -79,8 +72,8 @@ static int call_wait(skua_runtime *runtime, skua_pid pid)
 
 static int call_info(skua_runtime *runtime, skua_pid pid)
 {
-    skua_process_info info;
-    return skua_process_info_read(runtime, pid, &info);
+    skua_process_snapshot info;
+    return skua_process_info(runtime, pid, &info);
 }
 
 static int (*const pid_calls[])(skua_runtime *runtime, skua_pid pid) = {
@@ -139,8 +132,30 @@ TEST(oversized_message_is_refused_and_dropped)
 {
     struct tracked item = {0};
     scene_open();
-    assert_int_equal(world_send(scene.live, oversized(&item)), SKUA_E_PAYLOAD_SIZE);
+    assert_int_equal(world_send(scene.live, tracked_oversized(PAYLOAD_LIMIT, &item)),
+                     SKUA_E_PAYLOAD_SIZE);
     assert_drops(&item, 1, 1);
+}
+
+TEST(message_with_a_taken_payload_is_refused)
+{
+    struct tracked item = {0};
+    scene_open();
+    skua_payload payload = tracked_payload(0, &item);
+    skua_payload taken = skua_payload_take(&payload);
+    assert_int_equal(world_send(scene.live, payload), SKUA_E_TAKEN);
+    assert_drops(&item, 1, 0);
+    skua_payload_drop(&taken);
+    assert_drops(&item, 1, 1);
+}
+
+TEST(cancel_for_a_reason_that_is_no_error_is_refused)
+{
+    scene_open();
+    assert_int_equal(world_cancel(scene.live, 1), SKUA_E_INVALID);
+    assert_int_equal(world_cancel(scene.live, INT_MAX), SKUA_E_INVALID);
+    assert_int_equal(world_cancel(scene.stale, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_process_cancel(NULL, scene.live, 0), SKUA_E_INVALID);
 }
 
 TEST(wait_without_time_times_out)
@@ -155,43 +170,48 @@ TEST(wait_without_time_times_out)
 TEST(info_without_a_place_to_write_is_refused)
 {
     scene_open();
-    assert_int_equal(skua_process_info_read(world_runtime(), scene.live, NULL), SKUA_E_INVALID);
-    assert_int_equal(skua_process_info_read(NULL, scene.live, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_process_info(world_runtime(), scene.live, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_process_info(NULL, scene.live, NULL), SKUA_E_INVALID);
 }
 
 /* ---- starting a process: submit, run and spawn ---- */
 
-static int unreachable(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int unreachable(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
-    (void)out;
     return SKUA_E_USER;
 }
 
 static atomic_uint closes;
 
-static void count_close(void *self)
+static void count_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     (void)self;
+    (void)ctx;
+    (void)exit;
     (void)atomic_fetch_add(&closes, 1);
 }
 
 /* Takes one and leaves the rest. */
-static int failing_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                        size_t input_count)
+static int failing_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)self;
     (void)ctx;
-    (void)method;
     if (input_count > 0) {
         skua_payload taken = skua_payload_take(&input[0]);
         skua_payload_drop(&taken);
     }
     return SKUA_E_USER - 7;
+}
+
+/* A positive number is no error. */
+static int positive_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
+{
+    (void)failing_init(self, ctx, input, input_count);
+    return 7;
 }
 
 static const char *const two_methods[] = {"first", "second", NULL};
@@ -204,11 +224,13 @@ struct start_case {
     const char *method;
     bool input_is_null;
     bool second_is_oversized;
+    bool second_is_taken;
     int expected;
 };
 
 #define GOOD_TYPE .name = "good", .step = unreachable
 #define FAILING   .name = "fails", .init = failing_init, .step = unreachable, .close = count_close
+#define POSITIVE  .name = "odd", .init = positive_init, .step = unreachable, .close = count_close
 
 static const struct start_case start_cases[] = {
     {.type_is_null = true, .expected = SKUA_E_INVALID},
@@ -216,6 +238,7 @@ static const struct start_case start_cases[] = {
     {.type = {.name = "no step"}, .expected = SKUA_E_INVALID},
     {.type = {GOOD_TYPE, .state_size = (size_t)PTRDIFF_MAX + 1}, .expected = SKUA_E_INVALID},
     {.type = {GOOD_TYPE, .mailbox_limit = SKUA_MAILBOX_MAX + 1}, .expected = SKUA_E_INVALID},
+    {.type = {GOOD_TYPE, .cancel = (enum skua_cancel_mode)2}, .expected = SKUA_E_INVALID},
     {.type = {GOOD_TYPE}, .input_is_null = true, .expected = SKUA_E_INVALID},
     {.type = {GOOD_TYPE}, .method = "Main", .expected = SKUA_E_UNKNOWN_METHOD},
     {.type = {GOOD_TYPE}, .method = "", .expected = SKUA_E_UNKNOWN_METHOD},
@@ -227,9 +250,13 @@ static const struct start_case start_cases[] = {
      .expected = SKUA_E_UNKNOWN_METHOD},
     {.type = {GOOD_TYPE, .methods = no_methods}, .expected = SKUA_E_UNKNOWN_METHOD},
     {.type = {GOOD_TYPE}, .second_is_oversized = true, .expected = SKUA_E_PAYLOAD_SIZE},
+    {.type = {GOOD_TYPE}, .second_is_taken = true, .expected = SKUA_E_TAKEN},
     {.type = {FAILING}, .expected = SKUA_E_USER - 7},
     {.type = {FAILING, .state_size = 10000}, .expected = SKUA_E_USER - 7},
+    {.type = {POSITIVE}, .expected = SKUA_E_INVALID},
+    {.type = {POSITIVE, .state_size = 10000}, .expected = SKUA_E_INVALID},
 };
+#define CLOSES 4 /* of those whose init is called */
 static const struct start_case no_handle = {.type = {GOOD_TYPE}, .expected = SKUA_E_INVALID};
 
 /* One of the three functions; `handle` is what it is called on. */
@@ -240,29 +267,42 @@ static int submit(void *handle, const skua_process_type *type, const char *metho
                   skua_payload *input)
 {
     skua_pid pid;
-    return skua_process_submit(handle, type, method, input, 2, &pid);
+    return skua_process_submit_with(
+        handle,
+        &(skua_spawn_options){.type = type, .method = method, .input = input, .input_count = 2},
+        &pid);
 }
 
 static int run(void *handle, const skua_process_type *type, const char *method, skua_payload *input)
 {
     skua_exit exit;
-    return skua_process_run(handle, type, method, input, 2, &exit);
+    return skua_process_run_with(
+        handle,
+        &(skua_spawn_options){.type = type, .method = method, .input = input, .input_count = 2},
+        &exit);
 }
 
 static int spawn(void *handle, const skua_process_type *type, const char *method,
                  skua_payload *input)
 {
     skua_pid pid;
-    return skua_context_spawn(handle, type, method, input, 2, &pid);
+    return skua_spawn_with(
+        handle,
+        &(skua_spawn_options){.type = type, .method = method, .input = input, .input_count = 2},
+        &pid);
 }
 
 /* Whether it returns what it should, and all input was dropped. In a step, too. */
 static bool is_refused(start_fn *start, void *handle, const struct start_case *wrong)
 {
     struct tracked items[2] = {{0}};
-    skua_payload input[] = {tracked_payload(0, &items[0]), wrong->second_is_oversized
-                                                               ? oversized(&items[1])
-                                                               : tracked_payload(0, &items[1])};
+    skua_payload input[] = {tracked_payload(0, &items[0]),
+                            wrong->second_is_oversized ? tracked_oversized(PAYLOAD_LIMIT, &items[1])
+                                                       : tracked_payload(0, &items[1])};
+    if (wrong->second_is_taken) {
+        skua_payload taken = skua_payload_take(&input[1]);
+        skua_payload_drop(&taken);
+    }
     const int error = start(handle, wrong->type_is_null ? NULL : &wrong->type, wrong->method,
                             wrong->input_is_null ? NULL : input);
     const unsigned drops = wrong->input_is_null ? 0 : 1;
@@ -279,7 +319,7 @@ static void assert_start_is_refused_outside(start_fn *start)
         }
     }
     assert_true(is_refused(start, NULL, &no_handle));
-    assert_int_equal(closes, 2);
+    assert_int_equal(closes, CLOSES);
     assert_int_equal(world_stats().spawned, 2); /* of the scene */
 }
 
@@ -310,67 +350,49 @@ TEST(spawn_with_bad_arguments_leaves_no_trace)
     closes = 0;
     assert_result(actor_run(actor_new(ACTS(does(spawn_wrongly, NULL), finishes(1)))), 1);
     assert_true(is_refused(spawn, NULL, &no_handle));
-    assert_int_equal(closes, 2);
+    assert_int_equal(closes, CLOSES);
     assert_int_equal(world_stats().spawned, 3);
+}
+
+/* The short forms, with one payload. */
+TEST(start_with_one_bad_payload_is_refused_and_takes_it)
+{
+    static const skua_process_type good = {GOOD_TYPE};
+    struct tracked items[8] = {{0}};
+    size_t used = 0;
+    scene_open();
+    skua_runtime *runtime = world_runtime();
+    assert_int_equal(
+        skua_process_submit(runtime, &good, tracked_oversized(PAYLOAD_LIMIT, &items[used++]), NULL),
+        SKUA_E_PAYLOAD_SIZE);
+    assert_int_equal(
+        skua_process_run(runtime, &good, tracked_oversized(PAYLOAD_LIMIT, &items[used++]), NULL),
+        SKUA_E_PAYLOAD_SIZE);
+    assert_int_equal(skua_process_submit(NULL, &good, tracked_payload(0, &items[used++]), NULL),
+                     SKUA_E_INVALID);
+    assert_int_equal(skua_process_run(NULL, &good, tracked_payload(0, &items[used++]), NULL),
+                     SKUA_E_INVALID);
+    skua_payload payload = tracked_payload(0, &items[used++]);
+    assert_int_equal(skua_process_submit_from(NULL, &good, &payload, NULL), SKUA_E_INVALID);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_TAKEN);
+    assert_int_equal(skua_process_submit_from(runtime, &good, &payload, NULL), SKUA_E_TAKEN);
+    assert_int_equal(skua_process_submit_from(runtime, &good, NULL, NULL), SKUA_E_INVALID);
+    payload = tracked_payload(0, &items[used++]);
+    assert_int_equal(skua_process_submit_from(runtime, NULL, &payload, NULL), SKUA_E_INVALID);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_TAKEN);
+    assert_int_equal(skua_process_run(runtime, &good, payload, NULL), SKUA_E_TAKEN);
+    assert_int_equal(skua_process_submit_with(runtime, NULL, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_process_run_with(runtime, NULL, NULL), SKUA_E_INVALID);
+    assert_drops(items, used, 1);
+    assert_int_equal(world_stats().spawned, 2);
 }
 
 TEST(input_of_null_with_a_count_on_a_null_runtime_is_survived)
 {
-    const skua_process_type *type = &no_handle.type;
-    assert_int_equal(skua_process_submit(NULL, type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
-    assert_int_equal(skua_process_run(NULL, type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
-    assert_int_equal(skua_context_spawn(NULL, type, NULL, NULL, 5, NULL), SKUA_E_INVALID);
-}
-
-/* ---- payloads ---- */
-
-TEST(copy_that_is_refused_gives_an_empty_payload)
-{
-    static const char bytes[PAYLOAD_LIMIT + 1];
-    static const struct {
-        bool no_runtime;
-        const void *data;
-        size_t size;
-        int expected;
-    } rows[] = {
-        {true, bytes, 8, SKUA_E_INVALID},
-        {false, NULL, 1, SKUA_E_INVALID},
-        {false, NULL, 100, SKUA_E_INVALID},
-        {false, bytes, PAYLOAD_LIMIT + 1, SKUA_E_PAYLOAD_SIZE},
-        {false, bytes, SIZE_MAX, SKUA_E_PAYLOAD_SIZE},
-    };
-    struct tracked item = {0};
-    skua_payload payload;
-    scene_open();
-    assert_int_equal(skua_payload_copy(world_runtime(), 1, bytes, 8, NULL), SKUA_E_INVALID);
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        payload = tracked_payload(9, &item);
-        assert_int_equal(skua_payload_copy(rows[i].no_runtime ? NULL : world_runtime(), 1,
-                                           rows[i].data, rows[i].size, &payload),
-                         rows[i].expected);
-        assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
-        assert_null(skua_payload_data(&payload));
-    }
-    /* At the limit, and nothing at all, are fine. */
-    assert_int_equal(skua_payload_copy(world_runtime(), 1, bytes, PAYLOAD_LIMIT, &payload), 0);
-    assert_int_equal(skua_payload_size(&payload), PAYLOAD_LIMIT);
-    skua_payload_drop(&payload);
-    assert_int_equal(skua_payload_copy(world_runtime(), 1, NULL, 0, &payload), 0);
-    assert_int_equal(skua_payload_size(&payload), 0);
-}
-
-TEST(payload_of_another_kind_reads_as_zero)
-{
-    struct tracked item = {0};
-    skua_payload payload = tracked_payload(1, &item);
-    assert_int_equal(skua_payload_to_u64(&payload), 0);
-    assert_true(skua_pid_is_none(skua_payload_to_pid(&payload)));
-    skua_payload_drop(&payload);
-    skua_payload_drop(&payload);
-    assert_drops(&item, 1, 1);
-    assert_int_equal(skua_payload_to_u64(&payload), 0);
-    assert_int_equal(skua_payload_size(&payload), 0);
-    assert_null(skua_payload_data(&payload));
+    const skua_spawn_options counted = {.type = &no_handle.type, .input_count = 2};
+    assert_int_equal(skua_process_submit_with(NULL, &counted, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_process_run_with(NULL, &counted, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_spawn_with(NULL, &counted, NULL), SKUA_E_INVALID);
 }
 
 /* ---- commands ---- */
@@ -390,17 +412,19 @@ TEST(register_with_bad_arguments_is_refused)
                                         UINT32_MAX};
     const skua_handler handler = {.name = "nothing", .run = nothing};
     const skua_handler lame = {.name = "lame"};
+    const skua_handler newer = {.name = "newer", .run = nothing, .reserved = {[3] = 1}};
     world_create((skua_runtime_config){.worker_count = 1});
     skua_runtime *runtime = world_runtime();
     for (size_t i = 0; i < COUNT_OF(ids); i++) {
         assert_int_equal(skua_command_register(NULL, ids[i], &handler), SKUA_E_INVALID);
         assert_int_equal(skua_command_register(runtime, ids[i], NULL), SKUA_E_INVALID);
         assert_int_equal(skua_command_register(runtime, ids[i], &lame), SKUA_E_INVALID);
+        assert_int_equal(skua_command_register(runtime, ids[i], &newer), SKUA_E_INVALID);
         assert_int_equal(skua_command_register(runtime, ids[i], &handler), 0);
         assert_int_equal(skua_command_register(runtime, ids[i], &handler), SKUA_E_COMMAND_EXISTS);
     }
     for (size_t i = 0; i < COUNT_OF(reserved); i++) {
-        assert_int_equal(skua_command_register(runtime, reserved[i], &handler), SKUA_E_INVALID);
+        assert_int_equal(skua_command_register(runtime, reserved[i], &handler), SKUA_E_RESERVED);
     }
 }
 
@@ -477,71 +501,6 @@ TEST(completion_with_bad_arguments_changes_nothing)
     assert_int_equal(world_stats().late_completions, 0);
 }
 
-/* ---- inside a step ---- */
-
-#define EXPECT(call, expected)                                                                     \
-    if ((call) != (expected)) {                                                                    \
-        actor_surprise(turn->actor, "%s", #call);                                                  \
-    }
-
-static int misuse_step(struct turn *turn, const struct act *act)
-{
-    struct tracked *items = act->arg;
-    skua_context *ctx = turn->ctx;
-    const skua_pid nobody = {0};
-    EXPECT(skua_context_send(NULL, scene.live, tracked_payload(0, &items[0])), SKUA_E_INVALID);
-    EXPECT(skua_context_send(ctx, nobody, tracked_payload(0, &items[1])), SKUA_E_NO_PROCESS);
-    EXPECT(skua_context_send(ctx, scene.stale, tracked_payload(0, &items[2])), SKUA_E_NO_PROCESS);
-    EXPECT(skua_context_send(ctx, scene.foreign, tracked_payload(0, &items[3])),
-           SKUA_E_FOREIGN_PID);
-    EXPECT(skua_context_send(ctx, scene.live, oversized(&items[4])), SKUA_E_PAYLOAD_SIZE);
-    EXPECT(skua_step_yield(NULL, 1, 1, tracked_payload(0, &items[5])), SKUA_E_INVALID);
-    EXPECT(skua_step_yield(turn->out, 1, 1, oversized(&items[6])), SKUA_E_PAYLOAD_SIZE);
-    skua_step_continue(NULL);
-    skua_step_idle(NULL);
-    skua_step_wait(NULL);
-    skua_step_done(NULL, tracked_payload(0, &items[7]));
-    EXPECT(skua_context_alloc(NULL, 8), NULL);
-    EXPECT(skua_context_alloc(ctx, SIZE_MAX), NULL);
-    EXPECT(skua_context_alloc(ctx, (size_t)PTRDIFF_MAX + 1), NULL);
-    skua_context_free(ctx, NULL, 0);
-    skua_context_free(ctx, NULL, 8);
-    skua_context_free(NULL, NULL, 8);
-    skua_context_free(ctx, skua_context_alloc(ctx, 0), 0);
-    return 0;
-}
-
-TEST(calls_with_bad_arguments_inside_a_step_are_refused_and_drop)
-{
-    struct tracked items[8] = {{0}};
-    scene_open();
-    assert_result(actor_run(actor_new(ACTS(does(misuse_step, items), finishes(1)))), 1);
-    assert_drops(items, COUNT_OF(items), 1);
-}
-
-TEST(context_of_null_answers_with_nothing)
-{
-    assert_true(skua_pid_is_none(skua_context_self(NULL)));
-    assert_null(skua_context_runtime(NULL));
-    assert_int_equal(skua_context_now(NULL), 0);
-    assert_int_equal(skua_context_random(NULL), 0);
-}
-
-/* A step that changes its mind keeps the last word. */
-TEST(results_that_are_taken_back_are_dropped_once)
-{
-    struct tracked items[4] = {{0}};
-    world_open_with((skua_runtime_config){.worker_count = 1});
-    struct actor *fickle =
-        actor_start(ACTS(finishes_with(0, &items[0]), finishes_with(0, &items[1]), says_idle()));
-    actor_await_state(fickle, SKUA_PROCESS_IDLE);
-    assert_drops(items, 2, 1);
-    struct actor *contradictory = actor_new(
-        ACTS(yields_item(1, 1, 0, &items[2]), finishes_with(0, &items[3]), fails(SKUA_E_USER)));
-    assert_failed(actor_run(contradictory), SKUA_E_USER);
-    assert_drops(items, 4, 1);
-}
-
 /* ---- runtimes and statistics ---- */
 
 TEST(create_with_bad_arguments_is_refused)
@@ -585,6 +544,19 @@ TEST(runtime_of_null_is_refused)
     assert_int_equal(skua_stats_read(world_runtime(), &stats, NULL, 1), SKUA_E_INVALID);
 }
 
+TEST(pool_that_cannot_be_found_has_no_handle)
+{
+    skua_pool pool = {42};
+    scene_open();
+    assert_int_equal(skua_blocking_find(NULL, SKUA_BLOCKING_DEFAULT, &pool), SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_find(world_runtime(), NULL, &pool), SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_find(world_runtime(), SKUA_BLOCKING_DEFAULT, NULL),
+                     SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_find(world_runtime(), "none", &pool), SKUA_E_UNKNOWN_POOL);
+    assert_int_equal(skua_blocking_find(world_runtime(), SKUA_BLOCKING_DEFAULT, &pool), 0);
+    assert_int_equal(pool.number, 0); /* the zero handle */
+}
+
 TEST(simulator_without_a_simulation_is_refused)
 {
     struct tracked results[2] = {{0}};
@@ -610,9 +582,33 @@ TEST(simulator_without_a_simulation_is_refused)
 
 /* ---- names ---- */
 
+TEST(text_that_is_no_pid_is_refused)
+{
+    static const char *const garbage[] = {
+        "",    " ",  "g", "-1", "0x1", "1 ", " 1", "12345678901234567", "00000000000000000",
+        "1\n", "1.0"};
+    char text[SKUA_PID_TEXT_SIZE];
+    skua_pid pid;
+    for (size_t i = 0; i < COUNT_OF(garbage); i++) {
+        pid = (skua_pid){42};
+        assert_int_equal(skua_pid_parse(garbage[i], &pid), SKUA_E_INVALID);
+        assert_true(skua_pid_is_none(pid));
+    }
+    pid = (skua_pid){42};
+    assert_int_equal(skua_pid_parse(NULL, &pid), SKUA_E_INVALID);
+    assert_true(skua_pid_is_none(pid));
+    assert_int_equal(skua_pid_parse("1", NULL), SKUA_E_INVALID);
+    /* One that is, with digits of either kind. */
+    const skua_pid written = {UINT64_C(0x0123456789abcdef)};
+    assert_int_equal(skua_pid_parse(skua_pid_format(written, text), &pid), 0);
+    assert_int_equal(pid.bits, written.bits);
+    assert_int_equal(skua_pid_parse("123456789ABCDEF", &pid), 0);
+    assert_int_equal(pid.bits, written.bits);
+}
+
 TEST(unknown_numbers_have_a_name)
 {
-    static const int strangers[] = {1, -1, -5000, -5035, SKUA_E_USER, INT_MAX, INT_MIN};
+    static const int strangers[] = {1, -1, -5000, -5042, SKUA_E_USER, INT_MAX, INT_MIN};
     static const unsigned states[] = {0, 5, 1000};
     for (size_t i = 0; i < COUNT_OF(strangers); i++) {
         assert_string_equal(skua_error_name(strangers[i]), "SKUA_E_?");

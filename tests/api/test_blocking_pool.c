@@ -157,33 +157,34 @@ TEST(register_refuses_what_it_cannot_keep)
     const skua_blocking_pool one_more = {.name = "16"};
     world_create((skua_runtime_config){0});
     skua_runtime *runtime = world_runtime();
-    assert_int_equal(skua_blocking_register(NULL, &one_more), SKUA_E_INVALID);
-    assert_int_equal(skua_blocking_register(runtime, NULL), SKUA_E_INVALID);
-    assert_int_equal(skua_blocking_register(runtime, &(skua_blocking_pool){0}), SKUA_E_INVALID);
-    assert_int_equal(skua_blocking_register(runtime, &(skua_blocking_pool){.name = ""}),
+    assert_int_equal(skua_blocking_register(NULL, &one_more, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_register(runtime, NULL, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_register(runtime, &(skua_blocking_pool){0}, NULL),
+                     SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_register(runtime, &(skua_blocking_pool){.name = ""}, NULL),
                      SKUA_E_INVALID);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         const skua_blocking_pool pool = {.name = names[i], .thread_limit = 1};
-        assert_int_equal(skua_blocking_register(runtime, &pool), 0);
-        assert_int_equal(skua_blocking_register(runtime, &pool), SKUA_E_POOL_EXISTS);
+        assert_int_equal(skua_blocking_register(runtime, &pool, NULL), 0);
+        assert_int_equal(skua_blocking_register(runtime, &pool, NULL), SKUA_E_POOL_EXISTS);
     }
-    assert_int_equal(skua_blocking_register(runtime, &one_more), SKUA_E_INVALID);
-    assert_int_equal(skua_blocking_register(runtime, &standard), 0); /* it exists already */
-    assert_int_equal(skua_blocking_register(runtime, &standard), SKUA_E_POOL_EXISTS);
+    assert_int_equal(skua_blocking_register(runtime, &one_more, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_blocking_register(runtime, &standard, NULL), 0); /* it exists already */
+    assert_int_equal(skua_blocking_register(runtime, &standard, NULL), SKUA_E_POOL_EXISTS);
     world_start();
-    assert_int_equal(skua_blocking_register(runtime, &one_more), SKUA_E_FROZEN);
+    assert_int_equal(skua_blocking_register(runtime, &one_more, NULL), SKUA_E_FROZEN);
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         run_simple_job(names[i]);
     }
     assert_int_equal(skua_runtime_stop(runtime, SKUA_FOREVER), 0);
-    assert_int_equal(skua_blocking_register(runtime, &one_more), SKUA_E_FROZEN);
+    assert_int_equal(skua_blocking_register(runtime, &one_more, NULL), SKUA_E_FROZEN);
 }
 
 TEST(pools_of_a_runtime_that_never_starts_are_released)
 {
     struct api api;
     api_create(&api, (skua_runtime_config){.worker_count = 1});
-    assert_int_equal(skua_blocking_register(api.runtime, &narrow), 0);
+    assert_int_equal(skua_blocking_register(api.runtime, &narrow, NULL), 0);
     assert_int_equal(skua_runtime_destroy(api.runtime), 0);
     assert_true(counting_allocator_is_clean(&api.memory));
 }

@@ -74,7 +74,7 @@ TEST(blocked_step_holds_up_nothing_that_it_has_readied)
 
 static int wait_readable(struct turn *turn, const struct act *act)
 {
-    return skua_step_wait_readable(turn->out, 1, *(const int *)act->arg);
+    return skua_yield_readable(turn->ctx, 1, *(const int *)act->arg, SKUA_FOREVER);
 }
 
 /* They were begun on the worker that then blocks. */

@@ -52,8 +52,8 @@ TEST(cancel_of_several_with_one_tag_ends_them_all_and_no_other)
     struct actor *actor = actor_start(
         ACTS(sleeps(5, SECOND), sleeps(4, SECOND), timer(5, START + 5 * SECOND), ticker(5, SECOND),
              ticker(6, SECOND), timer(5, SKUA_FOREVER), yields(5, DESK_KEEP, 0, 0), waits_for(5, 1),
-             yields(7, DESK_KEEP, 0, 0), deadline(START + 2 * SECOND), yields(5, DESK_KEEP, 0, 0),
-             deadline(START + 2 * SECOND)));
+             until(START + 2 * SECOND, yields(7, DESK_KEEP, 0, 0)),
+             until(START + 2 * SECOND, yields(5, DESK_KEEP, 0, 0))));
     actor_perform(actor, ACTS(sleeps(5, HOUR), cancels(99)));
     assert_then_saw_nothing(actor);
     actor_perform(actor, ACTS(cancels(5)));

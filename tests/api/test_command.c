@@ -314,35 +314,45 @@ TEST(process_can_wait_for_any_of_several_yields)
 
 /* ---- what a process shows while it waits ---- */
 
-/* First the state after a yield, then after a message during which nothing is asked for. */
-static void check_shown_states(struct script yielding, enum skua_process_state after_yield,
-                               struct script on_message, enum skua_process_state after_message)
+/* After so many steps the process rests in this state. */
+static void assert_rests(const struct actor *actor, uint64_t steps, enum skua_process_state state)
 {
-    struct desk *desk = desk_open_with((skua_runtime_config){0});
-    struct actor *actor = actor_start(yielding);
-    desk_await_kept(desk, 1);
-    actor_await_state(actor, after_yield);
-    actor_tell(actor, on_message);
-    api_wait_steps(world->api, actor->pid, 2);
-    actor_await_state(actor, after_message);
-    assert_int_equal(world_info(actor->pid).steps, 2);
-    assert_int_equal(world_info(actor->pid).state, after_message);
-    assert_int_equal(desk_complete(desk, 0, 0, 8), 0); /* wakes it in any case */
-    actor_await_seen(actor, 1);
-    world_close();
-    assert_saw(actor, completion_of(90, DESK_RESULT, 8), cancel(SKUA_E_STOPPED));
+    api_wait_steps(world->api, actor->pid, steps);
+    actor_await_state(actor, state);
+    assert_int_equal(world_info(actor->pid).steps, steps);
 }
 
-TEST(process_with_yields_outstanding_shows_blocked_or_idle)
+TEST(process_shows_blocked_exactly_while_a_yield_is_open)
 {
-    const struct act keep = yields(90, DESK_KEEP, QUESTION, 0);
-    check_shown_states(ACTS(keep), SKUA_PROCESS_BLOCKED, NO_ACTS, SKUA_PROCESS_IDLE);
-    check_shown_states(ACTS(says_idle(), keep), SKUA_PROCESS_IDLE, ACTS(says_wait()),
-                       SKUA_PROCESS_BLOCKED);
-    check_shown_states(ACTS(keep, says_wait()), SKUA_PROCESS_BLOCKED, ACTS(says_wait()),
-                       SKUA_PROCESS_BLOCKED);
-    check_shown_states(ACTS(keep, says_wait()), SKUA_PROCESS_BLOCKED, ACTS(says_idle()),
-                       SKUA_PROCESS_IDLE);
+    struct desk *desk = desk_open_with((skua_runtime_config){0});
+    struct actor *actor = actor_start(NO_ACTS);
+    assert_rests(actor, 1, SKUA_PROCESS_IDLE);
+    actor_tell(actor, ACTS(yields(90, DESK_KEEP, QUESTION, 0), yields(91, DESK_KEEP, QUESTION, 0)));
+    desk_await_kept(desk, 2);
+    assert_rests(actor, 2, SKUA_PROCESS_BLOCKED);
+    actor_tell(actor, NO_ACTS); /* a message alone changes nothing */
+    assert_rests(actor, 3, SKUA_PROCESS_BLOCKED);
+    assert_int_equal(desk_complete(desk, 0, 0, 8), 0); /* wakes it, and one is left */
+    assert_rests(actor, 4, SKUA_PROCESS_BLOCKED);
+    assert_int_equal(desk_complete(desk, 1, 0, 9), 0);
+    assert_rests(actor, 5, SKUA_PROCESS_IDLE);
+    actor_tell(actor, ACTS(yields(92, DESK_DOUBLE, QUESTION, 5))); /* never open when it rests */
+    assert_rests(actor, 7, SKUA_PROCESS_IDLE);
+    world_close();
+    assert_saw(actor, completion_of(90, DESK_RESULT, 8), completion_of(91, DESK_RESULT, 9),
+               completion_of(92, DESK_RESULT, 10), cancel(SKUA_E_STOPPED));
+}
+
+TEST(process_whose_yields_are_all_taken_back_shows_idle)
+{
+    struct desk *desk = desk_open_with((skua_runtime_config){0});
+    struct actor *actor = actor_start(ACTS(yields(1, DESK_KEEP, QUESTION, 0)));
+    desk_await_kept(desk, 1);
+    assert_rests(actor, 1, SKUA_PROCESS_BLOCKED);
+    actor_tell(actor, ACTS(cancels(1)));
+    assert_rests(actor, 3, SKUA_PROCESS_IDLE);
+    assert_late(desk, 0);
+    assert_saw(actor, failure(1, SKUA_E_CANCELLED));
 }
 
 /* ---- completions at once and what else arrives ---- */
@@ -426,10 +436,10 @@ static int use_runtime(void *arg, skua_command *command, skua_payload *result)
     skua_payload input = tracked_payload(0, &reach->item);
     (void)result;
     reach->errors[0] = actor_try_submit(reach->started);
-    reach->errors[1] = skua_message_send(runtime, reach->started->pid, skua_payload_u64(1, 2));
-    reach->errors[2] = skua_message_send(runtime, asker, skua_payload_u64(1, 3));
+    reach->errors[1] = skua_process_send(runtime, reach->started->pid, skua_payload_u64(1, 2));
+    reach->errors[2] = skua_process_send(runtime, asker, skua_payload_u64(1, 3));
     reach->errors[3] = skua_process_wait(runtime, asker, SKUA_FOREVER, NULL);
-    reach->errors[4] = skua_process_run(runtime, &api_idler, NULL, &input, 1, NULL);
+    reach->errors[4] = skua_process_run(runtime, &api_idler, input, NULL);
     reach->errors[5] = skua_runtime_stop(runtime, 0);
     return 0;
 }

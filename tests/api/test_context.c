@@ -16,9 +16,9 @@ struct view {
 static int look_around(struct turn *turn, const struct act *act)
 {
     struct view *view = act->arg;
-    view->self = skua_context_self(turn->ctx);
-    view->runtime = skua_context_runtime(turn->ctx);
-    view->now = skua_context_now(turn->ctx);
+    view->self = skua_self(turn->ctx);
+    view->runtime = skua_runtime_of(turn->ctx);
+    view->now = skua_now(turn->ctx);
     return 0;
 }
 
@@ -41,8 +41,7 @@ TEST(context_shows_itself_its_runtime_and_time)
     actor->in_init =
         ACTS(does(look_around, &views[0]), refused(sends(actor, 0, 0), SKUA_E_NO_PROCESS));
     skua_payload input = api_world_payload(actor);
-    assert_int_equal(
-        skua_process_submit(world_runtime(), &actor->type, NULL, &input, 1, &submitted), 0);
+    assert_int_equal(skua_process_submit(world_runtime(), &actor->type, input, &submitted), 0);
     tally_wait(&actor->performed, 1);
     for (size_t i = 0; i < COUNT_OF(views); i++) {
         assert_true(skua_pid_equal(views[i].self, submitted));
@@ -66,7 +65,7 @@ static int draw(struct turn *turn, const struct act *act)
 {
     struct draws *draws = act->arg;
     for (unsigned i = 0; i < DRAW_CALLS; i++) {
-        draws->values[draws->count++] = skua_context_random(turn->ctx);
+        draws->values[draws->count++] = skua_random(turn->ctx);
     }
     return 0;
 }
@@ -121,14 +120,14 @@ static int use_memory(struct turn *turn, const struct act *act)
     static const size_t sizes[] = {1, 100000};
     (void)act;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
-        unsigned char *memory = skua_context_alloc(turn->ctx, sizes[i]);
+        unsigned char *memory = skua_alloc(turn->ctx, sizes[i]);
         if (memory == NULL || (uintptr_t)memory % _Alignof(max_align_t) != 0) {
             return SKUA_E_NO_MEMORY;
         }
         memset(memory, 1, sizes[i]);
-        skua_context_free(turn->ctx, memory, sizes[i]);
+        skua_free(turn->ctx, memory, sizes[i]);
     }
-    skua_context_free(turn->ctx, NULL, 0);
+    skua_free(turn->ctx, NULL, 0);
     return 0;
 }
 
@@ -202,15 +201,14 @@ struct member {
     bool has_other_pid;
 };
 
-static int member_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int member_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct member *member = api_world(self);
     (void)events;
     (void)count;
     member->steps++;
-    member->has_other_pid = !skua_pid_equal(member->pid, skua_context_self(ctx));
-    skua_step_done(out, skua_payload_empty(0));
+    member->has_other_pid = !skua_pid_equal(member->pid, skua_self(ctx));
+    skua_done(ctx, skua_payload_empty(0));
     return 0;
 }
 
@@ -223,7 +221,7 @@ static int spawn_all(struct turn *turn, const struct act *act)
     int error = 0;
     for (size_t i = 0; i < CHILDREN && error == 0; i++) {
         skua_payload input = api_world_payload(&members[i]);
-        error = skua_context_spawn(turn->ctx, &member_type, NULL, &input, 1, &members[i].pid);
+        error = skua_spawn(turn->ctx, &member_type, input, &members[i].pid);
     }
     return error;
 }

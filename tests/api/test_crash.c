@@ -119,9 +119,11 @@ static void crash_after_init(void *arg)
     actor_await_end(actor_start(ACTS(spawns(child), crashes(&fault_function), finishes(0))));
 }
 
-static void fault_in_close(void *self)
+static void fault_in_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     (void)self;
+    (void)ctx;
+    (void)exit;
     fault();
 }
 

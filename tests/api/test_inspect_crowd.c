@@ -21,19 +21,14 @@ struct crowd {
 };
 
 /* One of the crowd, smaller than an actor: makes as many steps as a message says. */
-static int member_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int member_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     uint64_t *left = self;
-    (void)ctx;
-    if (api_finish_if_cancelled(events, count, out)) {
-        return 0;
-    }
     for (size_t i = 0; i < count; i++) {
         *left += skua_payload_to_u64(&events[i].payload);
     }
     if (*left > 0 && --*left > 0) {
-        skua_step_continue(out);
+        skua_continue(ctx);
     }
     return 0;
 }
@@ -47,7 +42,7 @@ static int start_portion(struct turn *turn, const struct act *act)
     struct crowd *crowd = act->arg;
     int error = 0;
     for (uint32_t i = 0; i < PORTION && crowd->count < CROWD && error == 0; i++) {
-        error = skua_context_spawn(turn->ctx, &member, NULL, NULL, 0, &crowd->pids[crowd->count]);
+        error = skua_spawn(turn->ctx, &member, skua_nothing(), &crowd->pids[crowd->count]);
         crowd->count++;
     }
     return error;
@@ -101,7 +96,7 @@ static void mark_page(void *arg, const struct inspect_client *page)
 
 static void assert_pages_have_all_once(struct crowd *crowd)
 {
-    static skua_process_info infos[10000];
+    static skua_process_snapshot infos[10000];
     skua_pid after = {0};
     size_t total = 0;
     int count;

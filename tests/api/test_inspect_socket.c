@@ -160,11 +160,10 @@ TEST(folder_that_is_refused_is_a_warning_by_environment)
     const char *said = capture_end(&capture);
     assert_int_equal(error, 0);
     world->is_started = true;
-    (void)snprintf(
-        expected, sizeof expected,
-        "skua: SKUA_INSPECT: the socket for looking inside could not be opened: %s/skua: "
-        "Permission denied\n",
-        scratch_folder());
+    (void)snprintf(expected, sizeof expected,
+                   "skua: SKUA_INSPECT: cannot open the inspector socket: %s/skua: "
+                   "Permission denied\n",
+                   scratch_folder());
     assert_string_equal(said, expected);
     assert_result(actor_run(actor_new(ACTS(finishes(1)))), 1);
     assert_false(inspect_is_there(world_runtime()));

@@ -128,7 +128,7 @@ TEST(trace_tells_of_timers_commands_and_lives)
     const struct note *spawn = tape_find(tape, NOTE_SPAWN, parent->pid, 0);
     assert_int_equal(spawn->track, TAPE_OUTSIDE);
     assert_string_equal(spawn->type, "parent");
-    assert_int_equal(tape_find(tape, NOTE_BEGIN, parent->pid, 0)->arg, 0);
+    assert_int_equal(tape_find(tape, NOTE_BEGIN, parent->pid, 0)->arg, 1); /* START */
     assert_leads_to_step(tape, NOTE_TIMER, parent->pid, 1);
     assert_leads_to_step(tape, NOTE_COMPLETE, parent->pid, 2);
     assert_int_equal(tape_find(tape, NOTE_COMPLETE, parent->pid, 0)->track, TAPE_OUTSIDE);

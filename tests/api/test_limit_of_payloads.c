@@ -37,7 +37,7 @@ struct newcomer {
 static int spawn_newcomer(struct turn *turn, const struct act *act)
 {
     struct newcomer *newcomer = act->arg;
-    return skua_context_spawn(turn->ctx, newcomer->type, NULL, &newcomer->input, 1, NULL);
+    return skua_spawn(turn->ctx, newcomer->type, newcomer->input, NULL);
 }
 
 TEST(payload_limit_holds_for_sends_yields_and_spawns_of_processes)
@@ -76,8 +76,12 @@ TEST(payload_limit_holds_for_each_input_of_submit)
         for (size_t i = 0; i < 3; i++) {
             input[i] = sized(&items[i], i == large ? LIMIT + 1 : LIMIT);
         }
-        assert_int_equal(skua_process_submit(world_runtime(), &unborn->type, NULL, input, 3, NULL),
-                         SKUA_E_PAYLOAD_SIZE);
+        assert_int_equal(
+            skua_process_submit_with(
+                world_runtime(),
+                &(skua_spawn_options){.type = &unborn->type, .input = input, .input_count = 3},
+                NULL),
+            SKUA_E_PAYLOAD_SIZE);
         assert_drops(items, 3, 1);
     }
     assert_int_equal(world_stats().spawned, 0);

@@ -21,7 +21,7 @@ static struct population *population_open(skua_runtime_config config)
 static bool grow(struct population *population)
 {
     skua_pid pid = {0};
-    const int error = skua_process_submit(world_runtime(), &api_idler, NULL, NULL, 0, &pid);
+    const int error = skua_process_submit(world_runtime(), &api_idler, skua_nothing(), &pid);
     if (error != 0) {
         (void)atomic_fetch_add(&population->odd_errors, error != SKUA_E_PROCESS_LIMIT);
         return false;
@@ -105,7 +105,7 @@ static int spawn_idlers(struct turn *turn, const struct act *act)
 {
     atomic_uint *spawned = act->arg;
     int error;
-    while ((error = skua_context_spawn(turn->ctx, &api_idler, NULL, NULL, 0, NULL)) == 0) {
+    while ((error = skua_spawn(turn->ctx, &api_idler, skua_nothing(), NULL)) == 0) {
         (void)atomic_fetch_add(spawned, 1);
     }
     return error;
@@ -142,11 +142,18 @@ TEST(process_limit_reached_drops_the_input_and_calls_no_init)
     world_open_with((skua_runtime_config){.process_limit = 1});
     (void)actor_start(NO_ACTS);
     struct actor *unborn = actor_new(NO_ACTS);
-    assert_int_equal(skua_process_submit(world_runtime(), &unborn->type, NULL, input, 2, &pid),
-                     SKUA_E_PROCESS_LIMIT);
+    assert_int_equal(
+        skua_process_submit_with(
+            world_runtime(),
+            &(skua_spawn_options){.type = &unborn->type, .input = input, .input_count = 2}, &pid),
+        SKUA_E_PROCESS_LIMIT);
     assert_true(skua_pid_is_none(pid));
-    assert_int_equal(skua_process_run(world_runtime(), &unborn->type, NULL, &input[2], 2, NULL),
-                     SKUA_E_PROCESS_LIMIT);
+    assert_int_equal(
+        skua_process_run_with(
+            world_runtime(),
+            &(skua_spawn_options){.type = &unborn->type, .input = &input[2], .input_count = 2},
+            NULL),
+        SKUA_E_PROCESS_LIMIT);
     assert_drops(items, COUNT_OF(items), 1);
     assert_int_equal(unborn->inits, 0);
 }

@@ -229,14 +229,11 @@ static void assert_page_is_right(uint32_t spares)
 /* ---- programs that leave their traces ---- */
 
 /* Ends at the first message. No actor: some tests start them without end. */
-static int child_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int child_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
-    (void)events;
-    if (count > 0) {
-        skua_step_done(out, skua_payload_empty(0));
+    if (events[count - 1].type == SKUA_EVENT_MESSAGE) {
+        skua_done(ctx, skua_payload_empty(0));
     }
     return 0;
 }
@@ -248,8 +245,8 @@ static int start_children(struct turn *turn, const struct act *act)
     int error = 0;
     for (uint64_t i = 0; i < act->number && error == 0; i++) {
         skua_pid pid = {0};
-        error = skua_context_spawn(turn->ctx, &child_type, NULL, NULL, 0, &pid);
-        error = error != 0 ? error : skua_context_send(turn->ctx, pid, skua_payload_empty(0));
+        error = skua_spawn(turn->ctx, &child_type, skua_nothing(), &pid);
+        error = error != 0 ? error : skua_send(turn->ctx, pid, skua_payload_empty(0));
     }
     return error;
 }

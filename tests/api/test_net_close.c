@@ -64,7 +64,7 @@ TEST(close_without_waiters_closes_before_start_and_after_stop)
 
 static int close_it(struct turn *turn, const struct act *act)
 {
-    return skua_descriptor_close(skua_context_runtime(turn->ctx), *(const int *)act->arg);
+    return skua_descriptor_close(skua_runtime_of(turn->ctx), *(const int *)act->arg);
 }
 
 TEST(close_within_a_step_ends_the_waits_of_others)
@@ -156,7 +156,7 @@ TEST(stop_ends_processes_that_wait)
     const struct ends pair = pair_open();
     for (size_t i = 0; i < CROWD; i++) {
         const struct act wait = waits_readable(1, i % 2 == 0 ? pair.near : pair.far);
-        crowd[i] = actor_start(i % 3 == 0 ? ACTS(wait, timeout(3600 * SKUA_SECOND)) : ACTS(wait));
+        crowd[i] = actor_start(i % 3 == 0 ? ACTS(within(3600 * SKUA_SECOND, wait)) : ACTS(wait));
         actor_await_state(crowd[i], SKUA_PROCESS_BLOCKED);
     }
     world_close(); /* all of them end by themselves, when they are asked to */

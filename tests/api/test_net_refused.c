@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "dispatch/reserved.h"
 #include "runtime/runtime.h"
 #include "waits.h"
 
@@ -52,8 +51,8 @@ TEST(descriptor_that_is_no_such_thing_is_refused)
 static int wait_without_step(struct turn *turn, const struct act *act)
 {
     (void)act;
-    if (skua_step_wait_readable(NULL, 0, 0) != SKUA_E_INVALID ||
-        skua_step_wait_writable(NULL, 0, 0) != SKUA_E_INVALID) {
+    if (skua_yield_readable(NULL, 0, 0, SKUA_FOREVER) != SKUA_E_INVALID ||
+        skua_yield_writable(NULL, 0, 0, SKUA_FOREVER) != SKUA_E_INVALID) {
         actor_surprise(turn->actor, "a wait without a step");
     }
     return 0;
@@ -69,29 +68,6 @@ TEST(bad_arguments_are_refused_at_once)
                                          does(wait_without_step, NULL), finishes(0)));
     assert_result(actor_run(actor), 0);
     assert_int_equal(waited_for(), 0);
-}
-
-/* Payloads that are none of these commands'. */
-static const skua_payload foreign_payloads[] = {
-    {.storage = SKUA_PAYLOAD_EMPTY},
-    {.storage = SKUA_PAYLOAD_INLINE, .inline_size = 4},
-    {.storage = SKUA_PAYLOAD_POINTER},
-    {.storage = SKUA_PAYLOAD_INLINE, .inline_size = 8, .as.words = {UINT64_C(1) << 32}},
-};
-
-TEST(commands_that_are_yielded_by_number_need_a_descriptor)
-{
-    FOR_ROWS (payload, foreign_payloads) {
-        world_open();
-        const uint32_t readable = reserved_id(RESERVED_READABLE);
-        const uint32_t writable = reserved_id(RESERVED_WRITABLE);
-        struct actor *actor = actor_new(ACTS(with_payload(yields(1, readable, 0, 0), *payload),
-                                             with_payload(yields(2, writable, 0, 0), *payload),
-                                             awaits(2), finishes(0)));
-        assert_result(actor_run(actor), 0);
-        assert_saw(actor, completion(1, SKUA_E_INVALID), completion(2, SKUA_E_INVALID));
-        assert_int_equal(waited_for(), 0);
-    }
 }
 
 /* ---- memory ---- */
@@ -155,8 +131,8 @@ TEST(failure_of_any_allocation_is_reported_and_harmless)
     for (uint64_t n = 1; outcomes[NOT_REFUSED] == 0; n++) {
         outcomes[wait_with_failure((struct attempt){.n = n, .fd = high}, pipe.far)]++;
     }
-    assert_true(outcomes[REFUSED_IN_STEP] >= 1);  /* no place for the yield or its completion */
-    assert_int_equal(outcomes[REFUSED_LATER], 2); /* none for the waiter, none for the table */
+    assert_int_equal(outcomes[REFUSED_IN_STEP], 0); /* its node is in the pool already */
+    assert_int_equal(outcomes[REFUSED_LATER], 2);   /* none for the waiter, none for the table */
 }
 
 /* ---- files ---- */

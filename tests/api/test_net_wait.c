@@ -383,7 +383,7 @@ TEST(wait_ends_at_its_deadline)
     for (int writes = 0; writes < 2; writes++) {
         struct act wait = writes ? waits_writable(1, pair.near) : waits_readable(1, pair.near);
         struct actor *actor =
-            actor_new(ACTS(wait, timeout(SKUA_MILLISECOND), expects(completion(1, SKUA_E_TIMEOUT)),
+            actor_new(ACTS(within(SKUA_MILLISECOND, wait), expects(completion(1, SKUA_E_TIMEOUT)),
                            repeats(9), finishes(0)));
         assert_result(actor_run(actor), 0);
         assert_int_equal(actor->seen_count, 10);
@@ -391,12 +391,25 @@ TEST(wait_ends_at_its_deadline)
     assert_int_equal(world_stats().ready, 0);
 }
 
+TEST(wait_without_time_tells_whether_it_is_ready_now)
+{
+    world_open();
+    const struct ends pipe = pipe_open();
+    struct actor *reader = actor_start(ACTS(within(0, waits_readable(1, pipe.near)), awaits(1)));
+    actor_await_seen(reader, 1);
+    write_byte(pipe.far);
+    actor_perform(reader, ACTS(within(0, waits_readable(2, pipe.near)), awaits(1),
+                               within(0, waits_writable(3, pipe.far)), awaits(1)));
+    assert_saw(reader, completion(1, SKUA_E_TIMEOUT), completion(2, 0), completion(3, 0));
+    world_close();
+}
+
 TEST(wait_that_has_timed_out_does_not_disturb_the_next_one)
 {
     world_open();
     const struct ends pipe = pipe_open();
     struct actor *reader =
-        actor_start(ACTS(waits_readable(1, pipe.near), timeout(SKUA_MILLISECOND)));
+        actor_start(ACTS(within(SKUA_MILLISECOND, waits_readable(1, pipe.near))));
     actor_await_seen(reader, 1);
     actor_await_state(reader, SKUA_PROCESS_IDLE);
     actor_perform(reader, ACTS(waits_readable(2, pipe.near)));
@@ -418,7 +431,7 @@ TEST(descriptor_that_is_ready_first_has_no_timeout)
     world_open();
     const struct ends pipe = pipe_open();
     struct actor *reader =
-        actor_start(ACTS(waits_readable(1, pipe.near), timeout(3600 * SKUA_SECOND)));
+        actor_start(ACTS(within(3600 * SKUA_SECOND, waits_readable(1, pipe.near))));
     actor_await_state(reader, SKUA_PROCESS_BLOCKED);
     write_byte(pipe.far);
     actor_await_seen(reader, 1);

@@ -22,7 +22,7 @@ TEST(idle_worker_waits_for_the_nearest_deadline)
     assert_waits_until(firing_time(START + 60 * SECOND));
     actor_perform(one, ACTS(timer(2, START + SECOND)));
     assert_waits_until(firing_time(START + SECOND));
-    actor_perform(other, ACTS(yields(3, DESK_KEEP, 0, 0), deadline(START + MILLISECOND)));
+    actor_perform(other, ACTS(until(START + MILLISECOND, yields(3, DESK_KEEP, 0, 0))));
     assert_waits_until(firing_time(START + MILLISECOND));
     actor_perform(one, ACTS(sleeps(4, 1)));
     assert_waits_until(firing_time(START + 1));
@@ -46,7 +46,7 @@ TEST(idle_worker_is_not_disturbed_by_a_later_deadline)
     const int waiter = virtual_waiter(&world->time);
     for (uint64_t i = 1; i <= 20; i++) {
         actor_perform(actor, ACTS(sleeps(1, SECOND + i * MILLISECOND), waits_for(2, i),
-                                  yields(3, DESK_KEEP, 0, 0), deadline(START + HOUR)));
+                                  until(START + HOUR, yields(3, DESK_KEEP, 0, 0))));
     }
     assert_int_equal(virtual_waiter(&world->time), waiter);
     assert_int_equal(virtual_wait_calls(&world->time), calls);
@@ -119,8 +119,8 @@ TEST(source_with_a_deadline_ends_by_what_comes_first)
 {
     world_open_virtual();
     struct actor *actor =
-        actor_start(ACTS(waits_for(0, 10), deadline(START + SECOND), waits_for(1, 11),
-                         deadline(START + 2 * SECOND), waits_for(2, 12)));
+        actor_start(ACTS(until(START + SECOND, waits_for(0, 10)),
+                         until(START + 2 * SECOND, waits_for(1, 11)), waits_for(2, 12)));
     assert_waits_until(SECOND_LATER);
     make_ready(10, 1);
     assert_then_saw(actor, completion(0, 0));
@@ -138,8 +138,7 @@ TEST(source_with_a_deadline_ends_by_what_comes_first)
 TEST(source_and_timer_at_the_same_moment_are_both_served)
 {
     world_open_virtual();
-    struct actor *one =
-        actor_start(ACTS(sleeps(0, SECOND), waits_for(1, 1), deadline(START + HOUR)));
+    struct actor *one = actor_start(ACTS(sleeps(0, SECOND), until(START + HOUR, waits_for(1, 1))));
     struct actor *other = actor_start(ACTS(waits_for(0, 2), sleeps(1, SECOND)));
     world_settle();
     world_set_clock(SECOND_LATER);
@@ -281,8 +280,8 @@ TEST(sources_are_served_by_a_worker_that_is_never_idle)
     world_create_virtual((skua_runtime_config){.worker_count = 1});
     (void)desk_open();
     world_start();
-    struct actor *actor = actor_start(ACTS(sleeps(1, SECOND), waits_for(2, 1),
-                                           yields(3, DESK_KEEP, 0, 0), deadline(START + HOUR)));
+    struct actor *actor = actor_start(
+        ACTS(sleeps(1, SECOND), waits_for(2, 1), until(START + HOUR, yields(3, DESK_KEEP, 0, 0))));
     world_settle();
     struct actor *busy = actor_start(ACTS(continues(UINT64_MAX)));
     world_set_clock(SECOND_LATER);
@@ -303,8 +302,8 @@ TEST(chore_is_done_by_an_idle_worker_at_its_time)
     world_create_virtual((skua_runtime_config){.worker_count = 1});
     world->time.check_period_ns = 10 * SECOND;
     world_start();
-    struct actor *actor = actor_start(ACTS(waits_for(1, 1), deadline(START + SECOND)));
-    actor_perform(actor, ACTS(waits_for(2, 2), deadline(START + 15 * SECOND)));
+    struct actor *actor = actor_start(ACTS(until(START + SECOND, waits_for(1, 1))));
+    actor_perform(actor, ACTS(until(START + 15 * SECOND, waits_for(2, 2))));
     world_advance_to(SECOND_LATER);
     assert_then_saw(actor, completion(1, SKUA_E_TIMEOUT));
     assert_waits_until(START + 10 * SECOND);

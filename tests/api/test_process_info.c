@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What skua_process_info shows of a process, whatever it is doing. */
+/* What skua_process_snapshot shows of a process, whatever it is doing. */
 #include "actor.h"
 #include "desk.h"
 #include "standstill.h"
@@ -7,7 +7,7 @@
 static void check_info(const struct actor *actor, enum skua_process_state state, uint64_t steps,
                        uint32_t mailbox_length)
 {
-    const skua_process_info info = world_info(actor->pid);
+    const skua_process_snapshot info = world_info(actor->pid);
     assert_true(skua_pid_equal(info.pid, actor->pid));
     assert_string_equal(info.type_name, "actor");
     assert_int_equal(info.state, state);
@@ -57,17 +57,17 @@ static void check_info_of_waiting(struct act act, enum skua_process_state state)
 
 TEST(info_shows_a_waiting_process)
 {
-    check_info_of_waiting(says_idle(), SKUA_PROCESS_IDLE);
+    check_info_of_waiting(continues(0), SKUA_PROCESS_IDLE);
     check_info_of_waiting(yields(0, DESK_KEEP, 0, 0), SKUA_PROCESS_BLOCKED);
 }
 
 TEST(info_of_a_finished_process_is_refused)
 {
-    skua_process_info info;
+    skua_process_snapshot info;
     world_open();
     struct actor *actor = actor_start(ACTS(finishes(0)));
     world_await_live(0);
-    assert_int_equal(skua_process_info_read(world_runtime(), actor->pid, &info), SKUA_E_NO_PROCESS);
+    assert_int_equal(skua_process_info(world_runtime(), actor->pid, &info), SKUA_E_NO_PROCESS);
 }
 
 TEST(state_names_are_those_of_the_header)

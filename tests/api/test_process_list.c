@@ -9,7 +9,7 @@
 #define CROWD     300
 #define INFOS_MAX 2000
 
-static skua_process_info infos[INFOS_MAX];
+static skua_process_snapshot infos[INFOS_MAX];
 
 static int list(skua_pid after, size_t capacity)
 {
@@ -140,7 +140,7 @@ TEST(list_tells_what_a_look_tells)
                 {running, SKUA_PROCESS_RUNNING, 0}};
     assert_int_equal(list_all(10), 3);
     for (size_t i = 0; i < 3; i++) {
-        const skua_process_info info = world_info(infos[i].pid);
+        const skua_process_snapshot info = world_info(infos[i].pid);
         assert_int_equal(infos[i].state, info.state);
         assert_int_equal(infos[i].steps, info.steps);
         assert_int_equal(infos[i].mailbox_length, info.mailbox_length);
@@ -175,21 +175,19 @@ TEST(list_may_be_read_in_a_step)
 /* ---- while others come and go ---- */
 
 /* Starts another of its kind and ends, as long as it may. No actor: there is no end of them. */
-static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out);
+static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t count);
 
 static const skua_process_type relay_type = {
     .name = "relay", .state_size = sizeof(void *), .init = api_init_world, .step = relay_step};
 
-static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int relay_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     atomic_bool *goes_on = api_world(self);
     skua_payload input = api_world_payload(goes_on);
     (void)events;
     (void)count;
-    skua_step_done(out, skua_payload_empty(0));
-    return *goes_on ? skua_context_spawn(ctx, &relay_type, NULL, &input, 1, NULL) : 0;
+    skua_done(ctx, skua_payload_empty(0));
+    return *goes_on ? skua_spawn(ctx, &relay_type, input, NULL) : 0;
 }
 
 TEST(list_has_those_that_stay_once_while_others_come_and_go)
@@ -284,13 +282,13 @@ TEST(run_time_adds_up_for_what_runs_often)
 
 static int look_at_itself(struct turn *turn, const struct act *act)
 {
-    return skua_process_info_read(world_runtime(), turn->actor->pid, act->arg);
+    return skua_process_info(world_runtime(), turn->actor->pid, act->arg);
 }
 
 /* The time of the simulation, which has nothing to do with the time that it takes. */
 TEST(age_in_a_simulation_is_its_time)
 {
-    skua_process_info info = {.age_ns = 0};
+    skua_process_snapshot info = {.age_ns = 0};
     world_open_sim(7, (skua_sim_faults){0});
     (void)actor_start(ACTS(sleeps(1, 1000 * SKUA_SECOND), awaits(1), finishes(0)));
     world_settle(); /* so it does not begin at zero */

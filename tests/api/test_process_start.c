@@ -50,17 +50,17 @@ TEST(process_without_init_and_close_runs)
     skua_payload input = tracked_payload(0, &item);
     skua_pid pid = {0};
     world_open_with((skua_runtime_config){NOTES_EXITS(exits)});
-    assert_int_equal(skua_process_submit(world_runtime(), &api_idler, NULL, &input, 1, &pid), 0);
+    assert_int_equal(skua_process_submit(world_runtime(), &api_idler, input, &pid), 0);
     assert_drops(&item, 1, 1); /* nobody took it */
     assert_int_equal(world_cancel(pid, 0), 0);
     exits_await(exits, 1);
-    assert_int_equal(exits->failures, 0);
+    assert_int_equal(exits->list[0].exit.error, SKUA_E_CANCELLED);
 }
 
 TEST(init_failing_leaves_no_process)
 {
     struct exits *exits = exits_new();
-    skua_process_info info;
+    skua_process_snapshot info;
     world_open_with((skua_runtime_config){NOTES_EXITS(exits)});
     struct actor *unborn = unborn_new();
     assert_int_equal(actor_try_submit(unborn), ERROR_INIT);
@@ -68,8 +68,7 @@ TEST(init_failing_leaves_no_process)
     assert_int_equal(world_send(unborn->pid, skua_payload_empty(0)), SKUA_E_NO_PROCESS);
     assert_int_equal(world_terminate(unborn->pid), SKUA_E_NO_PROCESS);
     assert_int_equal(world_cancel(unborn->pid, 0), SKUA_E_NO_PROCESS);
-    assert_int_equal(skua_process_info_read(world_runtime(), unborn->pid, &info),
-                     SKUA_E_NO_PROCESS);
+    assert_int_equal(skua_process_info(world_runtime(), unborn->pid, &info), SKUA_E_NO_PROCESS);
     assert_int_equal(world_stats().live, 0);
     assert_int_equal(world_stats().spawned, 0);
     world_close();
@@ -117,8 +116,12 @@ TEST(input_taken_by_init_is_kept_and_the_rest_dropped_once)
         actor->init_returns = *init_error;
         skua_payload input[] = {api_world_payload(actor), tracked_payload(1, &items[0]),
                                 tracked_payload(2, &items[1]), tracked_payload(3, &items[2])};
-        assert_int_equal(skua_process_submit(world_runtime(), &actor->type, NULL, input, 4, NULL),
-                         *init_error);
+        assert_int_equal(
+            skua_process_submit_with(
+                world_runtime(),
+                &(skua_spawn_options){.type = &actor->type, .input = input, .input_count = 4},
+                NULL),
+            *init_error);
         assert_drops(&items[1], 2, 1);
         world_close();
         assert_drops(&items[0], 1, 0);
@@ -148,8 +151,13 @@ TEST(method_is_the_one_named_or_the_first)
         skua_payload input = api_world_payload(actor);
         skua_exit exit;
         actor->type.methods = row->methods;
-        assert_int_equal(
-            skua_process_run(world_runtime(), &actor->type, row->method, &input, 1, &exit), 0);
+        assert_int_equal(skua_process_run_with(world_runtime(),
+                                               &(skua_spawn_options){.type = &actor->type,
+                                                                     .method = row->method,
+                                                                     .input = &input,
+                                                                     .input_count = 1},
+                                               &exit),
+                         0);
         assert_result(exit, 3);
         assert_string_equal(actor->method, row->expected);
     }
@@ -167,7 +175,12 @@ struct attempt {
 static int spawn_attempt(struct turn *turn, const struct act *act)
 {
     struct attempt *attempt = act->arg;
-    return skua_context_spawn(turn->ctx, attempt->type, attempt->method, attempt->input, 3, NULL);
+    return skua_spawn_with(turn->ctx,
+                           &(skua_spawn_options){.type = attempt->type,
+                                                 .method = attempt->method,
+                                                 .input = attempt->input,
+                                                 .input_count = 3},
+                           NULL);
 }
 
 static void check_method_is_refused(enum way way, const skua_process_type *type, const char *method)
@@ -180,10 +193,18 @@ static void check_method_is_refused(enum way way, const skua_process_type *type,
         attempt.input[i] = tracked_payload(0, &items[i]);
     }
     if (way == BY_SUBMIT) {
-        error = skua_process_submit(world_runtime(), type, method, attempt.input, 3, &pid);
+        error = skua_process_submit_with(
+            world_runtime(),
+            &(skua_spawn_options){
+                .type = type, .method = method, .input = attempt.input, .input_count = 3},
+            &pid);
         assert_true(skua_pid_is_none(pid));
     } else if (way == BY_RUN) {
-        error = skua_process_run(world_runtime(), type, method, attempt.input, 3, NULL);
+        error = skua_process_run_with(
+            world_runtime(),
+            &(skua_spawn_options){
+                .type = type, .method = method, .input = attempt.input, .input_count = 3},
+            NULL);
     } else {
         const struct act spawns_it = refused(does(spawn_attempt, &attempt), error);
         assert_result(actor_run(actor_new(ACTS(spawns_it, finishes(0)))), 0);

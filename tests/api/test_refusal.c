@@ -172,7 +172,8 @@ static void assert_as_if_never_started(struct surroundings before)
     const struct surroundings now = look_around();
     assert_int_equal(now.threads, before.threads);
     assert_int_equal(now.files, before.files);
-    assert_int_equal(now.blocks, before.blocks);
+    /* Workers that began have made the pool of event nodes grow, once. */
+    assert_in_range(now.blocks, before.blocks, before.blocks + 1);
     assert_ptr_equal(handler_of_signal(), SIG_DFL);
     assert_int_equal(skua_runtime_stop(world_runtime(), 0), SKUA_E_NOT_STARTED);
     assert_int_equal(actor_try_submit(actor), SKUA_E_NOT_STARTED);
@@ -249,7 +250,7 @@ TEST(refusal_of_start_freezes_nothing)
     assert_int_equal(world_try_start(), SKUA_E_THREAD);
     refuse_none(PTHREAD_CREATE);
     assert_int_equal(skua_command_register(world_runtime(), 1, &handler), 0);
-    assert_int_equal(skua_blocking_register(world_runtime(), &pool), 0);
+    assert_int_equal(skua_blocking_register(world_runtime(), &pool, NULL), 0);
     world_start();
     assert_int_equal(skua_command_register(world_runtime(), 2, &handler), SKUA_E_FROZEN);
 }

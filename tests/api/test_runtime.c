@@ -42,7 +42,7 @@ static void ignore_exit(void *arg, skua_exit *exit)
     (void)exit;
 }
 
-static void ignore_survivor(void *arg, const skua_process_info *info)
+static void ignore_survivor(void *arg, const skua_process_snapshot *info)
 {
     (void)arg;
     (void)info;
@@ -196,25 +196,21 @@ TEST(runtime_that_lives_a_thousand_times_leaks_nothing)
  * one cannot be begun anew before it has ended. */
 #define GENERATIONS 70000
 
-static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out);
+static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t count);
 
 static const skua_process_type heir_type = {
     .name = "heir", .state_size = 200, .init = api_init_world, .step = heir_step};
 
-static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     atomic_uint *left = api_world(self);
     skua_payload input = api_world_payload(left);
     (void)events;
     (void)count;
-    (void)skua_context_send(ctx, skua_context_self(ctx), skua_payload_empty(0));
-    (void)skua_step_yield(out, 1, 0, skua_payload_empty(0));
-    skua_step_done(out, skua_payload_empty(0));
-    return atomic_fetch_sub(left, 1) > 1
-               ? skua_context_spawn(ctx, &heir_type, NULL, &input, 1, NULL)
-               : 0;
+    (void)skua_send(ctx, skua_self(ctx), skua_payload_empty(0));
+    (void)skua_yield(ctx, 0, 1, skua_payload_empty(0), SKUA_FOREVER);
+    skua_done(ctx, skua_payload_empty(0));
+    return atomic_fetch_sub(left, 1) > 1 ? skua_spawn(ctx, &heir_type, input, NULL) : 0;
 }
 
 static void live_for_generations(unsigned count)
@@ -287,11 +283,18 @@ static void assert_starts_nobody(int expected)
     skua_pid pid = {42};
     skua_exit exit = {.error = 42};
     skua_payload input[] = {api_world_payload(unborn), tracked_payload(0, &items[0])};
-    assert_int_equal(skua_process_submit(world_runtime(), &unborn->type, NULL, input, 2, &pid),
-                     expected);
+    assert_int_equal(
+        skua_process_submit_with(
+            world_runtime(),
+            &(skua_spawn_options){.type = &unborn->type, .input = input, .input_count = 2}, &pid),
+        expected);
+    input[0] = api_world_payload(unborn);
     input[1] = tracked_payload(0, &items[1]);
-    assert_int_equal(skua_process_run(world_runtime(), &unborn->type, NULL, input, 2, &exit),
-                     expected);
+    assert_int_equal(
+        skua_process_run_with(
+            world_runtime(),
+            &(skua_spawn_options){.type = &unborn->type, .input = input, .input_count = 2}, &exit),
+        expected);
     assert_drops(items, COUNT_OF(items), 1);
     assert_int_equal(unborn->inits, 0);
     assert_int_equal(pid.bits, 42);
@@ -311,7 +314,7 @@ TEST(runtime_that_does_not_run_starts_nobody)
 TEST(runtime_that_has_stopped_still_answers)
 {
     struct tracked item = {0};
-    skua_process_info info;
+    skua_process_snapshot info;
     world_open();
     const skua_pid pid = actor_start(NO_ACTS)->pid;
     world_stop();
@@ -319,7 +322,7 @@ TEST(runtime_that_has_stopped_still_answers)
     assert_drops(&item, 1, 1);
     assert_int_equal(world_cancel(pid, -1), SKUA_E_NO_PROCESS);
     assert_int_equal(world_terminate(pid), SKUA_E_NO_PROCESS);
-    assert_int_equal(skua_process_info_read(world_runtime(), pid, &info), SKUA_E_NO_PROCESS);
+    assert_int_equal(skua_process_info(world_runtime(), pid, &info), SKUA_E_NO_PROCESS);
     assert_int_equal(skua_process_wait(world_runtime(), pid, SKUA_FOREVER, NULL),
                      SKUA_E_NO_PROCESS);
     assert_int_equal(world_stats().spawned, 1);
@@ -352,7 +355,10 @@ static int wait_inside(void *arg)
     skua_payload input[] = {api_world_payload(inside->unborn), tracked_payload(0, &inside->item)};
     inside->stop = skua_runtime_stop(runtime, SKUA_FOREVER);
     inside->wait = skua_process_wait(runtime, inside->self, SKUA_FOREVER, NULL);
-    inside->run = skua_process_run(runtime, &inside->unborn->type, NULL, input, 2, NULL);
+    inside->run = skua_process_run_with(
+        runtime,
+        &(skua_spawn_options){.type = &inside->unborn->type, .input = input, .input_count = 2},
+        NULL);
     inside->destroy = skua_runtime_destroy(runtime);
     return 0;
 }

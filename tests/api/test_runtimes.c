@@ -33,7 +33,7 @@ static void assert_undisturbed(const struct neighbour *neighbour)
 {
     assert_int_equal(neighbour->exits->count, 0);
     assert_int_equal(api_stats(&neighbour->api).live, neighbour->population);
-    assert_int_equal(skua_message_send(neighbour->api.runtime, neighbour->residents[0]->pid,
+    assert_int_equal(skua_process_send(neighbour->api.runtime, neighbour->residents[0]->pid,
                                        skua_payload_empty(0)),
                      0);
 }
@@ -73,17 +73,17 @@ TEST(runtime_refuses_the_pids_of_another)
     struct neighbour here;
     struct neighbour there;
     struct tracked items[RESIDENTS] = {{0}};
-    skua_process_info info;
+    skua_process_snapshot info;
     neighbour_begin(&here, RESIDENTS);
     neighbour_begin(&there, RESIDENTS);
     for (size_t i = 0; i < RESIDENTS; i++) {
         skua_runtime *runtime = here.api.runtime;
         const skua_pid pid = there.residents[i]->pid;
-        assert_int_equal(skua_message_send(runtime, pid, tracked_payload(0, &items[i])),
+        assert_int_equal(skua_process_send(runtime, pid, tracked_payload(0, &items[i])),
                          SKUA_E_FOREIGN_PID);
         assert_int_equal(skua_process_cancel(runtime, pid, -1), SKUA_E_FOREIGN_PID);
         assert_int_equal(skua_process_terminate(runtime, pid), SKUA_E_FOREIGN_PID);
-        assert_int_equal(skua_process_info_read(runtime, pid, &info), SKUA_E_FOREIGN_PID);
+        assert_int_equal(skua_process_info(runtime, pid, &info), SKUA_E_FOREIGN_PID);
         assert_int_equal(skua_process_wait(runtime, pid, SKUA_FOREVER, NULL), SKUA_E_FOREIGN_PID);
     }
     assert_drops(items, RESIDENTS, 1);
@@ -122,13 +122,13 @@ struct side {
 static int send_across(struct turn *turn, const struct act *act)
 {
     const struct side *other = act->arg;
-    const skua_event *event = turn->events;
-    if (turn->count == 0 || event->type != SKUA_EVENT_MESSAGE) {
+    const skua_event *event = &turn->events[turn->count - 1]; /* START may stand before it */
+    if (event->type != SKUA_EVENT_MESSAGE) {
         return ACT_WAITS;
     }
     const uint64_t lap = skua_payload_to_u64(&event->payload);
     if (lap < LAPS) {
-        (void)skua_message_send(other->api.runtime, other->actor->pid,
+        (void)skua_process_send(other->api.runtime, other->actor->pid,
                                 skua_payload_u64(0, lap + 1));
     }
     return ACT_WAITS;
@@ -146,7 +146,7 @@ TEST(runtimes_can_send_to_each_other_from_their_steps)
         (void)api_submit(&sides[i].api, &sides[i].actor->type, sides[i].actor);
     }
     assert_int_equal(
-        skua_message_send(sides[0].api.runtime, sides[0].actor->pid, skua_payload_u64(0, 0)), 0);
+        skua_process_send(sides[0].api.runtime, sides[0].actor->pid, skua_payload_u64(0, 0)), 0);
     actor_await_seen(sides[0].actor, LAPS / 2 + 1);
     assert_int_equal(tally_count(&sides[0].actor->arrived), LAPS / 2 + 1);
     assert_int_equal(tally_count(&sides[1].actor->arrived), LAPS / 2);

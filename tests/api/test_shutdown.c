@@ -70,7 +70,7 @@ TEST(stop_reaches_running_and_queued_processes)
 static int circulate(struct turn *turn, const struct act *act)
 {
     const uint32_t *circulating = act->arg;
-    const uint64_t count = turn->count == 0 ? *circulating : turn->count;
+    const uint64_t count = turn_starts(turn) ? *circulating : turn->count;
     for (size_t i = 0; i < turn->count; i++) {
         if (turn->events[i].type == SKUA_EVENT_CANCEL) {
             return 0;

@@ -44,7 +44,7 @@ TEST(stop_names_and_ends_each_process_that_ignores_it)
     assert_int_equal(stop_patiently(20 * SKUA_MILLISECOND), SKUA_E_TIMEOUT);
     assert_int_equal(survivors->count, COUNT_OF(stubborn));
     for (size_t i = 0; i < COUNT_OF(stubborn); i++) {
-        const skua_process_info *info = survivors_find(survivors, stubborn[i]->pid);
+        const skua_process_snapshot *info = survivors_find(survivors, stubborn[i]->pid);
         assert_in_range(info->steps, 1, 2);
         assert_int_equal(info->mailbox_length, 0);
         assert_string_equal(info->type_name, "actor");
@@ -97,7 +97,7 @@ struct full_mailbox {
 };
 
 /* The worker is let go when both have been told to end, so that no step takes the messages. */
-static void end_both(void *arg, const skua_process_info *info)
+static void end_both(void *arg, const skua_process_snapshot *info)
 {
     struct full_mailbox *scene = arg;
     (void)info;
@@ -122,10 +122,10 @@ TEST(stop_drops_the_messages_of_those_it_ends)
     }
     assert_int_equal(stop_patiently(0), SKUA_E_TIMEOUT);
     assert_int_equal(scene.survivors->count, 2);
-    const skua_process_info *holder = survivors_find(scene.survivors, scene.holder->pid);
+    const skua_process_snapshot *holder = survivors_find(scene.survivors, scene.holder->pid);
     assert_int_equal(holder->state, SKUA_PROCESS_RUNNING);
     assert_int_equal(holder->steps, 1);
-    const skua_process_info *waiting = survivors_find(scene.survivors, scene.waiting->pid);
+    const skua_process_snapshot *waiting = survivors_find(scene.survivors, scene.waiting->pid);
     assert_int_equal(waiting->state, SKUA_PROCESS_READY);
     assert_int_equal(waiting->steps, 0);
     assert_int_equal(waiting->mailbox_length, LETTERS);
@@ -164,16 +164,16 @@ struct busy_callback {
     int config;
 };
 
-static void call_much(void *arg, const skua_process_info *info)
+static void call_much(void *arg, const skua_process_snapshot *info)
 {
     struct busy_callback *scene = arg;
-    skua_process_info again;
+    skua_process_snapshot again;
     skua_stats total;
     skua_runtime_config config;
     scene->submit = actor_try_submit(scene->refused);
     scene->send = world_send(info->pid, tracked_payload(0, &scene->letter));
     scene->cancel = world_cancel(info->pid, SKUA_E_USER);
-    scene->info = skua_process_info_read(world_runtime(), info->pid, &again);
+    scene->info = skua_process_info(world_runtime(), info->pid, &again);
     scene->stats = skua_stats_read(world_runtime(), &total, NULL, 0);
     scene->config = skua_runtime_config_read(world_runtime(), &config);
 }

@@ -366,8 +366,8 @@ TEST(complete_after_the_deadline_is_late)
     world_create_sim(SEED, (skua_sim_config){0});
     world_register(LATER, complete_in_two_seconds, &result);
     world_start();
-    struct actor *actor = actor_new(
-        ACTS(yields(1, LATER, 0, 0), deadline(START + SKUA_SECOND), awaits(1), finishes(0)));
+    struct actor *actor =
+        actor_new(ACTS(until(START + SKUA_SECOND, yields(1, LATER, 0, 0)), awaits(1), finishes(0)));
     assert_result(actor_run(actor), 0);
     assert_saw(actor, completion(1, SKUA_E_TIMEOUT));
     assert_drops(&result, 1, 0);

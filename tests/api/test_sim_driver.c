@@ -136,12 +136,12 @@ TEST(simulation_moves_only_while_it_is_driven)
 
 static int wait_readable(struct turn *turn, const struct act *act)
 {
-    return skua_step_wait_readable(turn->out, 0, *(const int *)act->arg);
+    return skua_yield_readable(turn->ctx, 0, *(const int *)act->arg, SKUA_FOREVER);
 }
 
 static int wait_writable(struct turn *turn, const struct act *act)
 {
-    return skua_step_wait_writable(turn->out, 1, *(const int *)act->arg);
+    return skua_yield_writable(turn->ctx, 1, *(const int *)act->arg, SKUA_FOREVER);
 }
 
 TEST(descriptors_are_not_simulated)
@@ -322,7 +322,7 @@ static int drive_another_and_stop(void)
     struct sim_scene inner;
     uint32_t threads;
     sim_create(&inner, SEED, (skua_sim_config){0});
-    assert_int_equal(skua_blocking_register(inner.runtime, &safe_pool), 0);
+    assert_int_equal(skua_blocking_register(inner.runtime, &safe_pool, NULL), 0);
     api_start(&inner.api);
     struct actor *actor = actor_new(block_both_ways(&threads));
     assert_result(api_run_process(&inner.api, &actor->type, actor), 0);
@@ -400,7 +400,7 @@ struct visitor {
 static int submit_large(struct probe *probe)
 {
     skua_payload input = api_world_payload(probe);
-    return skua_process_submit(world_runtime(), &probe_large_type, NULL, &input, 1, NULL);
+    return skua_process_submit(world_runtime(), &probe_large_type, input, NULL);
 }
 
 /* Its numbers do not fit if the clock goes back. */
@@ -409,11 +409,11 @@ static void visit(void *arg)
     struct visitor *visitor = arg;
     uint64_t last = 0;
     for (int i = 0; i < VISITS && world_now() >= last; i++) {
-        skua_process_info info;
+        skua_process_snapshot info;
         last = world_now();
         visitor->accepted += world_send(visitor->host, skua_payload_u64(0, 1)) == 0;
         visitor->submitted += submit_large(&visitor->guests) == 0;
-        visitor->seen += skua_process_info_read(world_runtime(), visitor->host, &info) == 0;
+        visitor->seen += skua_process_info(world_runtime(), visitor->host, &info) == 0;
     }
 }
 
@@ -429,7 +429,7 @@ static void drive_until_told(void *arg)
 static int allocate_for_ever(struct turn *turn, const struct act *act)
 {
     (void)act;
-    skua_context_free(turn->ctx, skua_context_alloc(turn->ctx, 16), 16);
+    skua_free(turn->ctx, skua_alloc(turn->ctx, 16), 16);
     return ACT_WAITS;
 }
 

@@ -197,9 +197,9 @@ static int copy_payload(void *arg)
 
 static int allocate(struct turn *turn, const struct act *act)
 {
-    void *memory = skua_context_alloc(turn->ctx, 100);
+    void *memory = skua_alloc(turn->ctx, 100);
     (void)act;
-    skua_context_free(turn->ctx, memory, 100);
+    skua_free(turn->ctx, memory, 100);
     return memory == NULL ? SKUA_E_NO_MEMORY : 0;
 }
 
@@ -333,7 +333,7 @@ TEST(wake_for_no_reason_calls_no_step)
         const size_t wakes = sim_fault_count(SKUA_SIM_SPURIOUS_WAKE);
         assert_in_range(wakes, row->least, row->most);
         for (size_t i = 0; i < 3; i++) {
-            const skua_process_info info = world_info(sleepers[i]->pid);
+            const skua_process_snapshot info = world_info(sleepers[i]->pid);
             assert_int_equal(sleepers[i]->steps, 1);
             assert_int_equal(info.steps, 1);
             assert_int_equal(info.state, SKUA_PROCESS_IDLE);
@@ -349,7 +349,7 @@ TEST(wake_spares_those_that_are_ready)
     assert_int_equal(sim_count(SKUA_SIM_FAULT, 0), 0);
 }
 
-static bool may_kill_victims(void *arg, const skua_process_info *info)
+static bool may_kill_victims(void *arg, const skua_process_snapshot *info)
 {
     unsigned *asked = arg;
     *asked += 1;

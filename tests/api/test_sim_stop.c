@@ -28,7 +28,7 @@ TEST(stop_gives_processes_their_virtual_time)
     assert_int_equal(actor->closes, 1);
 }
 
-static void note_time(void *arg, const skua_process_info *info)
+static void note_time(void *arg, const skua_process_snapshot *info)
 {
     (void)info;
     *(uint64_t *)arg = world_now();

@@ -27,32 +27,33 @@ TEST(trace_tells_all_of_a_process)
     const char *name = actor->type.name;
     const skua_sim_record *records = world->sim.trace.records;
     const size_t count = world->sim.trace.count;
-    assert_true(count >= 7);
+    assert_true(count >= 8);
     const skua_sim_record first[] = {
-        {.type = SKUA_SIM_STEP, .type_name = name, .step = 1},
+        {.type = SKUA_SIM_STEP, .type_name = name, .step = 1, .count = 1},
+        {.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_START, .type_name = name, .step = 1},
         /* The handler's name; for the timer, its number and size are the runtime's own. */
         {.type = SKUA_SIM_YIELD,
          .what = DESK_COMPLETE,
-         .type_name = records[1].type_name,
+         .type_name = records[2].type_name,
          .tag = 5,
          .count = 8,
          .payload_type = 4,
          .step = 1},
         {.type = SKUA_SIM_YIELD,
-         .what = records[2].what,
-         .type_name = records[2].type_name,
+         .what = records[3].what,
+         .type_name = records[3].type_name,
          .tag = 7,
-         .count = records[2].count,
-         .payload_type = records[2].payload_type,
+         .count = records[3].count,
+         .payload_type = records[3].payload_type,
          .step = 1},
         {.type = SKUA_SIM_CANCEL, .tag = 7, .step = 1},
     };
     for (size_t i = 0; i < COUNT_OF(first); i++) {
         assert_record(&records[i], first[i], actor->pid, START);
     }
-    assert_string_equal(records[1].type_name, "handler");
-    assert_non_null(records[2].type_name);
-    assert_true(records[2].what >= SKUA_COMMAND_RESERVED);
+    assert_string_equal(records[2].type_name, "handler");
+    assert_non_null(records[3].type_name);
+    assert_true(records[3].what >= SKUA_COMMAND_RESERVED);
 
     /* One or both of the completions. */
     assert_int_equal(sim_count(SKUA_SIM_STEP, 0), 2);
@@ -69,7 +70,8 @@ TEST(trace_tells_all_of_a_process)
         expected.what = SKUA_EVENT_COMPLETION;
         expected.type_name = name;
         expected.step = 2;
-        assert_record(sim_find(SKUA_SIM_EVENT, 0, i), expected, actor->pid, second->now_ns);
+        assert_record(sim_find(SKUA_SIM_EVENT, SKUA_EVENT_COMPLETION, i), expected, actor->pid,
+                      second->now_ns);
     }
     assert_record(&records[count - 1],
                   (skua_sim_record){.type = SKUA_SIM_EXIT, .type_name = name, .error = SKUA_E_USER},
@@ -128,19 +130,23 @@ TEST(record_becomes_one_line_of_text)
         {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_CANCEL, .error = SKUA_E_STOPPED},
          TIME "    cancel, SKUA_E_STOPPED (-5014)"},
         {{.type = SKUA_SIM_YIELD,
-          .type_name = "sleep",
+          .type_name = "brew",
           .what = 9,
           .tag = 8,
           .payload_type = 6,
           .count = 7},
-         TIME "    yields sleep (9) tag 8, type 6, 7 bytes"},
+         TIME "    yields brew (9) tag 8, type 6, 7 bytes"},
         {{.type = SKUA_SIM_YIELD, .what = 9}, TIME "    yields ? (9) tag 0, type 0, 0 bytes"},
         {{.type = SKUA_SIM_CANCEL, .tag = 8}, TIME "    takes back tag 8"},
         {{.type = SKUA_SIM_EXIT, .type_name = "bee"}, TIME "bee 0.0 ends"},
         {{.type = SKUA_SIM_EXIT, .type_name = "bee", .error = SKUA_E_TERMINATED},
          TIME "bee 0.0 ends, SKUA_E_TERMINATED (-5017)"},
         {{.type = 99}, TIME "?"},
-        {{.type = SKUA_SIM_EVENT, .what = 99, .count = 1}, TIME "    ? tag 0, type 0, 1 bytes"},
+        {{.type = SKUA_SIM_EVENT, .what = 99, .count = 1}, TIME "    ?"},
+        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_START}, TIME "    start"},
+        {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_CONTINUE}, TIME "    continue"},
+        {{.type = SKUA_SIM_YIELD, .type_name = "sleep", .what = SKUA_COMMAND_RESERVED, .tag = 8},
+         TIME "    yields sleep tag 8"},
         {{.type = SKUA_SIM_FAULT, .what = SKUA_SIM_NO_MEMORY}, TIME "fault: an allocation fails"},
     };
     FOR_ROWS (row, rows) {

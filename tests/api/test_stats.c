@@ -117,8 +117,10 @@ TEST(stats_do_not_count_what_was_refused)
     const skua_stats before = world_stats();
 
     assert_int_equal(world_send(ended->pid, tracked_payload(0, &item)), SKUA_E_NO_PROCESS);
-    assert_int_equal(skua_process_submit(world_runtime(), &api_idler, "no such", NULL, 0, NULL),
-                     SKUA_E_UNKNOWN_METHOD);
+    assert_int_equal(
+        skua_process_submit_with(
+            world_runtime(), &(skua_spawn_options){.type = &api_idler, .method = "no such"}, NULL),
+        SKUA_E_UNKNOWN_METHOD);
     struct actor *never_born = actor_new(NO_ACTS);
     never_born->init_returns = SKUA_E_USER;
     assert_int_equal(actor_try_submit(never_born), SKUA_E_USER);

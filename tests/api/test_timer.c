@@ -293,27 +293,19 @@ TEST(timers_of_many_processes_all_fire_and_never_early)
 
 struct readings {
     uint64_t now[2];
-    uint64_t deadlines[6];
 };
 
 static int read_clock(struct turn *turn, const struct act *act)
 {
-    static const uint64_t timeouts[] = {
-        0, 1, SKUA_DURATION_MAX, SKUA_DURATION_MAX + 1, (uint64_t)-2, SKUA_FOREVER};
     struct readings *readings = act->arg;
-    readings->now[0] = skua_context_now(turn->ctx);
+    readings->now[0] = skua_now(turn->ctx);
     world_set_clock(START + SECOND); /* a long step */
-    readings->now[1] = skua_context_now(turn->ctx);
-    for (size_t i = 0; i < COUNT_OF(timeouts); i++) {
-        readings->deadlines[i] = skua_context_deadline(turn->ctx, timeouts[i]);
-    }
+    readings->now[1] = skua_now(turn->ctx);
     return 0;
 }
 
 TEST(context_tells_the_time_of_the_runtimes_clock)
 {
-    static const uint64_t deadlines[] = {START, START + 1, START + SKUA_DURATION_MAX,
-                                         START, START,     SKUA_FOREVER};
     struct readings readings;
     world_open_virtual();
     struct actor *actor = actor_start(ACTS(does(read_clock, &readings), sleeps(1, 0)));
@@ -321,7 +313,6 @@ TEST(context_tells_the_time_of_the_runtimes_clock)
     assert_int_equal(actor->init_now, START);
     assert_int_equal(readings.now[0], START);
     assert_int_equal(readings.now[1], START); /* the same throughout a step */
-    assert_memory_equal(readings.deadlines, deadlines, sizeof deadlines);
     assert_saw(actor, completion(1, 0));
     assert_int_equal(actor->seen[0].now, START + SECOND);
 }
@@ -331,18 +322,14 @@ TEST(context_tells_the_time_of_the_runtimes_clock)
 /* All kinds of them, with tags below MANY. */
 static struct actor *start_with_many_timers(void)
 {
-    struct act acts[MANY + MANY / 5];
-    size_t count = 0;
+    struct act acts[MANY];
     for (uint64_t i = 0; i < MANY; i++) {
         const struct act kinds[] = {sleeps(i, SECOND + i * MILLISECOND), timer(i, START + HOUR + i),
                                     ticker(i, SECOND + i), timer(i, SKUA_FOREVER),
-                                    yields(i, DESK_KEEP, 0, 0)};
-        acts[count++] = kinds[i % 5];
-        if (i % 5 == 4) {
-            acts[count++] = deadline(START + 5 * SECOND);
-        }
+                                    until(START + 5 * SECOND, yields(i, DESK_KEEP, 0, 0))};
+        acts[i] = kinds[i % 5];
     }
-    struct actor *actor = actor_start(script_copy(acts, count));
+    struct actor *actor = actor_start(script_copy(acts, MANY));
     world_settle();
     assert_int_equal(timers_armed(), MANY - MANY / 5);
     return actor;
@@ -418,7 +405,7 @@ static void doze(bool ignores_cancel)
     for (int i = 0; i < MANY; i++) {
         struct actor *actor =
             actor_new(ACTS(sleeps(1, HOUR), ticker(2, HOUR), timer(3, SKUA_FOREVER),
-                           yields(4, DESK_KEEP, 0, 0), deadline(START + HOUR)));
+                           until(START + HOUR, yields(4, DESK_KEEP, 0, 0))));
         actor->ignores_cancel = ignores_cancel;
         actor_submit(actor);
     }
@@ -446,14 +433,16 @@ TEST(stop_by_force_does_not_wait_for_timers)
 /* The sleep of no time brings the time of the step that asks for all else. */
 TEST(real_time_brings_everything_and_nothing_early)
 {
-    world_open();
+    world_create((skua_runtime_config){0});
+    (void)desk_open();
+    world_start();
     const uint64_t due = monotonic_ns() + 3 * MILLISECOND;
     struct actor *ticks =
         actor_new(ACTS(sleeps(0, 0), awaits(1), ticker(1, MILLISECOND), awaits(3), finishes(0)));
     actor_submit(ticks);
-    struct actor *sleeper = actor_new(ACTS(sleeps(0, 0), awaits(1), sleeps(1, 2 * MILLISECOND),
-                                           timer(2, due), timer(3, SKUA_FOREVER),
-                                           deadline(due + MILLISECOND), awaits(3), finishes(0)));
+    struct actor *sleeper = actor_new(
+        ACTS(sleeps(0, 0), awaits(1), sleeps(1, 2 * MILLISECOND), timer(2, due),
+             until(due + MILLISECOND, yields(3, DESK_KEEP, 0, 0)), awaits(3), finishes(0)));
     assert_result(actor_run(sleeper), 0);
     actor_await_end(ticks);
 

@@ -133,11 +133,32 @@ static skua_payload choose_copy(struct reader *reader, skua_runtime *runtime)
     return copy; /* empty on error */
 }
 
+/* With one owner more and one less. */
+static skua_payload choose_shared(struct reader *reader, skua_runtime *runtime)
+{
+    static const unsigned char bytes[256];
+    skua_payload first;
+    skua_payload second;
+    const size_t size = reader_byte(reader);
+    if (!ANSWERS(skua_payload_shared(runtime, 5, bytes, size, &first),
+                 ANSWER_OK | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY))) {
+        return first;
+    }
+    EXPECT(skua_payload_ref(&first, &second) == 0);
+    skua_payload_drop(&first);
+    EXPECT(skua_payload_size(&second) == size);
+    return second;
+}
+
 skua_payload choose_payload(struct reader *reader, skua_runtime *runtime)
 {
-    switch (reader_below(reader, 8)) {
+    switch (reader_below(reader, 10)) {
     case 0:
         return skua_payload_empty(0);
+    case 8:
+        return runtime != NULL ? choose_shared(reader, runtime) : skua_payload_empty(0);
+    case 9:
+        return skua_payload_static(4, "that nobody frees", reader_below(reader, 18));
     case 1:
         return skua_payload_u64(2, 1000 + reader_byte(reader)); /* no file has such a number */
     case 2:

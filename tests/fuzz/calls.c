@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "count_of.h"
 #include "ledger.h"
 #include "script.h"
 
@@ -11,7 +12,7 @@
 static void send(struct reader *reader, skua_runtime *runtime)
 {
     const skua_pid to = choose_pid(reader);
-    (void)ANSWERS(skua_message_send(runtime, to, choose_payload(reader, runtime)), ANSWERS_OF_SEND);
+    (void)ANSWERS(skua_process_send(runtime, to, choose_payload(reader, runtime)), ANSWERS_OF_SEND);
 }
 
 static void submit(struct reader *reader, skua_runtime *runtime)
@@ -19,17 +20,58 @@ static void submit(struct reader *reader, skua_runtime *runtime)
     struct script_start start;
     skua_pid pid;
     script_choose(reader, runtime, &start);
-    if (ANSWERS(skua_process_submit(runtime, start.type, start.method, start.input,
-                                    start.input_count, &pid),
-                ANSWERS_OF_SUBMIT)) {
+    if (ANSWERS(skua_process_submit_with(runtime, &start.options, &pid), ANSWERS_OF_SUBMIT)) {
         board_note_pid(pid);
     }
+}
+
+/* The default, one of the program's, or one that is refused. */
+int choose_reason(struct reader *reader)
+{
+    const uint8_t choice = reader_byte(reader);
+    return choice < 16 ? (int)choice % 2 : SKUA_E_USER - choice;
+}
+
+/* A payload is taken and handed on; or there is one too many, and it is told so. */
+static void submit_one(struct reader *reader, skua_runtime *runtime)
+{
+    skua_payload payload = choose_payload(reader, runtime);
+    skua_payload taken = skua_payload_take(&payload);
+    const int error = skua_process_submit_from(runtime, script_simple_type(), &payload, NULL);
+    EXPECT(error == (runtime == NULL ? SKUA_E_INVALID : SKUA_E_TAKEN));
+    EXPECT(payload.storage == SKUA_PAYLOAD_TAKEN);
+    (void)ANSWERS(skua_process_submit(runtime, script_simple_type(), taken, NULL),
+                  ANSWERS_OF_SUBMIT);
+}
+
+static void find_pool(struct reader *reader, skua_runtime *runtime)
+{
+    static const char *const names[] = {"default", "direct", "narrow", "unknown", "", NULL};
+    const uint32_t choice = reader_below(reader, COUNT_OF(names));
+    skua_pool pool;
+    (void)ANSWERS(skua_blocking_find(runtime, names[choice], &pool),
+                  ANSWER(INVALID) | ANSWER(UNKNOWN_POOL) | ANSWER_OK);
+    EXPECT(skua_blocking_find(runtime, names[choice], NULL) == SKUA_E_INVALID);
+}
+
+/* What is written is read again. */
+static void write_pid(struct reader *reader, skua_runtime *runtime)
+{
+    char text[SKUA_PID_TEXT_SIZE];
+    const skua_pid pid = choose_pid(reader);
+    skua_pid read;
+    (void)runtime;
+    EXPECT(skua_pid_parse(skua_pid_format(pid, text), &read) == 0);
+    EXPECT(skua_pid_equal(pid, read));
+    text[reader_below(reader, sizeof text)] = (char)reader_byte(reader);
+    text[sizeof text - 1] = '\0';
+    (void)ANSWERS(skua_pid_parse(text, &read), ANSWER_OK | ANSWER(INVALID));
 }
 
 static void cancel(struct reader *reader, skua_runtime *runtime)
 {
     const skua_pid pid = choose_pid(reader);
-    (void)ANSWERS(skua_process_cancel(runtime, pid, SKUA_E_USER - reader_byte(reader)),
+    (void)ANSWERS(skua_process_cancel(runtime, pid, choose_reason(reader)),
                   ANSWERS_OF_LOOKUP | ANSWER(NO_MEMORY));
 }
 
@@ -49,9 +91,9 @@ static void complete(struct reader *reader, skua_runtime *runtime)
 
 static void look_at_process(struct reader *reader, skua_runtime *runtime)
 {
-    skua_process_info info;
+    skua_process_snapshot info;
     const skua_pid pid = choose_pid(reader);
-    if (ANSWERS(skua_process_info_read(runtime, pid, &info), ANSWERS_OF_LOOKUP)) {
+    if (ANSWERS(skua_process_info(runtime, pid, &info), ANSWERS_OF_LOOKUP)) {
         EXPECT(skua_pid_equal(info.pid, pid));
         EXPECT(skua_process_state_name(info.state)[0] != '?');
         EXPECT(info.type_name != NULL);
@@ -61,7 +103,7 @@ static void look_at_process(struct reader *reader, skua_runtime *runtime)
 /* A page of processes, after any PID: each has a name, and none comes twice. */
 static void look_at_page(struct reader *reader, skua_runtime *runtime)
 {
-    skua_process_info infos[4];
+    skua_process_snapshot infos[4];
     const size_t capacity = reader_below(reader, 5);
     const int count = skua_process_list(runtime, choose_pid(reader), infos, capacity);
     if (count < 0) {
@@ -96,7 +138,7 @@ static void look_at_runtime(struct reader *reader, skua_runtime *runtime)
     (void)ANSWERS(skua_runtime_config_read(runtime, &config), ANSWER_OK | ANSWER(INVALID));
     EXPECT(skua_stats_read(runtime, NULL, NULL, 1) == SKUA_E_INVALID);
     EXPECT(skua_runtime_config_read(runtime, NULL) == SKUA_E_INVALID);
-    EXPECT(skua_process_info_read(runtime, (skua_pid){0}, NULL) == SKUA_E_INVALID);
+    EXPECT(skua_process_info(runtime, (skua_pid){0}, NULL) == SKUA_E_INVALID);
 }
 
 void calls_make_one(struct reader *reader, skua_runtime *runtime)
@@ -116,6 +158,9 @@ void calls_make_one(struct reader *reader, skua_runtime *runtime)
         look_at_runtime,
         look_at_page,
         look_at_metrics,
+        submit_one,
+        find_pool,
+        write_pid,
     };
     calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime);
 }
@@ -143,10 +188,9 @@ static void run_process(struct reader *reader, skua_runtime *runtime, uint64_t r
     skua_exit exit;
     script_choose(reader, runtime, &start);
     script_make_mortal(&start);
-    if (ANSWERS(skua_process_run(runtime, start.type, start.method, start.input, start.input_count,
-                                 &exit),
+    if (ANSWERS(skua_process_run_with(runtime, &start.options, &exit),
                 refusal != 0 ? refusal : ANSWERS_OF_SUBMIT | ANSWERS_OF_DRIVING)) {
-        EXPECT(exit.type == start.type);
+        EXPECT(exit.type == start.options.type);
         skua_payload_drop(&exit.result);
     }
 }

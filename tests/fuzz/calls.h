@@ -6,14 +6,17 @@
 
 #include "board.h"
 
-/* What skua_message_send, skua_context_send and skua_process_submit document. */
+/* What skua_process_send, skua_send and skua_process_submit document. */
 #define ANSWERS_OF_SEND                                                                            \
     (ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS) |                      \
-     ANSWER(MAILBOX_FULL) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY))
+     ANSWER(MAILBOX_FULL) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY) | ANSWER(TAKEN))
 #define ANSWERS_OF_SUBMIT                                                                          \
     (ANSWER_OK | ANSWER(INVALID) | ANSWER(UNKNOWN_METHOD) | ANSWER(PAYLOAD_SIZE) |                 \
      ANSWER(PROCESS_LIMIT) | ANSWER(NO_MEMORY) | ANSWER(NOT_STARTED) | ANSWER(STOPPED) |           \
-     ANSWER_OF_USER)
+     ANSWER(TAKEN) | ANSWER_OF_USER)
+
+/* Why a process is cancelled. */
+int choose_reason(struct reader *reader);
 
 /* One call. `runtime` may be null. */
 void calls_make_one(struct reader *reader, skua_runtime *runtime);

@@ -160,10 +160,9 @@ skua_blocking_fn *choose_blocking_function(struct reader *reader)
     return functions[reader_below(reader, COUNT_OF(functions))];
 }
 
-const char *choose_pool(struct reader *reader)
+skua_pool choose_pool(struct reader *reader)
 {
-    static const char *const pools[] = {NULL, "default", "direct", "narrow", "unknown"};
-    return pools[reader_below(reader, COUNT_OF(pools))];
+    return (skua_pool){reader_below(reader, 4) * reader_below(reader, 2)}; /* often the default */
 }
 
 /* ---- registering ---- */
@@ -179,7 +178,8 @@ static void register_pool(struct reader *reader, skua_runtime *runtime)
     };
     const uint32_t choice = reader_below(reader, COUNT_OF(pools) + 1);
     const skua_blocking_pool *pool = choice < COUNT_OF(pools) ? &pools[choice] : NULL;
-    (void)ANSWERS(skua_blocking_register(runtime, pool),
+    skua_pool handle;
+    (void)ANSWERS(skua_blocking_register(runtime, pool, choice % 2 == 0 ? &handle : NULL),
                   ANSWER_OK | ANSWER(INVALID) | ANSWER(POOL_EXISTS) | ANSWER(FROZEN));
 }
 
@@ -194,7 +194,7 @@ static void register_handler(struct reader *reader, skua_runtime *runtime)
     const uint32_t id = choice >= 0xf0 ? SKUA_COMMAND_RESERVED + choice : choice * UINT32_C(50);
     (void)ANSWERS(skua_command_register(runtime, id, choice % 8 == 0 ? NULL : &handler),
                   ANSWER_OK | ANSWER(INVALID) | ANSWER(COMMAND_EXISTS) | ANSWER(FROZEN) |
-                      ANSWER(NO_MEMORY));
+                      ANSWER(RESERVED) | ANSWER(NO_MEMORY));
 }
 
 void commands_register_one(struct reader *reader, skua_runtime *runtime)

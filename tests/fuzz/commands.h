@@ -14,8 +14,8 @@ void commands_register_one(struct reader *reader, skua_runtime *runtime);
 /* The id of a handler, of none, or of one of Skua's own. */
 uint32_t choose_command(struct reader *reader);
 
-/* The name of a pool, of none, or null. */
-const char *choose_pool(struct reader *reader);
+/* The handle of a pool, or of none. */
+skua_pool choose_pool(struct reader *reader);
 
 /* Null, rarely. */
 skua_blocking_fn *choose_blocking_function(struct reader *reader);

@@ -63,11 +63,11 @@ static void count_exit(void *arg, skua_exit *exit)
     }
 }
 
-static void look_at_survivor(void *arg, const skua_process_info *info)
+static void look_at_survivor(void *arg, const skua_process_snapshot *info)
 {
-    skua_process_info now;
+    skua_process_snapshot now;
     struct slot *slot = arg;
-    (void)ANSWERS(skua_process_info_read(slot->runtime, info->pid, &now),
+    (void)ANSWERS(skua_process_info(slot->runtime, info->pid, &now),
                   ANSWER_OK | ANSWER(NO_PROCESS));
 }
 
@@ -78,7 +78,13 @@ static void read_record(void *arg, const skua_sim_record *record)
     EXPECT(skua_sim_record_format(record, text, sizeof text) > 0);
 }
 
-static bool spare_some(void *arg, const skua_process_info *info)
+static void read_log(void *arg, const skua_log *log)
+{
+    (void)arg;
+    EXPECT(log->text[0] != '\0' && log->level >= SKUA_LOG_WARNING);
+}
+
+static bool spare_some(void *arg, const skua_process_snapshot *info)
 {
     (void)arg;
     return info->steps % 2 == 0;
@@ -122,6 +128,7 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
         .on_exit_arg = slot,
         .on_survivor = look_at_survivor,
         .on_survivor_arg = slot,
+        .on_log = read_log,
     };
     switch (choice / 16) {
     case 0:
@@ -219,7 +226,7 @@ static void check_stopped(struct slot *slot)
     EXPECT(stats.finished == atomic_load(&slot->exits));
     EXPECT(skua_runtime_stop(slot->runtime, 0) == 0);
     EXPECT(skua_runtime_start(slot->runtime) == SKUA_E_STOPPED);
-    EXPECT(skua_message_send(slot->runtime, (skua_pid){0}, input) < 0);
+    EXPECT(skua_process_send(slot->runtime, (skua_pid){0}, input) < 0);
 }
 
 static void end(struct slot *slot)

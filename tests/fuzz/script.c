@@ -8,7 +8,9 @@
 #include "count_of.h"
 #include "ledger.h"
 
-#define TAGS 8
+#define TAGS     8
+#define OPEN_MAX 200 /* of one tag */
+#define OWN_SIZE 100
 
 enum habit {
     OBEYS,   /* ends at a cancel event */
@@ -23,8 +25,11 @@ struct script {
     uint8_t habit;
     bool is_running;
     bool is_asked_to_stop;
+    bool has_begun;
+    bool continues;
     uint8_t open[TAGS]; /* yields without a completion */
     struct reader reader;
+    unsigned char *own; /* memory, or null */
 };
 
 _Static_assert(sizeof(struct script) <= 64, "costs no allocation");
@@ -56,6 +61,12 @@ static void note_event(struct script *script, const skua_event *event)
         EXPECT(event->tag < TAGS && script->open[event->tag] > 0);
         EXPECT(skua_tick_count(event) > 0);
         return;
+    case SKUA_EVENT_START:
+        EXPECT(!script->has_begun);
+        return;
+    case SKUA_EVENT_CONTINUE:
+        EXPECT(script->continues);
+        return;
     }
     ledger_fail("an event of type %u", event->type);
 }
@@ -80,8 +91,8 @@ struct play {
     skua_runtime *runtime;
     skua_event *events;
     size_t count;
-    skua_step *out;
     bool is_over;
+    bool continues;
     int error; /* what the step returns */
 };
 
@@ -103,35 +114,28 @@ static void end_step(struct play *play)
 
 static void go_on(struct play *play)
 {
-    skua_step_continue(play->out);
+    play->continues = ANSWERS(skua_continue(play->ctx), ANSWER_OK | ANSWER(DONE));
     play->is_over = true;
-}
-
-static void rest(struct play *play)
-{
-    if (reader_below(play->reader, 2) == 0) {
-        skua_step_idle(play->out);
-    } else {
-        skua_step_wait(play->out);
-    }
 }
 
 static void finish(struct play *play)
 {
-    skua_step_done(play->out, choose_payload(play->reader, play->runtime));
-    play->is_over = reader_below(play->reader, 4) != 0; /* or it thinks better of it */
+    skua_payload result = choose_payload(play->reader, play->runtime);
+    (void)ANSWERS(skua_done(play->ctx, result), ANSWER_OK | ANSWER(DONE));
+    play->is_over = reader_below(play->reader, 4) != 0; /* or it asks for more, in vain */
 }
 
 static void fail(struct play *play)
 {
-    play->error = SKUA_E_USER - reader_byte(play->reader);
+    const uint8_t choice = reader_byte(play->reader);
+    play->error = choice % 4 == 0 ? choice + 1 : SKUA_E_USER - choice;
     play->is_over = true;
 }
 
 static void send(struct play *play)
 {
     const skua_pid to = choose_pid(play->reader);
-    (void)ANSWERS(skua_context_send(play->ctx, to, choose_payload(play->reader, play->runtime)),
+    (void)ANSWERS(skua_send(play->ctx, to, choose_payload(play->reader, play->runtime)),
                   ANSWERS_OF_SEND);
 }
 
@@ -139,8 +143,8 @@ static void pass_on(struct play *play)
 {
     if (play->count > 0) {
         const uint32_t which = reader_byte(play->reader) % (uint32_t)play->count;
-        (void)ANSWERS(skua_context_send(play->ctx, choose_pid(play->reader),
-                                        skua_payload_take(&play->events[which].payload)),
+        (void)ANSWERS(skua_send(play->ctx, choose_pid(play->reader),
+                                skua_payload_take(&play->events[which].payload)),
                       ANSWERS_OF_SEND);
     }
 }
@@ -149,10 +153,8 @@ static void spawn(skua_context *ctx, struct reader *reader)
 {
     struct script_start start;
     skua_pid pid;
-    script_choose(reader, skua_context_runtime(ctx), &start);
-    if (ANSWERS(
-            skua_context_spawn(ctx, start.type, start.method, start.input, start.input_count, &pid),
-            ANSWERS_OF_SUBMIT)) {
+    script_choose(reader, skua_runtime_of(ctx), &start);
+    if (ANSWERS(skua_spawn_with(ctx, &start.options, &pid), ANSWERS_OF_SUBMIT)) {
         board_note_pid(pid);
     }
 }
@@ -162,24 +164,58 @@ static void spawn_child(struct play *play)
     spawn(play->ctx, play->reader);
 }
 
+#define ANSWERS_OF_YIELD (ANSWER_OK | ANSWER(DURATION) | ANSWER(DONE) | ANSWER(NO_MEMORY))
+
+static bool has_many(const struct play *play, uint64_t tag)
+{
+    return play->script->open[tag] >= OPEN_MAX;
+}
+
+/* None, one that has passed already, or one that may be too long. */
+static uint64_t choose_yield_timeout(struct play *play)
+{
+    const uint32_t choice = reader_below(play->reader, 4);
+    if (choice == 0) {
+        return 0;
+    }
+    return choice == 1 ? choose_duration(play->reader) : SKUA_FOREVER;
+}
+
 static void yield(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     const uint32_t command = choose_command(play->reader);
-    note_yield(play, tag,
-               ANSWERS(skua_step_yield(play->out, command, tag,
-                                       choose_payload(play->reader, play->runtime)),
-                       ANSWER_OK | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY)));
+    const uint64_t timeout = choose_yield_timeout(play);
+    if (!has_many(play, tag)) {
+        note_yield(play, tag,
+                   ANSWERS(skua_yield(play->ctx, tag, command,
+                                      choose_payload(play->reader, play->runtime), timeout),
+                           ANSWERS_OF_YIELD | ANSWER(PAYLOAD_SIZE) | ANSWER(RESERVED)));
+    }
 }
 
-#define ANSWERS_OF_TIMER (ANSWER_OK | ANSWER(DURATION) | ANSWER(NO_MEMORY))
+/* So many that taking one back needs more than a look at a list. */
+static void yield_many(struct play *play)
+{
+    const uint32_t command = choose_command(play->reader);
+    const uint64_t timeout = choose_yield_timeout(play);
+    for (uint64_t i = 0; i < 48; i++) {
+        if (!has_many(play, i % TAGS)) {
+            note_yield(play, i % TAGS,
+                       ANSWERS(skua_yield(play->ctx, i % TAGS, command, skua_nothing(), timeout),
+                               ANSWERS_OF_YIELD | ANSWER(RESERVED)));
+        }
+    }
+}
+
+#define ANSWERS_OF_TIMER ANSWERS_OF_YIELD
 
 static void sleep_for(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     note_yield(
         play, tag,
-        ANSWERS(skua_step_sleep(play->out, tag, choose_duration(play->reader)), ANSWERS_OF_TIMER));
+        ANSWERS(skua_yield_sleep(play->ctx, tag, choose_duration(play->reader)), ANSWERS_OF_TIMER));
 }
 
 static uint64_t choose_instant(struct play *play)
@@ -187,53 +223,52 @@ static uint64_t choose_instant(struct play *play)
     if (reader_below(play->reader, 4) == 0) {
         return reader_below(play->reader, 2) == 0 ? SKUA_FOREVER : reader_byte(play->reader);
     }
-    return skua_context_deadline(play->ctx, choose_duration(play->reader));
+    return skua_now(play->ctx) + choose_duration(play->reader) % SKUA_SECOND;
 }
 
 static void set_timer(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     note_yield(play, tag,
-               ANSWERS(skua_step_timer(play->out, tag, choose_instant(play)), ANSWERS_OF_TIMER));
+               ANSWERS(skua_yield_timer(play->ctx, tag, choose_instant(play)), ANSWERS_OF_TIMER));
 }
 
 static void set_ticker(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
-    note_yield(
-        play, tag,
-        ANSWERS(skua_step_ticker(play->out, tag, choose_duration(play->reader)), ANSWERS_OF_TIMER));
-}
-
-static void set_deadline(struct play *play)
-{
-    (void)ANSWERS(skua_step_deadline(play->out, choose_instant(play)), ANSWER_OK | ANSWER(INVALID));
+    note_yield(play, tag,
+               ANSWERS(skua_yield_ticker(play->ctx, tag, choose_duration(play->reader)),
+                       ANSWERS_OF_TIMER));
 }
 
 static void take_back(struct play *play)
 {
-    (void)ANSWERS(skua_step_cancel(play->out, choose_tag(play)), ANSWER_OK | ANSWER(NO_MEMORY));
+    (void)ANSWERS(skua_yield_cancel(play->ctx, choose_tag(play)),
+                  ANSWER_OK | ANSWER(DONE) | ANSWER(NO_MEMORY));
 }
 
 static void wait_for_descriptor(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     const int fd = choose_descriptor(play->reader);
+    const uint64_t timeout = choose_yield_timeout(play);
     const int error = reader_below(play->reader, 2) == 0
-                          ? skua_step_wait_readable(play->out, tag, fd)
-                          : skua_step_wait_writable(play->out, tag, fd);
-    note_yield(play, tag, ANSWERS(error, ANSWER_OK | ANSWER(DESCRIPTOR) | ANSWER(NO_MEMORY)));
+                          ? skua_yield_readable(play->ctx, tag, fd, timeout)
+                          : skua_yield_writable(play->ctx, tag, fd, timeout);
+    note_yield(play, tag, ANSWERS(error, ANSWERS_OF_YIELD | ANSWER(DESCRIPTOR)));
 }
 
 static void call_blocking(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
-    const char *pool = choose_pool(play->reader);
+    const skua_pool pool = choose_pool(play->reader);
+    const uint64_t timeout = choose_yield_timeout(play);
     skua_blocking_fn *function = choose_blocking_function(play->reader);
-    note_yield(play, tag,
-               ANSWERS(skua_step_blocking(play->out, tag, pool, function,
-                                          choose_payload(play->reader, play->runtime)),
-                       ANSWER_OK | ANSWER(INVALID) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY)));
+    note_yield(
+        play, tag,
+        ANSWERS(skua_yield_blocking(play->ctx, tag, pool, function,
+                                    choose_payload(play->reader, play->runtime), timeout),
+                ANSWERS_OF_YIELD | ANSWER(INVALID) | ANSWER(PAYLOAD_SIZE) | ANSWER(UNKNOWN_POOL)));
 }
 
 static void begin_or_end_blocking(skua_context *ctx, struct reader *reader)
@@ -250,15 +285,77 @@ static void block(struct play *play)
 static void use_context(struct play *play)
 {
     const size_t size = 8 * (size_t)reader_byte(play->reader);
-    void *memory = skua_context_alloc(play->ctx, size);
+    void *memory = skua_alloc(play->ctx, size);
     if (memory != NULL) {
         memset(memory, 1, size);
     }
-    skua_context_free(play->ctx, memory, size);
-    EXPECT(skua_context_now(play->ctx) == skua_context_now(play->ctx));
-    (void)skua_context_random(play->ctx);
-    EXPECT(skua_context_alloc(play->ctx, SIZE_MAX) == NULL);
-    EXPECT(!skua_pid_is_none(skua_context_self(play->ctx)));
+    skua_free(play->ctx, memory, size);
+    EXPECT(skua_now(play->ctx) == skua_now(play->ctx));
+    (void)skua_random(play->ctx);
+    EXPECT(skua_alloc(play->ctx, SIZE_MAX) == NULL);
+    EXPECT(!skua_pid_is_none(skua_self(play->ctx)));
+}
+
+/* Takes memory of its own, or gives it back. */
+static void use_own(struct play *play)
+{
+    struct script *script = play->script;
+    void *memory = NULL;
+    if (script->own != NULL) {
+        EXPECT(script->own[0] == 1 && script->own[OWN_SIZE - 1] == 1);
+        EXPECT(skua_own_free(play->ctx, script->own) == 0);
+        script->own = NULL;
+    } else if (ANSWERS(skua_own_alloc(play->ctx, OWN_SIZE, &memory),
+                       ANSWER_OK | ANSWER(NO_MEMORY) | ANSWER(OWN_LIMIT))) {
+        script->own = memory;
+        EXPECT(script->own[0] == 0 && script->own[OWN_SIZE - 1] == 0);
+        memset(memory, 1, OWN_SIZE);
+    }
+    EXPECT(skua_own_alloc(play->ctx, 0, &memory) == SKUA_E_INVALID);
+    EXPECT(skua_own_free(play->ctx, NULL) == 0);
+    if (reader_below(play->reader, 4) == 0) {
+        (void)ANSWERS(skua_own_alloc(play->ctx, 1 + reader_byte(play->reader), &memory),
+                      ANSWER_OK | ANSWER(NO_MEMORY) | ANSWER(OWN_LIMIT));
+        /* and forgets it */
+    }
+}
+
+static void send_allocated(struct play *play)
+{
+    const size_t size = reader_byte(play->reader);
+    skua_payload payload;
+    void *data;
+    if (ANSWERS(skua_payload_alloc(play->ctx, 6, size, &data, &payload),
+                ANSWER_OK | ANSWER(INVALID) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY))) {
+        memset(data, 7, size);
+        (void)ANSWERS(skua_send_from(play->ctx, choose_pid(play->reader), &payload),
+                      ANSWERS_OF_SEND);
+        EXPECT(payload.storage == SKUA_PAYLOAD_TAKEN);
+        (void)ANSWERS(skua_send_from(play->ctx, skua_self(play->ctx), &payload),
+                      ANSWER(TAKEN) | ANSWER(NO_MEMORY)); /* if it would be delayed */
+    }
+}
+
+static void end_another(struct play *play)
+{
+    const skua_pid pid = choose_pid(play->reader);
+    const uint64_t answers = ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS);
+    if (reader_below(play->reader, 4) == 0) {
+        (void)ANSWERS(skua_terminate(play->ctx, pid), answers);
+    } else {
+        (void)ANSWERS(skua_cancel(play->ctx, pid, choose_reason(play->reader)),
+                      answers | ANSWER(NO_MEMORY));
+    }
+}
+
+/* Keeps what an event brought twice over. */
+static void share_event(struct play *play)
+{
+    const uint32_t which = reader_byte(play->reader) % (uint32_t)play->count;
+    skua_payload another;
+    (void)ANSWERS(skua_payload_ref(&play->events[which].payload, &another),
+                  ANSWER_OK | ANSWER(TAKEN) | ANSWER(NOT_SHARED));
+    (void)ANSWERS(skua_send(play->ctx, choose_pid(play->reader), another), ANSWERS_OF_SEND);
 }
 
 static void call_anything(struct play *play)
@@ -276,45 +373,40 @@ static void call_with_nothing(struct play *play)
     skua_payload payload = choose_payload(play->reader, play->runtime);
     switch (reader_below(play->reader, 6)) {
     case 0:
-        EXPECT(skua_step_yield(NULL, 0, 0, payload) == SKUA_E_INVALID);
+        EXPECT(skua_yield(NULL, 0, 0, payload, SKUA_FOREVER) == SKUA_E_INVALID);
         return;
     case 1:
-        EXPECT(skua_context_send(NULL, choose_pid(play->reader), payload) == SKUA_E_INVALID);
+        EXPECT(skua_send(NULL, choose_pid(play->reader), payload) == SKUA_E_INVALID);
         return;
     case 2:
-        EXPECT(skua_context_spawn(NULL, NULL, NULL, &payload, 1, NULL) == SKUA_E_INVALID);
+        EXPECT(skua_spawn(NULL, NULL, payload, NULL) == SKUA_E_INVALID);
         return;
     case 3:
-        EXPECT(skua_step_blocking(NULL, 0, NULL, NULL, payload) == SKUA_E_INVALID);
+        EXPECT(skua_yield_blocking(NULL, 0, (skua_pool){0}, NULL, payload, SKUA_FOREVER) ==
+               SKUA_E_INVALID);
         return;
     case 4:
-        EXPECT(skua_step_cancel(NULL, 0) == SKUA_E_INVALID);
-        EXPECT(skua_step_deadline(NULL, 0) == SKUA_E_INVALID);
+        EXPECT(skua_yield_cancel(NULL, 0) == SKUA_E_INVALID);
+        EXPECT(skua_continue(NULL) == SKUA_E_INVALID);
+        EXPECT(skua_own_free(NULL, NULL) < 0);
         EXPECT(skua_blocking_begin(NULL) == SKUA_E_INVALID);
-        skua_step_done(NULL, payload);
+        EXPECT(skua_done(NULL, payload) == SKUA_E_INVALID);
         return;
     default:
-        EXPECT(skua_context_spawn(play->ctx, NULL, NULL, &payload, 1, NULL) == SKUA_E_INVALID);
+        EXPECT(skua_spawn(play->ctx, NULL, payload, NULL) == SKUA_E_INVALID);
         return;
     }
 }
 
 static void (*const operations[])(struct play *) = {
-    end_step,      end_step,
-    go_on,         rest,
-    finish,        fail,
-    send,          send,
-    pass_on,       spawn_child,
-    spawn_child,   yield,
-    yield,         sleep_for,
-    set_timer,     set_ticker,
-    set_deadline,  take_back,
-    take_back,     wait_for_descriptor,
-    call_blocking, block,
-    use_context,   call_anything,
-    call_anything, call_what_waits,
-    set_deadline,  call_with_nothing,
-    yield,         wait_for_descriptor,
+    end_step,    end_step,      go_on,          finish,
+    fail,        send,          send,           pass_on,
+    spawn_child, spawn_child,   yield,          yield,
+    yield,       sleep_for,     set_timer,      set_ticker,
+    take_back,   take_back,     call_blocking,  wait_for_descriptor,
+    block,       use_context,   call_anything,  wait_for_descriptor,
+    use_own,     call_anything, yield_many,     call_what_waits,
+    end_another, share_event,   send_allocated, call_with_nothing,
 };
 
 static void perform(struct play *play)
@@ -326,31 +418,40 @@ static void perform(struct play *play)
 
 /* ---- the process ---- */
 
-static int step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static void note_events(struct script *script, const skua_event *events, size_t count)
+{
+    EXPECT(count > 0 && count <= SKUA_EVENTS_PER_STEP);
+    EXPECT((events[0].type == SKUA_EVENT_START) == !script->has_begun);
+    EXPECT((events[count - 1].type == SKUA_EVENT_CONTINUE) == script->continues);
+    for (size_t i = 0; i < count; i++) {
+        note_event(script, &events[i]);
+    }
+    script->has_begun = true;
+    script->continues = false;
+}
+
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct script *script = self;
     struct play play = {
         .script = script,
         .reader = &script->reader,
         .ctx = ctx,
-        .runtime = skua_context_runtime(ctx),
+        .runtime = skua_runtime_of(ctx),
         .events = events,
         .count = count,
-        .out = out,
     };
     EXPECT(!script->is_running);
-    EXPECT(count <= SKUA_EVENTS_PER_STEP);
     script->is_running = true;
-    for (size_t i = 0; i < count; i++) {
-        note_event(script, &events[i]);
-    }
+    note_events(script, events, count);
     const bool obeys = script->habit == OBEYS && has_cancel(events, count);
     perform(&play);
     if (obeys || (script->habit == MORTAL && reader_is_empty(&script->reader))) {
-        skua_step_done(out, skua_payload_empty(0));
+        (void)ANSWERS(skua_done(ctx, skua_nothing()), ANSWER_OK | ANSWER(DONE));
     } else if (script->habit == MORTAL) {
-        skua_step_continue(out);
+        play.continues = ANSWERS(skua_continue(ctx), ANSWER_OK | ANSWER(DONE));
     }
+    script->continues = play.continues;
     script->is_running = false;
     return play.error;
 }
@@ -363,12 +464,11 @@ struct instruction {
 
 _Static_assert(sizeof(struct instruction) <= SKUA_PAYLOAD_INLINE_SIZE, "fits into a payload");
 
-static int init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                size_t input_count)
+static int init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct script *script = self;
     struct instruction instruction;
-    EXPECT(method != NULL && input_count > 0);
+    EXPECT(skua_method(ctx) != NULL && input_count > 0);
     memcpy(&instruction, skua_payload_data(&input[0]), sizeof instruction);
     script->number = ledger_process_begins();
     script->habit = instruction.habit;
@@ -379,6 +479,12 @@ static int init(void *self, skua_context *ctx, const char *method, skua_payload 
     switch (reader_below(&script->reader, 16)) {
     case 0:
         return SKUA_E_USER - 1;
+    case 5:
+        return 1;
+    case 6:
+        EXPECT(skua_yield_sleep(ctx, 0, 0) == SKUA_E_CONTEXT);
+        EXPECT(skua_done(ctx, ledger_payload(true, 0)) == SKUA_E_CONTEXT);
+        break;
     case 1:
         begin_or_end_blocking(ctx, &script->reader);
         break;
@@ -386,7 +492,7 @@ static int init(void *self, skua_context *ctx, const char *method, skua_payload 
         spawn(ctx, &script->reader);
         break;
     case 3:
-        (void)ANSWERS(skua_context_send(ctx, skua_context_self(ctx), ledger_payload(true, 0)),
+        (void)ANSWERS(skua_send(ctx, skua_self(ctx), ledger_payload(true, 0)),
                       ANSWER(NO_PROCESS) | ANSWER(NO_MEMORY));
         break;
     case 4: {
@@ -400,40 +506,54 @@ static int init(void *self, skua_context *ctx, const char *method, skua_payload 
     return 0;
 }
 
-static void close_script(void *self)
+static void close_script(void *self, skua_context *ctx, const skua_exit *exit)
 {
     const struct script *script = self;
     EXPECT(!script->is_running);
+    EXPECT(exit->error <= 0 && skua_pid_equal(exit->pid, skua_self(ctx)));
+    EXPECT(script->own == NULL || script->own[OWN_SIZE - 1] == 1);
+    EXPECT(skua_continue(ctx) == SKUA_E_CONTEXT);
+    EXPECT(skua_spawn(ctx, exit->type, ledger_payload(true, 0), NULL) == SKUA_E_CONTEXT);
+    (void)ANSWERS(skua_send(ctx, exit->pid, ledger_payload(false, 8)),
+                  ANSWER(NO_PROCESS) | ANSWER(PAYLOAD_SIZE));
     ledger_process_ends(script->number);
+}
+
+static int end_at_once(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    EXPECT(self == NULL && count > 0 && events[0].type == SKUA_EVENT_START);
+    return skua_done(ctx, skua_nothing());
 }
 
 /* ---- starting ---- */
 
 static const char *const methods[] = {"first", "second", NULL};
 
+#define SCRIPT .init = init, .step = step, .close = close_script
+
 static const skua_process_type types[] = {
     {.name = "small",
      .state_size = sizeof(struct script),
-     .init = init,
-     .step = step,
-     .close = close_script},
-    {.name = "large", .state_size = 1000, .init = init, .step = step, .close = close_script},
+     SCRIPT,
+     .cancel = SKUA_CANCEL_EVENT,
+     .own_limit = 300},
+    {.name = "large", .state_size = 1000, SCRIPT},
     {.name = "modest",
      .state_size = sizeof(struct script),
-     .init = init,
-     .step = step,
-     .close = close_script,
-     .mailbox_limit = 2},
-    {.name = "with methods",
-     .state_size = sizeof(struct script),
-     .methods = methods,
-     .init = init,
-     .step = step,
-     .close = close_script},
-    {.name = "too large", .state_size = SIZE_MAX, .init = init, .step = step},
+     SCRIPT,
+     .mailbox_limit = 2,
+     .cancel = SKUA_CANCEL_EVENT},
+    {.name = "with methods", .state_size = sizeof(struct script), SCRIPT, .methods = methods},
+    {.name = "too large", .state_size = SIZE_MAX, SCRIPT},
     {.name = "without step", .state_size = 8},
     {.name = "too eager", .step = step, .mailbox_limit = UINT32_MAX},
 };
+
+const skua_process_type *script_simple_type(void)
+{
+    static const skua_process_type type = {.name = "simple", .step = end_at_once};
+    return &type;
+}
 
 static const skua_process_type *choose_type(struct reader *reader)
 {
@@ -462,10 +582,10 @@ void script_choose(struct reader *reader, skua_runtime *runtime, struct script_s
 {
     struct instruction instruction;
     memset(&instruction, 0, sizeof instruction);
-    start->type = choose_type(reader);
-    start->method = choose_method(reader);
-    start->input_count = 1 + reader_below(reader, SCRIPT_INPUTS_MAX);
-    for (size_t i = 1; i < start->input_count; i++) {
+    start->options = (skua_spawn_options){.type = choose_type(reader), .input = start->input};
+    start->options.method = choose_method(reader);
+    start->options.input_count = 1 + reader_below(reader, SCRIPT_INPUTS_MAX);
+    for (size_t i = 1; i < start->options.input_count; i++) {
         start->input[i] = choose_payload(reader, runtime);
     }
     instruction.habit = (uint8_t)reader_below(reader, HABITS);

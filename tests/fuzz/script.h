@@ -10,11 +10,12 @@
 
 /* The arguments of a submit, spawn or run. */
 struct script_start {
-    const skua_process_type *type; /* may be null, or one that is refused */
-    const char *method;
-    size_t input_count;
+    skua_spawn_options options;            /* the type may be null, or one that is refused */
     skua_payload input[SCRIPT_INPUTS_MAX]; /* the first tells the process what to do */
 };
+
+/* A process of this type needs no input and ends at once. */
+const skua_process_type *script_simple_type(void);
 
 /* `runtime` may be null. */
 void script_choose(struct reader *reader, skua_runtime *runtime, struct script_start *start);

@@ -26,6 +26,19 @@ int shared_function(void)
     return 7;
 }
 
+/* Packed: 12 bytes. */
+SKUA_MESSAGE(order, 7, uint32_t count; uint64_t article;);
+
+static int order_is_read(void)
+{
+    const struct order sent = {3, 44};
+    struct order received = {0, 0};
+    const skua_payload payload = skua_payload_static(order_number, &sent, sizeof sent);
+    const skua_payload other = skua_payload_static(order_number + 1, &sent, sizeof sent);
+    return sizeof sent == 12 && order_get(&payload, &received) == 0 && received.count == 3 &&
+           received.article == 44 && order_get(&other, &received) == SKUA_E_PAYLOAD_TYPE;
+}
+
 struct row {
     const char *name;
     int number;
@@ -65,6 +78,7 @@ int main(void)
            has_failed(strcmp(module->name, "macros") == 0, "its name") |
            has_failed(module->root == &root_type && module->types == types, "its types") |
            has_failed(module->about == NULL && module->handlers == NULL, "what is not given") |
+           has_failed(order_is_read(), "a message") |
            has_failed(shared_function() == 7, "a function of one's own") |
            has_failed(errors[0].number == SKUA_E_INVALID, "the first error") |
            has_failed(strcmp(errors[0].name, "SKUA_E_INVALID") == 0, "its name") |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that complete the calls of a model's process, and results that are dropped once. These
- * are definitions, for one source of a model. */
+/* Threads that complete the calls of a model's process, its end, and results that are dropped once.
+ * These are definitions, for one source of a model. */
 #ifndef SKUA_MODEL_COMPLETERS_H
 #define SKUA_MODEL_COMPLETERS_H
 
@@ -9,6 +9,17 @@
 
 static uint32_t yields;                    /* calls that the process opens in its first step */
 static atomic_u32 issued[RIG_WORKERS_MAX]; /* calls that each completer may complete */
+
+static uint32_t ended; /* processes */
+
+/* The close of the process. */
+static void count_end(void *self, skua_context *ctx, const skua_exit *exit)
+{
+    (void)self;
+    (void)ctx;
+    EXPLORE_CHECK(exit->error <= 0, "a process ends with an error or without");
+    ended++;
+}
 
 /* The model's: `who` completes a call, for the time `try`. */
 static void complete(uint32_t who, uint32_t call, uint32_t try);

@@ -8,12 +8,12 @@
 #include "rig.h"
 #include "sched/deliver.h"
 
-static skua_pid pid;
+static skua_pid its_pid;
 
 static void run_killer(const void *arg)
 {
     (void)arg;
-    (void)deliver_request(&rig, NULL, pid, STATE_KILL);
+    (void)deliver_request(&rig, NULL, its_pid, STATE_KILL);
 }
 
 #define KILLER EXPLORE_THREAD("killer", run_killer, NULL)

@@ -9,6 +9,7 @@
  * And every result that was handed in is dropped exactly once. */
 #include <string.h>
 
+#include "close_only.h"
 #include "completers.h"
 #include "dispatch/call.h"
 #include "explore.h"
@@ -16,6 +17,7 @@
 #include "no_blocking.h"
 #include "no_timers.h"
 #include "one_token.h"
+#include "plain_context.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -47,7 +49,6 @@ struct call {
 
 static struct process *process;
 static struct registry registry;
-static uint32_t ended;
 static uint32_t call_count;
 static uint32_t messages;
 static uint32_t completions;
@@ -60,7 +61,7 @@ static struct {
 } reused[COMPLETERS_MAX];
 static uint32_t dropped[CALLS_MAX][COMPLETERS_MAX + 1][TRIES_MAX]; /* results */
 
-/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
+/* ---- in place of submit.c ---- */
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -73,13 +74,6 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
-}
-
-void spawn_release_state(struct scheduler *sched, struct process *ending)
-{
-    (void)sched;
-    EXPLORE_CHECK(ending == process, "only the one process ends");
-    ended++;
 }
 
 /* ---- results ---- */
@@ -106,21 +100,28 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
     return plan.handler_result;
 }
 
-static void yield_next(skua_step *out, uint64_t tag)
+static void yield_next(skua_context *ctx, uint64_t tag)
 {
-    const int error = skua_step_yield(out, COMMAND, tag, skua_payload_empty(0));
+    const int error = skua_yield(ctx, tag, COMMAND, skua_payload_empty(0), SKUA_FOREVER);
     EXPLORE_CHECK(error == 0, "the rig has memory");
 }
 
-static int step(void *self, skua_context *context, skua_event *events, size_t count, skua_step *out)
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    (void)context;
-    bool *const has_begun = self;
+    (void)self;
+    bool has_begun = true;
     bool has_more = false;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_MESSAGE) {
             explore_note("gets a message");
             messages++;
+            continue;
+        }
+        if (events[i].type == SKUA_EVENT_START) {
+            has_begun = false;
+            continue;
+        }
+        if (events[i].type == SKUA_EVENT_CONTINUE) {
             continue;
         }
         EXPLORE_CHECK(events[i].tag < call_count, "INV-7: of a call that was opened");
@@ -131,23 +132,20 @@ static int step(void *self, skua_context *context, skua_event *events, size_t co
         EXPLORE_CHECK(++calls[events[i].tag].delivered == 1, "INV-7: one completion to a call");
         has_more = plan.yields_again;
     }
-    for (uint32_t i = 0; i < yields && !*has_begun; i++) {
-        yield_next(out, i);
+    for (uint32_t i = 0; i < yields && !has_begun; i++) {
+        yield_next(ctx, i);
     }
-    if (*has_begun && plan.yields_again && count == 0) {
-        yield_next(out, call_count);
-    }
-    *has_begun = true;
-    if (has_more) {
-        skua_step_continue(out); /* the node of this completion is free by then */
+    if (plan.yields_again && count == 1 && events[0].type == SKUA_EVENT_CONTINUE) {
+        yield_next(ctx, call_count);
     }
     if (plan.ends_at_once) {
-        skua_step_done(out, skua_payload_empty(0));
+        return skua_done(ctx, skua_nothing());
     }
-    return 0;
+    /* The node of this completion is free by then. */
+    return has_more ? skua_continue(ctx) : 0;
 }
 
-static const skua_process_type type = {.name = "caller", .state_size = 1, .step = step};
+static const skua_process_type type = {.name = "caller", .step = step, .close = count_end};
 
 /* ---- threads ---- */
 
@@ -166,7 +164,7 @@ static const uint32_t numbers[] = {0, 1};
 static void send_message(struct worker *worker)
 {
     skua_payload payload = skua_payload_empty(0);
-    const int error = deliver_message(&rig, worker, (skua_pid){0}, pid, &payload);
+    const int error = deliver_message(&rig, worker, (skua_pid){0}, its_pid, &payload);
     EXPLORE_CHECK(error == 0, "the process is alive");
 }
 
@@ -221,7 +219,7 @@ static void setup(void)
     for (uint32_t i = 0; i < COMPLETERS_MAX; i++) {
         store_relaxed(&issued[i], 0);
     }
-    process = rig_spawn(&rig.outside.caches.processes, &type, &pid);
+    process = rig_spawn(&rig.outside.caches.processes, &type, &its_pid);
     explore_ignore(&process->type, sizeof process->type);
     explore_ignore(&process->progress, sizeof process->progress);
     explore_ignore(&process->consumed, sizeof process->consumed);

@@ -17,11 +17,13 @@
 
 #include <string.h>
 
+#include "close_only.h"
 #include "explore.h"
 #include "killer.h"
 #include "no_blocking.h"
 #include "no_timers.h"
 #include "one_token.h"
+#include "plain_context.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
@@ -37,6 +39,7 @@
 #define OLD_MAX      1000 /* sent before the threads begin */
 #define MESSAGES     (SENDERS * MESSAGES_MAX + OLD_MAX)
 #define NEXT_IN_SLOT 1
+#define REASON       (-77) /* of a cancel */
 
 struct message {
     uint32_t sender;
@@ -60,6 +63,7 @@ static bool is_small;     /* its mailbox: one or two messages */
 static uint32_t incarnation;
 EXPLORE_OWN static uint32_t holders;
 EXPLORE_OWN static uint32_t ended;
+EXPLORE_OWN static int exit_error;
 EXPLORE_OWN static uint32_t cancels;
 EXPLORE_OWN static uint32_t last_number[SENDERS];
 EXPLORE_OWN static struct message messages[MESSAGES];
@@ -68,7 +72,7 @@ EXPLORE_OWN static bool has_rested;
 static struct exit_waiter waiter;
 static int watch_error;
 
-/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
+/* ---- in place of submit.c ---- */
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -85,14 +89,6 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     EXPLORE_CHECK(ready == process, "only the one process has had its turns");
     explore_note("has had its turns");
     enqueue();
-}
-
-void spawn_release_state(struct scheduler *sched, struct process *ending)
-{
-    (void)sched;
-    EXPLORE_CHECK(ending == process, "only the one process ends");
-    explore_note("ends the process");
-    ended++;
 }
 
 /* ---- the process ---- */
@@ -116,10 +112,10 @@ static void receive(skua_event *event)
     }
 }
 
-static int step(void *self, skua_context *context, skua_event *events, size_t count, skua_step *out)
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     uint32_t *const received = self;
-    EXPLORE_CHECK(skua_pid_equal(context->self, incarnation == 0 ? pid : next_pid),
+    EXPLORE_CHECK(skua_pid_equal(ctx->self, incarnation == 0 ? its_pid : next_pid),
                   "the process knows its name");
     EXPLORE_CHECK(holders++ == 0, "INV-4: one worker runs it");
     (void)load_relaxed(&queue); /* so that somebody else may come in between */
@@ -127,7 +123,7 @@ static int step(void *self, skua_context *context, skua_event *events, size_t co
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
             EXPLORE_CHECK(++cancels == 1, "the cancel event of the shutdown comes once");
-        } else {
+        } else if (events[i].type == SKUA_EVENT_MESSAGE) {
             receive(&events[i]);
             taken++;
         }
@@ -138,19 +134,31 @@ static int step(void *self, skua_context *context, skua_event *events, size_t co
     *received += taken;
     holders--;
     if (plan.ends_after != 0 && *received >= plan.ends_after) {
-        skua_step_done(out, skua_payload_empty(0));
-    } else if (plan.continues > 0) {
+        return skua_done(ctx, skua_nothing());
+    }
+    if (plan.continues > 0) {
         plan.continues--;
-        skua_step_continue(out);
+        return skua_continue(ctx);
     }
     return 0;
 }
 
-static const skua_process_type type = {.name = "receiver", .state_size = 4, .step = step};
+static void close_process(void *self, skua_context *ctx, const skua_exit *exit)
+{
+    (void)self;
+    EXPLORE_CHECK(ctx->process == process, "only the one process ends");
+    explore_note("ends the process: %s", skua_error_name(exit->error));
+    exit_error = exit->error;
+    ended++;
+}
+
+#define RECEIVER .state_size = 4, .step = step, .close = close_process
+static const skua_process_type type = {.name = "receiver", RECEIVER, .cancel = SKUA_CANCEL_EVENT};
 static const skua_process_type small_type = {
-    .name = "small", .state_size = 4, .step = step, .mailbox_limit = 1};
+    .name = "small", RECEIVER, .cancel = SKUA_CANCEL_EVENT, .mailbox_limit = 1};
 static const skua_process_type pair_type = {
-    .name = "pair", .state_size = 4, .step = step, .mailbox_limit = 2};
+    .name = "pair", RECEIVER, .cancel = SKUA_CANCEL_EVENT, .mailbox_limit = 2};
+static const skua_process_type mortal_type = {.name = "mortal", RECEIVER}; /* a cancel ends it */
 
 /* ---- threads ---- */
 
@@ -206,7 +214,7 @@ static void run_sender(const void *arg)
             .sender = letters->sender, .number = i + 1, .incarnation = letters->incarnation};
         /* Generations are counted from 1. A PID may be known before its process is visible. */
         const skua_pid to = letters->incarnation == 0
-                                ? pid
+                                ? its_pid
                                 : process_table_pid(&rig.table, process, 1 + letters->incarnation);
         send(message, &rig.workers[RUNNERS + letters->sender], to);
     }
@@ -215,7 +223,21 @@ static void run_sender(const void *arg)
 static void run_canceller(const void *arg)
 {
     (void)arg;
-    (void)deliver_request(&rig, NULL, pid, STATE_CANCEL);
+    (void)deliver_request(&rig, NULL, its_pid, STATE_CANCEL);
+}
+
+/* Cancels between two of its messages. */
+static void run_reasoner(const void *arg)
+{
+    const struct letters *letters = arg;
+    struct message *const own = &messages[letters->sender * MESSAGES_MAX];
+    for (uint32_t i = 0; i < 2; i++) {
+        own[i] = (struct message){.sender = letters->sender, .number = i + 1};
+    }
+    struct worker *worker = &rig.workers[RUNNERS + letters->sender];
+    send(&own[0], worker, its_pid);
+    (void)deliver_cancel(&rig, worker, its_pid, REASON);
+    send(&own[1], worker, its_pid);
 }
 
 /* As skua_process_wait, up to the waiting. */
@@ -223,9 +245,9 @@ static void run_watcher(const void *arg)
 {
     (void)arg;
     exit_wait_add(&rig, &waiter);
-    watch_error = deliver_request(&rig, NULL, pid, STATE_WATCHED);
-    if (watch_error != 0) {
-        exit_wait_remove(&rig, &waiter);
+    watch_error = deliver_request(&rig, NULL, its_pid, STATE_WATCHED);
+    if (watch_error != 0 && !exit_wait_remove(&rig, &waiter)) {
+        watch_error = 0;
     }
 }
 
@@ -238,11 +260,12 @@ static void setup_with(const skua_process_type *its_type)
     memset(last_number, 0, sizeof last_number);
     memset(&plan, 0, sizeof plan);
     tokens = holders = ended = cancels = incarnation = old_count = 0;
-    is_small = its_type != &type;
+    exit_error = 0;
+    is_small = its_type->mailbox_limit != 0;
     has_rested = false;
     store_relaxed(&queue, 0);
-    process = rig_spawn(&rig.outside.caches.processes, its_type, &pid);
-    waiter = (struct exit_waiter){.pid = pid};
+    process = rig_spawn(&rig.outside.caches.processes, its_type, &its_pid);
+    waiter = (struct exit_waiter){.pid = its_pid};
     watch_error = 0;
     explore_ignore(&process->type, sizeof process->type);
     explore_ignore(&process->progress, sizeof process->progress);
@@ -287,6 +310,22 @@ static void setup_pair_resting(void)
     setup_resting(&pair_type);
 }
 
+static void setup_mortal(void)
+{
+    setup_with(&mortal_type);
+}
+
+static void setup_mortal_resting(void)
+{
+    setup_resting(&mortal_type);
+}
+
+static void setup_mortal_busy(void)
+{
+    setup_with(&mortal_type);
+    plan.continues = 6;
+}
+
 static void setup_small_busy(void)
 {
     setup_with(&small_type);
@@ -320,7 +359,7 @@ static void setup_overflowing(void)
     while (old_count < STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1) {
         struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
         *message = (struct message){.sender = SENDERS};
-        send(message, NULL, pid);
+        send(message, NULL, its_pid);
         EXPLORE_CHECK(message->error == 0, "the rig has memory");
     }
 }
@@ -362,6 +401,22 @@ static void check_ended(void)
     EXPLORE_CHECK(ended == 1, "it ended");
 }
 
+/* Cancels of a process that they end take their place among its events. */
+static void check_stopped(void)
+{
+    check_ended();
+    EXPLORE_CHECK(exit_error == SKUA_E_STOPPED, "INV-19: the shutdown is the reason");
+    EXPLORE_CHECK(cancels == 0, "INV-19: its step hears nothing of it");
+}
+
+static void check_reasoned(void)
+{
+    check_ended();
+    EXPLORE_CHECK(exit_error == REASON, "INV-6: the cancel is the reason");
+    EXPLORE_CHECK(messages[0].delivered == 1, "INV-6: what was sent before it is delivered");
+    EXPLORE_CHECK(messages[1].delivered == 0, "INV-6: what was sent after it is not");
+}
+
 static void check_watched(void)
 {
     check_ended();
@@ -383,6 +438,7 @@ static const struct letters later_four = {1, 4, NEXT_IN_SLOT};
 #define SENDER(letters)  EXPLORE_THREAD("sender", run_sender, &(letters))
 #define SENDER2(letters) EXPLORE_THREAD("sender2", run_sender, &(letters))
 #define CANCELLER        EXPLORE_THREAD("canceller", run_canceller, NULL)
+#define REASONER         EXPLORE_THREAD("reasoner", run_reasoner, &two_a)
 #define WATCHER          EXPLORE_THREAD("waiter", run_watcher, NULL)
 
 #define MAY_REST all_is_done
@@ -411,6 +467,12 @@ static const struct explore_model models[] = {
             KILLER),
     BOUNDED("cancelled_twice", 2, setup, check_cancelled, WORKER, SENDER(two_a), CANCELLER,
             CANCELLER),
+    BOUNDED("stopped", 3, setup_mortal, check_stopped, WORKER, SENDER(two_a), CANCELLER),
+    BOUNDED("stopped_resting", 3, setup_mortal_resting, check_stopped, WORKER, SENDER(two_a),
+            CANCELLER),
+    BOUNDED("stopped_busy", 3, setup_mortal_busy, check_stopped, WORKER, WORKER2, CANCELLER),
+    BOUNDED("reasoned", 3, setup_mortal, check_reasoned, WORKER, REASONER, SENDER2(one_b)),
+    BOUNDED("reasoned_busy", 3, setup_mortal_busy, check_reasoned, WORKER, WORKER2, REASONER),
     BOUNDED("watched", 3, setup_ending, check_watched, WORKER, SENDER(two_a), WATCHER),
     BOUNDED("watched_killed", 4, setup, check_watched, WORKER, KILLER, WATCHER),
     BOUNDED("next_in_slot", 3, setup_next_in_slot, check_ended, WORKER, SENDER(three_a),

@@ -96,6 +96,7 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
     memset(runs, 0, sizeof runs);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
         store_relaxed(&wheels[i].next, WHEEL_NEVER);
+        workers[i].out.reserve_count = STEP_RESERVE;                    /* full: there is no pool */
         explore_ignore(&workers[i].absence, sizeof workers[i].absence); /* nobody looks for it */
     }
     explore_ignore(wheels, sizeof wheels);

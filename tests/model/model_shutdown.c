@@ -124,11 +124,9 @@ static uint32_t number_of(const struct life *life)
     return (uint32_t)(life - lives);
 }
 
-static int init(void *self, skua_context *context, const char *method, skua_payload *input,
-                size_t count)
+static int init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
-    (void)context;
-    (void)method;
+    (void)ctx;
     struct life **life = self;
     EXPLORE_CHECK(count == 1, "the input arrives");
     *life = &lives[skua_payload_to_u64(input)];
@@ -139,6 +137,9 @@ static int init(void *self, skua_context *context, const char *method, skua_payl
 static bool is_cancelled(struct life *life, const skua_event *events, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_START || events[i].type == SKUA_EVENT_CONTINUE) {
+            continue;
+        }
         EXPLORE_CHECK(events[i].type == SKUA_EVENT_CANCEL, "nothing else is sent");
         explore_note("process %u is asked to end", (unsigned)number_of(life));
         EXPLORE_CHECK(++life->cancels == 1, "INV-19: one cancel event");
@@ -196,23 +197,23 @@ static bool ends(const struct life *life, bool cancelled)
     return cancelled;
 }
 
-static int step(void *self, skua_context *context, skua_event *events, size_t count, skua_step *out)
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct life *life = *(struct life **)self;
     EXPLORE_CHECK(life->closes == 0, "INV-4: no step after the close");
     life->steps++;
     const bool cancelled = is_cancelled(life, events, count);
-    act(life, cancelled, context->worker);
+    act(life, cancelled, ctx->worker);
     if (ends(life, cancelled)) {
-        skua_step_done(out, skua_payload_empty(0));
-    } else if (life->habit == GOES_ON) {
-        skua_step_continue(out);
+        return skua_done(ctx, skua_nothing());
     }
-    return 0;
+    return life->habit == GOES_ON ? skua_continue(ctx) : 0;
 }
 
-static void close_process(void *self)
+static void close_process(void *self, skua_context *ctx, const skua_exit *exit)
 {
+    (void)ctx;
+    (void)exit;
     struct life *life = *(struct life **)self;
     explore_note("process %u is closed", (unsigned)number_of(life));
     EXPLORE_CHECK(++life->closes == 1, "INV-19: one close");
@@ -224,6 +225,7 @@ static const skua_process_type type = {
     .init = init,
     .step = step,
     .close = close_process,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 static int spawn(struct worker *worker, uint32_t number)
@@ -237,7 +239,7 @@ static int spawn(struct worker *worker, uint32_t number)
     return life->error;
 }
 
-static void note_survivor(void *arg, const skua_process_info *info)
+static void note_survivor(void *arg, const skua_process_snapshot *info)
 {
     (void)arg;
     struct process *process;

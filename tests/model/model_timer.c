@@ -14,12 +14,15 @@
 #include <skua/clock.h>
 #include <string.h>
 
+#include "clock/clock.h"
+#include "close_only.h"
 #include "completers.h"
 #include "dispatch/call.h"
 #include "explore.h"
 #include "killer.h"
 #include "no_blocking.h"
 #include "one_token.h"
+#include "plain_context.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/poll.h"
@@ -29,11 +32,11 @@
 #include "sched/worker.h"
 #include "tables.h"
 
-#define TICK     (UINT64_C(1) << WHEEL_TICK_SHIFT)
-#define SOON     (RIG_BEGINNING + 5 * TICK)
-#define DEADLINE (RIG_BEGINNING + 10 * TICK)
-#define FAR      (RIG_BEGINNING + 1000000 * TICK)
-#define PERIOD   (5 * TICK)
+#define TICK    (UINT64_C(1) << WHEEL_TICK_SHIFT)
+#define SOON    (RIG_BEGINNING + 5 * TICK)
+#define TIMEOUT (10 * TICK)
+#define FAR     (RIG_BEGINNING + 1000000 * TICK)
+#define PERIOD  (5 * TICK)
 
 #define CALLS_MAX 3
 #define WORKERS   RIG_WORKERS_MAX
@@ -54,7 +57,7 @@ enum command {
 /* What the process does. */
 static struct {
     enum command command;
-    bool has_deadline;     /* each of them */
+    uint64_t timeout;      /* of each of them */
     bool cancels_at_once;  /* in the step that yields */
     bool cancels_next;     /* in the step after that, which comes at once */
     uint32_t cancels_tick; /* when it gets the tick with this number; 0: none */
@@ -75,7 +78,6 @@ struct call {
 static struct process *process;
 static struct registry registry;
 static atomic_u32 announced[WORKERS]; /* news for those who fire */
-static uint32_t ended;
 static uint32_t call_count;
 static bool is_cancelled;
 static struct call calls[CALLS_MAX];
@@ -87,7 +89,7 @@ static struct {
     skua_completion completion;
 } reused[WORKERS];
 
-/* ---- in place of submit.c, spawn.c, spare.c and poll.c ---- */
+/* ---- in place of submit.c and poll.c ---- */
 
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *ready)
 {
@@ -100,13 +102,6 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
-}
-
-void spawn_release_state(struct scheduler *sched, struct process *ending)
-{
-    (void)sched;
-    EXPLORE_CHECK(ending == process, "only the one process ends");
-    ended++;
 }
 
 void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
@@ -198,73 +193,88 @@ static int handle_prompt(void *arg, skua_command *command, skua_payload *result)
     return SKUA_PENDING;
 }
 
-/* As in clock.c. */
-static int handle_sleep(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)result;
-    const uint32_t index = call_index(command->completion);
-    if (plan.has_deadline) {
-        timers_move(&rig.workers[RUNNER], index, SOON, 0);
-    } else {
-        timers_arm(&rig.workers[RUNNER], index, &(struct timing){.when = SOON});
-    }
-    return SKUA_PENDING;
-}
-
-static int handle_ticker(void *arg, skua_command *command, skua_payload *result)
-{
-    (void)arg;
-    (void)result;
-    timers_arm(&rig.workers[RUNNER], call_index(command->completion),
-               &(struct timing){.when = RIG_BEGINNING + PERIOD, .period = PERIOD});
-    return SKUA_PENDING;
-}
-
 static skua_handler_fn *const handlers[] = {
-    [PENDING] = handle_pending, [INSTANT] = handle_instant, [PROMPT] = handle_prompt,
-    [SLEEP] = handle_sleep,     [TICKER] = handle_ticker,
+    [PENDING] = handle_pending,
+    [INSTANT] = handle_instant,
+    [PROMPT] = handle_prompt,
 };
+
+static void note_call(skua_completion completion)
+{
+    explore_note("opens call %u", (unsigned)call_count);
+    calls[call_count++].completion = completion;
+}
 
 static int handle(void *arg, skua_command *command, skua_payload *result)
 {
-    explore_note("opens call %u", (unsigned)call_count);
-    calls[call_count++].completion = command->completion;
+    note_call(command->completion);
     return handlers[command->id](arg, command, result);
+}
+
+/* The real services, each behind one that notes its call. */
+static struct service clock_services[SERVICE_COUNT];
+
+static int start_noted(void *arg, struct worker *worker, const struct yield *yield,
+                       skua_completion completion, skua_payload *result)
+{
+    const struct service *real = arg;
+    note_call(completion);
+    return real->start(real->arg, worker, yield, completion, result);
+}
+
+static void attach_clock(void)
+{
+    clock_attach(&rig);
+    memcpy(clock_services, rig.services, sizeof clock_services);
+    for (uint32_t i = 0; i < SERVICE_COUNT; i++) {
+        rig.services[i].start = start_noted;
+        rig.services[i].arg = &clock_services[i];
+    }
 }
 
 /* ---- the process ---- */
 
 struct self {
-    uint32_t steps;
     uint32_t ticks;
     bool has_more;
 };
 
-static void yield_next(skua_step *out, enum command command, bool has_deadline, uint32_t number)
+static int yield_command(skua_context *ctx, enum command command, uint64_t timeout, uint32_t number)
 {
-    const int error = skua_step_yield(out, command, number, skua_payload_empty(0));
-    EXPLORE_CHECK(error == 0, "the rig has memory");
-    if (has_deadline) {
-        EXPLORE_CHECK(skua_step_deadline(out, DEADLINE) == 0, "there is a yield");
+    switch (command) {
+    case SLEEP:
+        return skua_yield_sleep(ctx, number, SOON - RIG_BEGINNING);
+    case TICKER:
+        return skua_yield_ticker(ctx, number, PERIOD);
+    case PENDING:
+    case INSTANT:
+    case PROMPT:
+        break;
     }
+    return skua_yield(ctx, number, command, skua_nothing(), timeout);
 }
 
-static void cancel(skua_step *out, uint32_t first, uint32_t count)
+static void yield_next(skua_context *ctx, enum command command, uint64_t timeout, uint32_t number)
+{
+    const int error = yield_command(ctx, command, timeout, number);
+    EXPLORE_CHECK(error == 0, "the rig has memory");
+}
+
+static void cancel(skua_context *ctx, uint32_t first, uint32_t count)
 {
     is_cancelled = true;
     for (uint32_t i = first; i < first + count; i++) {
-        const int error = skua_step_cancel(out, i);
+        const int error = skua_yield_cancel(ctx, i);
         EXPLORE_CHECK(error == 0, "the rig has memory");
     }
 }
 
-static void yield_more(skua_step *out)
+static void yield_more(skua_context *ctx)
 {
     const bool is_timed = plan.more == MORE_TIMED;
-    yield_next(out, PENDING, is_timed, call_count);
+    yield_next(ctx, PENDING, is_timed ? TIMEOUT : SKUA_FOREVER, call_count);
     if (!is_timed) {
-        cancel(out, call_count, 1);
+        cancel(ctx, call_count, 1);
     }
     plan.more = NO_MORE;
 }
@@ -295,6 +305,9 @@ static void get_end(struct self *self, struct call *call, const skua_event *even
 
 static void get_event(struct self *self, const skua_event *event)
 {
+    if (event->type == SKUA_EVENT_START || event->type == SKUA_EVENT_CONTINUE) {
+        return;
+    }
     EXPLORE_CHECK(event->tag < call_count, "INV-14: of a call that was opened");
     struct call *call = &calls[event->tag];
     if (event->type == SKUA_EVENT_TICK) {
@@ -304,51 +317,43 @@ static void get_event(struct self *self, const skua_event *event)
     }
 }
 
-static void begin(skua_step *out)
+static int begin(skua_context *ctx)
 {
     for (uint32_t i = 0; i < yields; i++) {
-        yield_next(out, plan.command, plan.has_deadline, i);
+        yield_next(ctx, plan.command, plan.timeout, i);
     }
     if (plan.cancels_at_once) {
-        cancel(out, 0, yields);
-    }
-    if (plan.cancels_next) {
-        skua_step_continue(out);
+        cancel(ctx, 0, yields);
     }
     if (plan.ends_at_once) {
-        skua_step_done(out, skua_payload_empty(0));
+        return skua_done(ctx, skua_nothing());
     }
+    return plan.cancels_next ? skua_continue(ctx) : 0;
 }
 
-static int step(void *state, skua_context *context, skua_event *events, size_t count,
-                skua_step *out)
+static int step(void *state, skua_context *ctx, skua_event *events, size_t count)
 {
-    (void)context;
     struct self *self = state;
     for (size_t i = 0; i < count; i++) {
         get_event(self, &events[i]);
     }
-    const uint32_t number = self->steps++;
-    if (number == 0) {
-        begin(out);
-        return 0;
+    if (events[0].type == SKUA_EVENT_START) {
+        return begin(ctx);
     }
     const bool tick_is_enough = plan.cancels_tick != 0 && self->ticks >= plan.cancels_tick;
     if (!is_cancelled && (plan.cancels_next || tick_is_enough)) {
-        cancel(out, 0, yields);
+        cancel(ctx, 0, yields);
     }
-    if (self->has_more && count == 0) {
+    if (self->has_more && count == 1 && events[0].type == SKUA_EVENT_CONTINUE) {
         self->has_more = false;
-        yield_more(out);
+        yield_more(ctx);
     }
-    if (self->has_more) {
-        skua_step_continue(out); /* the node of what came is free by then */
-    }
-    return 0;
+    /* The node of what came is free by then. */
+    return self->has_more ? skua_continue(ctx) : 0;
 }
 
 static const skua_process_type type = {
-    .name = "timed", .state_size = sizeof(struct self), .step = step};
+    .name = "timed", .state_size = sizeof(struct self), .step = step, .close = count_end};
 
 /* ---- threads ---- */
 
@@ -390,13 +395,15 @@ static void setup(void)
 {
     rig_reset(WORKERS);
     rig.registry = &registry;
-    for (uint32_t id = PENDING; id <= TICKER; id++) {
+    attach_clock();
+    for (uint32_t id = PENDING; id <= PROMPT; id++) {
         registry.direct[id] = (skua_handler){.name = "command", .run = handle};
     }
     memset(calls, 0, sizeof calls);
     memset(reused, 0, sizeof reused);
     memset(dropped, 0, sizeof dropped);
     memset(&plan, 0, sizeof plan);
+    plan.timeout = SKUA_FOREVER;
     tokens = ended = call_count = handed_in = 0;
     is_cancelled = false;
     store_relaxed(&queue, 0);
@@ -404,7 +411,7 @@ static void setup(void)
         store_relaxed(&issued[i], 0);
         store_relaxed(&announced[i], 0);
     }
-    process = rig_spawn(&rig.outside.caches.processes, &type, &pid);
+    process = rig_spawn(&rig.outside.caches.processes, &type, &its_pid);
     explore_ignore(&process->type, sizeof process->type);
     explore_ignore(&process->progress, sizeof process->progress);
     explore_ignore(&process->consumed, sizeof process->consumed);
@@ -415,7 +422,20 @@ static void setup(void)
 static void setup_deadline(void)
 {
     setup();
-    plan.has_deadline = true;
+    plan.timeout = TIMEOUT;
+}
+
+/* Only what comes at once counts. */
+static void setup_no_time(void)
+{
+    setup();
+    plan.timeout = 0;
+}
+
+static void setup_no_time_instant(void)
+{
+    setup_no_time();
+    plan.command = INSTANT;
 }
 
 static void setup_deadline_two(void)
@@ -495,18 +515,6 @@ static void setup_sleep_cancelled(void)
 {
     setup_sleep();
     plan.cancels_next = true;
-}
-
-static void setup_sleep_moved(void)
-{
-    setup_sleep();
-    plan.has_deadline = true;
-}
-
-static void setup_sleep_moved_two(void)
-{
-    setup_sleep_moved();
-    yields = 2;
 }
 
 static void setup_ticker(void)
@@ -601,7 +609,9 @@ static void check_error(const struct call *call)
                       "INV-14: only what was accepted is delivered");
         break;
     case SKUA_E_TIMEOUT:
-        EXPLORE_CHECK(plan.has_deadline, "INV-14: only what has a deadline times out");
+        EXPLORE_CHECK(plan.timeout != SKUA_FOREVER, "INV-14: only what has a timeout times out");
+        EXPLORE_CHECK(plan.timeout != 0 || plan.command != INSTANT,
+                      "INV-14: what is there at once needs no time");
         break;
     case SKUA_E_CANCELLED:
         EXPLORE_CHECK(is_cancelled, "INV-14: only what was cancelled says so");
@@ -674,6 +684,9 @@ static const struct explore_model models[] = {
     ALL("deadline_completed", setup_deadline, check, WORKER, FIRER, COMPLETER),
     BOUNDED("deadline_two_calls", 3, setup_deadline_two, check, WORKER, FIRER, COMPLETER),
     ALL("deadline_instant", setup_deadline_instant, check, WORKER, FIRER),
+    ALL("no_time", setup_no_time, check, WORKER, FIRER),
+    ALL("no_time_completed", setup_no_time, check, WORKER, FIRER, COMPLETER),
+    ALL("no_time_instant", setup_no_time_instant, check, WORKER, FIRER),
     ALL("deadline_prompt", setup_deadline_prompt, check, WORKER, FIRER),
     ALL("deadline_cancelled", setup_deadline_cancelled, check, WORKER, FIRER),
     ALL("deadline_cancelled_at_once", setup_deadline_cancelled_at_once, check, WORKER, FIRER),
@@ -694,8 +707,6 @@ static const struct explore_model models[] = {
     BOUNDED("sleep_two", 3, setup_sleep_two, check, WORKER, FIRER, FIRER2),
     ALL("sleep_cancelled", setup_sleep_cancelled, check, WORKER, FIRER),
     ALL("sleep_killed", setup_sleep, check_ended, WORKER, FIRER, KILLER),
-    ALL("sleep_moved", setup_sleep_moved, check, WORKER, FIRER),
-    BOUNDED("sleep_moved_two", 2, setup_sleep_moved_two, check, WORKER, FIRER, FIRER2),
     ALL("ticker", setup_ticker, check_ticked, WORKER, FIRER),
     ALL("ticker_late", setup_ticker_late, check_ticked, WORKER, FIRER),
     ALL("ticker_then_none", setup_ticker_then_none, check_cancelled_again, WORKER, FIRER),

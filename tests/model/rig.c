@@ -132,13 +132,16 @@ static void init_worker(struct worker *worker, uint32_t index)
     init_search(worker);
     worker->events_max = SKUA_EVENTS_PER_STEP;
     worker->turns_max = STEP_TURNS_MAX;
-    worker->context = (skua_context){.sched = &rig, .worker = worker};
-    worker->out = (skua_step){
+    worker->context = &worker->contexts[0];
+    *worker->context = (skua_context){.sched = &rig, .worker = worker};
+    worker->out = (struct step_output){
         .allocator = &rig.allocator,
         .events = &rig.events,
         .event_cache = &worker->caches.events,
         .payload_limit = SIZE_MAX,
     };
+    EXPLORE_CHECK(step_output_init(&worker->out), "the rig has memory");
+    step_output_fill_reserve(&worker->out);
     fill(&rig.events, &worker->caches.events);
     explore_ignore(&worker->stats, sizeof worker->stats);
     explore_ignore(&worker->running, sizeof worker->running);
@@ -219,6 +222,14 @@ static uint32_t count_chain(uint32_t first, uint32_t count, bool *seen)
     return count;
 }
 
+static uint32_t count_reserve(const struct step_output *out, bool *seen)
+{
+    for (uint32_t i = 0; i < out->reserve_count; i++) {
+        (void)count_chain(out->reserve[i], 1, seen);
+    }
+    return out->reserve_count;
+}
+
 static uint32_t count_cache(const struct pool_cache *cache, bool *seen)
 {
     return count_chain(cache->active.first, cache->active.count, seen) +
@@ -233,6 +244,7 @@ uint32_t rig_free_nodes(void)
     uint32_t count = count_cache(&rig.outside.caches.events, seen);
     for (uint32_t i = 0; i < rig.worker_count; i++) {
         count += count_cache(&workers[i].caches.events, seen);
+        count += count_reserve(&workers[i].out, seen);
     }
     for (uint32_t chain = rig.events.chains; chain != OBJECT_NONE;) {
         count += count_chain(chain, BATCH, seen);

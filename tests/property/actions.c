@@ -39,8 +39,8 @@ static void expect_refusal(const struct actor *to, int error, bool is_over)
 
 static int send(const struct agent *agent, skua_pid to, skua_payload payload)
 {
-    return agent->ctx != NULL ? skua_context_send(agent->ctx, to, payload)
-                              : skua_message_send(world.runtime, to, payload);
+    return agent->ctx != NULL ? skua_send(agent->ctx, to, payload)
+                              : skua_process_send(world.runtime, to, payload);
 }
 
 static void send_too_large(struct agent *agent, struct actor *to)
@@ -68,10 +68,19 @@ void act_send(struct agent *agent)
     }
     const bool must_arrive = is_published(to);
     const bool is_over = has_ended(to);
-    const skua_payload payload = letter_wrap(LETTER_MESSAGE, number, &agent->random);
+    const bool allocates = chance(&agent->random, 15) && agent->ctx != NULL;
+    const skua_payload payload =
+        allocates ? letter_alloc(agent->ctx, LETTER_MESSAGE, number, &agent->random)
+                  : letter_wrap(LETTER_MESSAGE, number, &agent->random);
     const int error = send(agent, actor_pid(to), payload);
     message_sent(number, error, must_arrive);
     expect_refusal(to, error, is_over);
+}
+
+/* A process may do it by its context or, as a thread, by the runtime. */
+static bool uses_context(struct agent *agent)
+{
+    return chance(&agent->random, 50) && agent->ctx != NULL;
 }
 
 void act_cancel(struct agent *agent)
@@ -84,7 +93,14 @@ void act_cancel(struct agent *agent)
     const bool must_arrive = is_published(to);
     const bool is_over = has_ended(to);
     const int reason = ERROR_CANCEL - (int)number;
-    const int error = skua_process_cancel(world.runtime, actor_pid(to), reason);
+    const skua_pid pid = actor_pid(to);
+    const uint32_t ends = load_relaxed(&to->is_mortal); /* see property.h */
+    (void)fetch_add_relaxed(&to->dooms, ends);          /* see property.h */
+    const int error = uses_context(agent) ? skua_cancel(agent->ctx, pid, reason)
+                                          : skua_process_cancel(world.runtime, pid, reason);
+    if (error != 0) {
+        (void)fetch_sub_relaxed(&to->dooms, ends); /* see property.h */
+    }
     cancel_sent(number, error, must_arrive);
     expect_refusal(to, error, is_over);
 }
@@ -98,7 +114,9 @@ void act_terminate(struct agent *agent)
     const bool must_be_there = is_published(to);
     const bool is_over = has_ended(to);
     (void)fetch_add_relaxed(&to->kills, 1); /* see property.h */
-    const int error = skua_process_terminate(world.runtime, actor_pid(to));
+    const skua_pid pid = actor_pid(to);
+    const int error = uses_context(agent) ? skua_terminate(agent->ctx, pid)
+                                          : skua_process_terminate(world.runtime, pid);
     expect_refusal(to, error, is_over);
     if (error == 0) {
         return;
@@ -117,8 +135,8 @@ void act_look(struct agent *agent)
     }
     const bool must_be_there = is_published(at);
     const bool is_over = has_ended(at);
-    skua_process_info info;
-    const int error = skua_process_info_read(world.runtime, actor_pid(at), &info);
+    skua_process_snapshot info;
+    const int error = skua_process_info(world.runtime, actor_pid(at), &info);
     expect_refusal(at, error, is_over);
     if (error != 0) {
         if (error != SKUA_E_NO_PROCESS || (must_be_there && !actor_may_have_ended(at))) {
@@ -141,8 +159,7 @@ void act_look(struct agent *agent)
 
 struct birth {
     struct actor *actor;
-    const skua_process_type *type;
-    const char *method;
+    skua_spawn_options options;
     skua_payload input[INPUTS];
 };
 
@@ -157,8 +174,12 @@ static bool conceive(struct agent *agent, struct birth *birth)
         return false;
     }
     birth->actor = actor;
-    birth->type = &script_types[actor->type];
-    birth->method = actor->method_is_wrong ? "nonsense" : NULL;
+    birth->options = (skua_spawn_options){
+        .type = &script_types[actor->type],
+        .method = actor->method_is_wrong ? "nonsense" : NULL,
+        .input = birth->input,
+        .input_count = INPUTS,
+    };
     for (uint32_t i = 0; i < INPUTS; i++) {
         birth->input[i] = letter_wrap(LETTER_SPAWN, actor->number, &agent->random);
     }
@@ -172,11 +193,9 @@ void act_spawn(struct agent *agent)
     if (!conceive(agent, &birth)) {
         return;
     }
-    const int error =
-        agent->ctx != NULL
-            ? skua_context_spawn(agent->ctx, birth.type, birth.method, birth.input, INPUTS, &pid)
-            : skua_process_submit(world.runtime, birth.type, birth.method, birth.input, INPUTS,
-                                  &pid);
+    const int error = agent->ctx != NULL
+                          ? skua_spawn_with(agent->ctx, &birth.options, &pid)
+                          : skua_process_submit_with(world.runtime, &birth.options, &pid);
     actor_spawned(birth.actor, error, pid);
 }
 
@@ -220,8 +239,7 @@ void act_run(struct agent *agent)
     }
     birth.actor->is_hasty = true;
     skua_exit exit;
-    const int error =
-        skua_process_run(world.runtime, birth.type, birth.method, birth.input, INPUTS, &exit);
+    const int error = skua_process_run_with(world.runtime, &birth.options, &exit);
     actor_spawned(birth.actor, error, actor_pid(birth.actor));
     if (error == 0) {
         check_exit(birth.actor, &exit);

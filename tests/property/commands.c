@@ -8,6 +8,8 @@
 
 #define LATER_MOMENTS 4
 
+skua_pool pool_narrow; /* the last that is registered */
+
 /* ---- completing ---- */
 
 /* A completion that is refused was late; `must_count`: nothing could have come before this one. */
@@ -112,10 +114,22 @@ void commands_end(void)
 
 /* ---- handlers ---- */
 
+/* The request of a command; null if something is wrong with it. */
+static struct request *begin(const skua_command *command)
+{
+    struct request *request = request_handled(&command->input, false);
+    if (request != NULL &&
+        (command->deadline < request->deadline ||
+         (command->deadline == SKUA_FOREVER) != (request->deadline == SKUA_FOREVER))) {
+        fault("request %u: its handler is told another deadline", request->number);
+    }
+    return request;
+}
+
 static int handle_now(void *arg, skua_command *command, skua_payload *result)
 {
     (void)arg;
-    struct request *request = request_handled(&command->input, false);
+    struct request *request = begin(command);
     if (request == NULL) {
         return ERROR_HANDLER;
     }
@@ -130,7 +144,7 @@ static int handle_never(void *arg, skua_command *command, skua_payload *result)
 {
     (void)arg;
     (void)result;
-    (void)request_handled(&command->input, false);
+    (void)begin(command);
     return SKUA_PENDING;
 }
 
@@ -138,7 +152,7 @@ static int handle_later(void *arg, skua_command *command, skua_payload *result)
 {
     (void)arg;
     (void)result;
-    struct request *request = request_handled(&command->input, false);
+    struct request *request = begin(command);
     if (request != NULL) {
         add_later(request, command->completion);
     }
@@ -163,7 +177,7 @@ static int simulate_later(void *arg, skua_command *command, skua_payload *result
 {
     (void)arg;
     (void)result;
-    struct request *request = request_handled(&command->input, false);
+    struct request *request = begin(command);
     if (request != NULL) {
         simulate_one(request, command->completion);
         if (chance(&request->random, 20)) {
@@ -177,7 +191,7 @@ static int simulate_later(void *arg, skua_command *command, skua_payload *result
 static int handle_inside(void *arg, skua_command *command, skua_payload *result)
 {
     (void)arg;
-    struct request *request = request_handled(&command->input, false);
+    struct request *request = begin(command);
     if (request == NULL) {
         return ERROR_HANDLER;
     }
@@ -218,7 +232,7 @@ void commands_register(void)
         }
     }
     for (size_t i = 0; i < sizeof pools / sizeof pools[0]; i++) {
-        const int error = skua_blocking_register(world.runtime, &pools[i]);
+        const int error = skua_blocking_register(world.runtime, &pools[i], &pool_narrow);
         if (error != 0) {
             fault("registering a pool: %s", skua_error_name(error));
         }

@@ -11,18 +11,18 @@
 /* As the program prints it: */
 /* clang-format off */
 static const uint64_t hashes_expected[] = {
-    UINT64_C(0x381ff59323422fa5),
-    UINT64_C(0x057dccacb074468d),
-    UINT64_C(0x9e93b3206186212c),
-    UINT64_C(0x660b5d7586cc3f69),
-    UINT64_C(0xced9755bf51e6597),
-    UINT64_C(0x90dbc6158cfbd9a1),
-    UINT64_C(0x47866a327981df75),
-    UINT64_C(0x22a6344063a4fefe),
-    UINT64_C(0x2cb0538cb4011108),
-    UINT64_C(0xc98244e985fd5c6a),
-    UINT64_C(0x361e736e4ab0a2a1),
-    UINT64_C(0x5bf2d9033572795c),
+    UINT64_C(0xc8a57219d674248f),
+    UINT64_C(0x8293b7b194cf57e9),
+    UINT64_C(0x58bb39c8cac220eb),
+    UINT64_C(0xc9940c0c0ad29ebc),
+    UINT64_C(0x759d78891017b990),
+    UINT64_C(0x40a12ec6a08e3342),
+    UINT64_C(0x48fe17b33ae4d93a),
+    UINT64_C(0xd373c2a56335ed5e),
+    UINT64_C(0x515442bd46be5b22),
+    UINT64_C(0x90c734b2863111ff),
+    UINT64_C(0x074d1be2c8418d3a),
+    UINT64_C(0xb30dbced1cebcf06),
 };
 /* clang-format on */
 

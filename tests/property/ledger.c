@@ -115,14 +115,16 @@ struct actor *actor_new(uint64_t key)
     actor->number = number;
     actor->key = key;
     actor->type = (enum type)draw(&random, TYPES);
+    store_relaxed(&actor->is_mortal,
+                  script_types[actor->type].cancel == SKUA_CANCEL_END); /* see property.h */
     actor->plan = draw(&random, program->plan_max);
     actor->finale = (enum finale)draw(&random, FINALE_LINGER + 1);
     actor->obeys = chance(&random, 60) || program->everybody_obeys;
+    actor->fails_upwards = chance(&random, 30);
     actor->fails_in_init = chance(&random, 8);
     actor->method_is_wrong = chance(&random, 4);
     actor->result_is_caught = chance(&random, 30);
     actor->outcome = SKUA_PENDING;
-    actor->continues = true; /* with its first step */
     memset(last_seen[number], 0, sizeof last_seen[number]);
     return actor;
 }
@@ -153,14 +155,21 @@ struct actor *actor_find(skua_pid pid)
     return NULL;
 }
 
-static bool may_be_ended_by_stop(void)
+static bool is_mortal(struct actor *actor)
 {
-    return get(&world.stop_has_begun) != 0 && !world.program.everybody_obeys;
+    return get(&actor->is_mortal) != 0;
+}
+
+/* One that obeys ends by itself, if it gets the time. */
+static bool may_be_ended_by_stop(struct actor *actor)
+{
+    return get(&world.stop_has_begun) != 0 && (!world.program.everybody_obeys || is_mortal(actor));
 }
 
 bool actor_may_have_ended(struct actor *actor)
 {
-    return get(&actor->is_ending) != 0 || get(&actor->kills) != 0 || may_be_ended_by_stop();
+    return get(&actor->is_ending) != 0 || get(&actor->kills) != 0 || get(&actor->dooms) != 0 ||
+           may_be_ended_by_stop(actor);
 }
 
 void actor_initialise(struct actor *actor, skua_pid pid)
@@ -177,7 +186,9 @@ static bool may_be_refused(struct actor *actor, int error)
     case SKUA_E_UNKNOWN_METHOD:
         return actor->method_is_wrong;
     case ERROR_INIT:
-        return actor->fails_in_init && get(&actor->inits) == 1;
+        return actor->fails_in_init && !actor->fails_upwards && get(&actor->inits) == 1;
+    case SKUA_E_INVALID:
+        return actor->fails_in_init && actor->fails_upwards && get(&actor->inits) == 1;
     case SKUA_E_PROCESS_LIMIT:
         return program->process_limit < ACTORS_MAX && get(&actor->inits) == 0;
     case SKUA_E_NO_MEMORY:
@@ -201,7 +212,19 @@ void actor_spawned(struct actor *actor, int error, skua_pid pid)
     }
 }
 
-void actor_step_begins(struct actor *actor, skua_pid pid, size_t events)
+/* START comes first, and once; CONTINUE comes last, if the step before has asked for it. */
+static void check_events(struct actor *actor, const skua_event *events, size_t number)
+{
+    const bool is_first = get(&actor->steps) == 0;
+    for (size_t i = 0; i < number; i++) {
+        expect((events[i].type == SKUA_EVENT_START) == (is_first && i == 0), actor,
+               "START is not the first event");
+        expect((events[i].type == SKUA_EVENT_CONTINUE) == (actor->continues && i + 1 == number),
+               actor, "CONTINUE is not the last event");
+    }
+}
+
+void actor_step_begins(struct actor *actor, skua_pid pid, const skua_event *events, size_t number)
 {
     expect(fetch_add_relaxed(&actor->is_running, 1) == 0, actor, "runs on two workers");
     expect(skua_pid_equal(pid, actor_pid(actor)), actor, "has another PID now");
@@ -209,8 +232,9 @@ void actor_step_begins(struct actor *actor, skua_pid pid, size_t events)
     expect(get(&actor->closes) == 0, actor, "runs after its close");
     expect(get(&actor->is_ending) == 0, actor, "runs after its end");
     expect(get(&actor->has_lost) == 0, actor, "lives on, but a message to it was dropped");
-    expect(events > 0 || actor->continues, actor, "runs without a reason");
-    expect(events <= SKUA_EVENTS_PER_STEP, actor, "gets too many events at once");
+    expect(number > 0, actor, "runs without a reason");
+    expect(number <= SKUA_EVENTS_PER_STEP, actor, "gets too many events at once");
+    check_events(actor, events, number);
     actor->continues = false;
     (void)count(&actor->steps);
 }
@@ -227,18 +251,33 @@ void actor_closes(struct actor *actor)
     expect(count(&actor->closes) == 0, actor, "is closed again");
 }
 
+/* The cancel event with this reason; null if there is none. */
+static struct cancel *cancel_of(int reason)
+{
+    const uint32_t number = (uint32_t)(ERROR_CANCEL - reason);
+    const bool exists = reason <= ERROR_CANCEL && number < filled(&cancels_made, CANCELS_MAX);
+    return exists ? &cancels[number] : NULL;
+}
+
 static bool may_end_with(struct actor *actor, int error)
 {
+    const bool has_failed = get(&actor->failed_in_step) != 0;
     switch (error) {
     case 0:
         return actor->has_finished;
     case ERROR_STEP:
-        return actor->finale == FINALE_FAIL && get(&actor->is_ending) != 0;
+        return has_failed && !actor->fails_upwards;
+    case SKUA_E_INVALID:
+        return has_failed && actor->fails_upwards;
     case SKUA_E_TERMINATED:
-        return get(&actor->kills) != 0 || may_be_ended_by_stop();
+        return get(&actor->kills) != 0 || may_be_ended_by_stop(actor);
+    case SKUA_E_STOPPED:
+        return is_mortal(actor) && get(&world.stop_has_begun) != 0;
     default:
-        return false;
+        break;
     }
+    const struct cancel *cancel = cancel_of(error);
+    return cancel != NULL && cancel->to == actor && is_mortal(actor);
 }
 
 void ledger_on_exit(void *arg, skua_exit *exit)
@@ -277,7 +316,7 @@ static void will_be_killed(skua_pid pid)
     }
 }
 
-void ledger_on_survivor(void *arg, const skua_process_info *info)
+void ledger_on_survivor(void *arg, const skua_process_snapshot *info)
 {
     (void)arg;
     (void)count(&world.survivors);
@@ -288,6 +327,14 @@ void ledger_on_record(const skua_sim_record *record)
 {
     if (record->type == SKUA_SIM_FAULT && record->what == SKUA_SIM_PROCESS_KILL) {
         will_be_killed(record->pid);
+    }
+}
+
+void ledger_on_log(void *arg, const skua_log *log)
+{
+    (void)arg;
+    if (log->text == NULL || log->text[0] == '\0') {
+        fault("a line of the log without a text");
     }
 }
 
@@ -333,7 +380,9 @@ static void check_mailbox(struct actor *to, int error)
 {
     const uint32_t waiting = get(&to->accepted) - get(&to->seen);
     const uint32_t limit = mailbox_limit(to);
-    if (error == 0 && waiting >= limit) {
+    /* A message that is delayed has its place already; one that wakes the process needs none. */
+    const uint32_t most = limit + (world.program.faults.message_delay > 0);
+    if (error == 0 && waiting >= most) {
         fault("process %u: accepts message %u of %u", to->number, waiting + 1, limit);
     }
     if (error == SKUA_E_MAILBOX_FULL && waiting < limit) {
@@ -440,18 +489,19 @@ void cancel_sent(uint32_t number, int error, bool must_arrive)
 
 void cancel_seen(struct actor *actor, const skua_event *event)
 {
+    expect(!is_mortal(actor), actor, "gets a cancel event that should have ended it");
     if (event->error == SKUA_E_STOPPED) {
         expect(get(&world.stop_has_begun) != 0, actor, "is told to stop without a reason");
         expect(count(&actor->stops) == 0, actor, "is told to stop again");
         return;
     }
-    const uint32_t number = (uint32_t)(ERROR_CANCEL - event->error);
-    if (event->error > ERROR_CANCEL || number >= filled(&cancels_made, CANCELS_MAX)) {
+    struct cancel *cancel = cancel_of(event->error);
+    if (cancel == NULL) {
         fault("process %u: a cancel event with reason %d", actor->number, event->error);
         return;
     }
-    expect(cancels[number].to == actor, actor, "gets the cancel event of another");
-    expect(count(&cancels[number].seen) == 0, actor, "gets a cancel event again");
+    expect(cancel->to == actor, actor, "gets the cancel event of another");
+    expect(count(&cancel->seen) == 0, actor, "gets a cancel event again");
     (void)count(&actor->cancels_seen);
 }
 
@@ -465,8 +515,8 @@ static bool is_alive(struct actor *actor)
 /* Why an actor is not at rest; null if it is. */
 static const char *restlessness(struct actor *actor)
 {
-    skua_process_info info;
-    const int error = skua_process_info_read(world.runtime, actor_pid(actor), &info);
+    skua_process_snapshot info;
+    const int error = skua_process_info(world.runtime, actor_pid(actor), &info);
     if (!is_alive(actor)) {
         return error == 0 ? "has ended, but is still there" : NULL;
     }

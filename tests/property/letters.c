@@ -61,11 +61,16 @@ static struct parcel *take_parcel(const struct letter *letter)
     return parcel;
 }
 
+static bool lacks_memory(int error)
+{
+    return error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0;
+}
+
 static skua_payload copy(const void *data, size_t size)
 {
     skua_payload payload;
     const int error = skua_payload_copy(world.runtime, LETTER_TYPE, data, size, &payload);
-    if (error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0) {
+    if (lacks_memory(error)) {
         return copy(data, sizeof(struct letter)); /* so much always fits inside */
     }
     if (error != 0) {
@@ -74,21 +79,70 @@ static skua_payload copy(const void *data, size_t size)
     return payload;
 }
 
+/* With a second owner for a moment: whichever is dropped first, the other has it all. */
+static skua_payload share(const struct long_letter *text, bool keeps_second)
+{
+    skua_payload first;
+    skua_payload second;
+    const int error = skua_payload_shared(world.runtime, LETTER_TYPE, text, sizeof *text, &first);
+    if (lacks_memory(error)) {
+        return copy(text, sizeof text->letter);
+    }
+    const int ref_error = skua_payload_ref(&first, &second);
+    if (error != 0 || ref_error != 0) {
+        fault("sharing a payload: %s, %s", skua_error_name(error), skua_error_name(ref_error));
+    }
+    skua_payload_drop(keeps_second ? &first : &second);
+    return keeps_second ? second : first;
+}
+
+static struct long_letter write_letter(enum letter_kind kind, uint32_t number, uint64_t *random)
+{
+    return (struct long_letter){.letter = {.kind = kind,
+                                           .number = number,
+                                           .check = check_of(kind, number),
+                                           .noise = random_next(random)}};
+}
+
 skua_payload letter_wrap(enum letter_kind kind, uint32_t number, uint64_t *random)
 {
-    struct long_letter text = {.letter = {.kind = kind, .number = number}};
-    text.letter.check = check_of(kind, number);
-    text.letter.noise = random_next(random);
-    const uint32_t form = draw(random, 5);
+    const struct long_letter text = write_letter(kind, number, random);
+    const uint32_t form = draw(random, 9);
     if (form == 0) {
         return copy(&text, sizeof text);
     }
-    struct parcel *parcel = form <= 2 ? take_parcel(&text.letter) : NULL;
+    if (form == 1 || form == 2) {
+        return share(&text, form == 2);
+    }
+    struct parcel *parcel = form <= 6 ? take_parcel(&text.letter) : NULL;
     if (parcel == NULL) {
         return copy(&text, sizeof text.letter);
     }
-    return form == 1 ? skua_payload_pointer(LETTER_TYPE, parcel, drop_parcel)
+    if (form == 3) {
+        store_relaxed(&parcel->drops, 1); /* nobody drops it */
+        return skua_payload_static(LETTER_TYPE, &parcel->text, sizeof parcel->text);
+    }
+    return form == 4 ? skua_payload_pointer(LETTER_TYPE, parcel, drop_parcel)
                      : skua_payload_owned(LETTER_TYPE, parcel, sizeof parcel->text, drop_parcel);
+}
+
+skua_payload letter_alloc(skua_context *ctx, enum letter_kind kind, uint32_t number,
+                          uint64_t *random)
+{
+    const struct long_letter text = write_letter(kind, number, random);
+    const size_t size = chance(random, 50) ? sizeof text : sizeof text.letter;
+    skua_payload payload;
+    void *data;
+    const int error = skua_payload_alloc(ctx, LETTER_TYPE, size, &data, &payload);
+    if (lacks_memory(error)) {
+        return copy(&text, sizeof text.letter);
+    }
+    if (error != 0) {
+        fault("allocating a payload: %s", skua_error_name(error));
+        return payload;
+    }
+    memcpy(data, &text, size);
+    return payload;
 }
 
 static void drop_nothing(void *data, size_t size)

@@ -173,7 +173,7 @@ static void check_stopped(void)
     if (total.messages > accepted || (all_arrive && total.messages != accepted)) {
         fault("%u messages, by the books %u", (uint32_t)total.messages, (uint32_t)accepted);
     }
-    if (skua_process_submit(world.runtime, &script_types[0], NULL, NULL, 0, NULL) !=
+    if (skua_process_submit(world.runtime, &script_types[0], skua_nothing(), NULL) !=
         SKUA_E_STOPPED) {
         fault("a process can be submitted after stop");
     }
@@ -211,6 +211,7 @@ static void create(struct counting_allocator *memory)
         .alloc_arg = memory,
         .on_exit = ledger_on_exit,
         .on_survivor = ledger_on_survivor,
+        .on_log = ledger_on_log,
         .sim = in_simulator() ? &sim : NULL,
     };
     if (skua_runtime_create(&world.runtime, &config) != 0) {

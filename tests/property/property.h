@@ -31,7 +31,8 @@
 #define CANCELS_MAX   512
 #define REQUESTS_MAX  2048
 #define PARCELS_MAX   4096
-#define OPEN_MAX      12
+#define OPEN_MAX      64 /* more than a process keeps in a plain list */
+#define OWN_MAX       4
 #define PAYLOAD_LIMIT 256
 
 #define ERROR_INIT    (SKUA_E_USER - 1)
@@ -72,9 +73,15 @@ bool chance(uint64_t *random, uint32_t percent);
 
 /* ---- the books ---- */
 
-enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPES };
+enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPE_MORTAL, TYPES };
 
 enum finale { FINALE_DONE, FINALE_FAIL, FINALE_LINGER };
+
+/* A block of skua_own_alloc. */
+struct own_memory {
+    unsigned char *bytes;
+    size_t size;
+};
 
 /* A process, from the attempt to start it. */
 struct actor {
@@ -86,17 +93,20 @@ struct actor {
     enum finale finale;
     bool obeys;            /* finishes when it is cancelled */
     bool is_hasty;         /* never waits, so it ends whatever happens */
-    bool fails_in_init;    /* returns ERROR_INIT */
+    bool fails_in_init;    /* returns ERROR_INIT, or a positive number */
+    bool fails_upwards;    /* with a positive number, which stands for SKUA_E_INVALID */
     bool method_is_wrong;  /* is refused without a trace */
     bool result_is_caught; /* by on_exit */
     /* Of any thread. */
-    atomic_u64 pid; /* known from init on */
+    atomic_u64 pid;       /* known from init on */
+    atomic_u32 is_mortal; /* a cancel ends it */
     atomic_u32 inits;
     atomic_u32 closes;
     atomic_u32 exits;
     atomic_u32 steps;
     atomic_u32 stops;        /* cancel events of the shutdown */
     atomic_u32 kills;        /* somebody has set out to end it */
+    atomic_u32 dooms;        /* or to cancel it, and that ends it */
     atomic_u32 is_published; /* its spawn has returned 0 */
     atomic_u32 is_ending;    /* its step has said so */
     atomic_u32 is_running;
@@ -110,14 +120,15 @@ struct actor {
     atomic_u32 blocks;         /* waits for its requests, not for just any event */
     int outcome;               /* of its spawn; written by whoever started it */
     int exit_error;            /* written by on_exit */
-    bool has_finished;         /* its step has called skua_step_done */
+    bool has_finished;         /* its step has called skua_done */
     /* Of the process itself. */
-    bool continues; /* its next step may come without an event */
+    bool continues; /* its next step ends with SKUA_EVENT_CONTINUE */
+    struct own_memory own[OWN_MAX];
+    uint32_t own_count;
+    size_t own_bytes;
     uint32_t children;
     uint32_t open[OPEN_MAX]; /* requests that have not ended */
     uint32_t open_count;
-    uint32_t yields;              /* and cancels; of this step, like the next */
-    struct request *last_request; /* null: none, or it was refused */
 };
 
 /* ---- letters.c ---- */
@@ -139,6 +150,10 @@ void letters_check(void);
 
 /* A payload with a letter, in one of the ways that payloads can hold it. */
 skua_payload letter_wrap(enum letter_kind kind, uint32_t number, uint64_t *random);
+
+/* The same, with memory of a process: skua_payload_alloc. */
+skua_payload letter_alloc(skua_context *ctx, enum letter_kind kind, uint32_t number,
+                          uint64_t *random);
 
 /* A payload that is larger than the runtime allows. */
 skua_payload letter_too_large(uint64_t *random);
@@ -190,14 +205,15 @@ bool actor_may_have_ended(struct actor *actor);
 
 void actor_initialise(struct actor *actor, skua_pid pid);
 void actor_spawned(struct actor *actor, int error, skua_pid pid);
-void actor_step_begins(struct actor *actor, skua_pid pid, size_t events);
+void actor_step_begins(struct actor *actor, skua_pid pid, const skua_event *events, size_t count);
 void actor_step_ends(struct actor *actor);
 void actor_closes(struct actor *actor);
 
 /* on_exit and on_survivor of the runtime, and what the simulator records. */
 void ledger_on_exit(void *arg, skua_exit *exit);
-void ledger_on_survivor(void *arg, const skua_process_info *info);
+void ledger_on_survivor(void *arg, const skua_process_snapshot *info);
 void ledger_on_record(const skua_sim_record *record);
+void ledger_on_log(void *arg, const skua_log *log);
 
 /* A message about to be sent, by the actor or, from ACTORS_MAX on, the outsider `sender`. */
 uint32_t message_new(uint32_t sender, struct actor *to);
@@ -263,14 +279,15 @@ struct request {
 void requests_begin(void);
 void requests_check(void);
 
-/* Something random to yield, to give a deadline, to take back. */
-void request_make(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random);
-void request_limit(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random);
-void request_take_back(struct actor *actor, skua_step *out, uint64_t *random);
+/* Something random to yield, many of them, to take back, to be refused. */
+void request_make(struct actor *actor, skua_context *ctx, uint64_t *random);
+void request_make_many(struct actor *actor, skua_context *ctx, uint64_t *random);
+void request_take_back(struct actor *actor, skua_context *ctx, uint64_t *random);
+void request_misuse(skua_context *ctx, uint64_t *random);
 
 /* What a step gets. */
 void request_completed(struct actor *actor, skua_context *ctx, const skua_event *event);
-void request_ticked(struct actor *actor, const skua_event *event, skua_step *out);
+void request_ticked(struct actor *actor, skua_context *ctx, const skua_event *event);
 
 /* The handler or the function is called with this payload; null if that is a fault. */
 struct request *request_handled(const skua_payload *input, bool is_blocking);
@@ -284,8 +301,9 @@ void commands_start(void);
 /* After the runtime has stopped. What has not been completed is completed too late. */
 void commands_end(void);
 
-/* For skua_step_blocking. */
+/* For skua_yield_blocking. */
 #define POOL_NARROW "narrow"
+extern skua_pool pool_narrow;
 int command_block(skua_payload *input, skua_payload *result);
 
 /* ---- actions.c ---- */

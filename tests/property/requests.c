@@ -93,8 +93,6 @@ static int expected_error(enum request_kind kind, uint64_t *random)
         return in_simulator() ? SKUA_E_NOT_SIMULATED : 0;
     case REQUEST_UNKNOWN:
         return SKUA_E_UNKNOWN_COMMAND;
-    case REQUEST_BLOCKING_NOWHERE:
-        return SKUA_E_UNKNOWN_POOL;
     case REQUEST_NOW:
     case REQUEST_NEVER:
     case REQUEST_COMMANDS:
@@ -102,6 +100,7 @@ static int expected_error(enum request_kind kind, uint64_t *random)
     case REQUEST_TIMER:
     case REQUEST_FOREVER:
     case REQUEST_TICKER:
+    case REQUEST_BLOCKING_NOWHERE:
         break;
     }
     return 0;
@@ -133,39 +132,51 @@ static struct request *request_new(struct actor *actor, uint64_t *random)
     return request;
 }
 
-static int yield_timer(struct request *request, skua_context *ctx, skua_step *out, uint64_t moments)
+static int yield_timer(struct request *request, skua_context *ctx, uint64_t moments)
 {
     const uint64_t duration = moments * world.program.moment_ns;
-    request->earliest = skua_context_now(ctx) + duration;
+    request->earliest = skua_now(ctx) + duration;
     if (request->kind == REQUEST_SLEEP) {
-        return skua_step_sleep(out, request->tag, duration);
+        return skua_yield_sleep(ctx, request->tag, duration);
     }
     if (request->kind == REQUEST_TICKER) {
         request->period = duration + world.program.moment_ns;
-        return skua_step_ticker(out, request->tag, request->period);
+        return skua_yield_ticker(ctx, request->tag, request->period);
     }
-    return skua_step_timer(out, request->tag,
-                           request->kind == REQUEST_TIMER ? request->earliest : SKUA_FOREVER);
+    return skua_yield_timer(ctx, request->tag,
+                            request->kind == REQUEST_TIMER ? request->earliest : SKUA_FOREVER);
 }
 
-static int yield_blocking(const struct request *request, skua_step *out, skua_payload input)
+static skua_pool pool_of(enum request_kind kind)
 {
-    const char *pool = request->kind == REQUEST_BLOCKING_NARROW ? POOL_NARROW : "nowhere";
-    return skua_step_blocking(out, request->tag, request->kind == REQUEST_BLOCKING ? NULL : pool,
-                              command_block, input);
+    if (kind == REQUEST_BLOCKING_NARROW) {
+        return pool_narrow;
+    }
+    return (skua_pool){kind == REQUEST_BLOCKING ? 0 : 77};
 }
 
-static int yield(struct request *request, skua_context *ctx, skua_step *out, uint64_t *random)
+static uint64_t choose_timeout(uint64_t *random)
+{
+    const uint64_t moments = draw(random, 6); /* none: only what comes at once counts */
+    return chance(random, 30) ? moments * world.program.moment_ns : SKUA_FOREVER;
+}
+
+static int yield(struct request *request, skua_context *ctx, uint64_t *random)
 {
     const uint64_t moments = draw(random, 6);
     if (request->kind >= REQUEST_SLEEP && request->kind <= REQUEST_TICKER) {
-        return yield_timer(request, ctx, out, moments);
+        return yield_timer(request, ctx, moments);
     }
+    const uint64_t timeout = choose_timeout(random);
     const skua_payload input = letter_wrap(LETTER_COMMAND, request->number, random);
-    if (request->kind < REQUEST_COMMANDS) {
-        return skua_step_yield(out, (uint32_t)request->kind, request->tag, input);
+    if (timeout != SKUA_FOREVER) {
+        request->deadline = skua_now(ctx) + timeout; /* or later: it begins when the step ends */
     }
-    return yield_blocking(request, out, input);
+    if (request->kind < REQUEST_COMMANDS) {
+        return skua_yield(ctx, request->tag, (uint32_t)request->kind, input, timeout);
+    }
+    return skua_yield_blocking(ctx, request->tag, pool_of(request->kind), command_block, input,
+                               timeout);
 }
 
 static bool may_lack_memory(int error)
@@ -173,53 +184,78 @@ static bool may_lack_memory(int error)
     return error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0;
 }
 
-void request_limit(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random)
-{
-    const uint64_t now = skua_context_now(ctx);
-    const uint32_t moments = draw(random, 7);
-    struct request *request = actor->last_request;
-    uint64_t deadline = now + moments * world.program.moment_ns; /* none: it has passed */
-    if (moments == 6) {
-        deadline = SKUA_FOREVER;
-    }
-    const int error = skua_step_deadline(out, deadline);
-    if (error != (request != NULL ? 0 : SKUA_E_INVALID)) {
-        fault("process %u: a deadline: %s", actor->number, skua_error_name(error));
-    }
-    if (request != NULL) {
-        request->deadline = deadline;
-        note(actor);
-    }
-}
-
-void request_make(struct actor *actor, skua_context *ctx, skua_step *out, uint64_t *random)
+void request_make(struct actor *actor, skua_context *ctx, uint64_t *random)
 {
     struct request *request = request_new(actor, random);
     if (request == NULL) {
         return;
     }
-    const int error = yield(request, ctx, out, random);
-    actor->last_request = error == 0 ? request : NULL;
+    const int error = yield(request, ctx, random);
+    const bool is_refused = request->kind == REQUEST_BLOCKING_NOWHERE;
     if (error == 0) {
-        actor->yields++;
         request->is_accepted = true;
         add_open(actor, request);
-    } else if (!may_lack_memory(error)) {
-        fault("process %u: a yield is refused: %s", actor->number, skua_error_name(error));
     }
-    if (chance(random, 25)) {
-        request_limit(actor, ctx, out, random);
+    if (is_refused ? error != SKUA_E_UNKNOWN_POOL : error != 0 && !may_lack_memory(error)) {
+        fault("process %u: a yield: %s", actor->number, skua_error_name(error));
     }
 }
 
-static void take_back(struct actor *actor, skua_step *out, uint64_t tag)
+void request_make_many(struct actor *actor, skua_context *ctx, uint64_t *random)
 {
-    const int error = skua_step_cancel(out, tag);
-    actor->last_request = NULL; /* no deadline after this */
+    const uint32_t count = 20 + draw(random, 40);
+    for (uint32_t i = 0; i < count; i++) {
+        request_make(actor, ctx, random);
+    }
+}
+
+static void expect_error(int error, int expected, const char *what)
+{
+    if (error != expected) {
+        fault("%s: %s instead of %s", what, skua_error_name(error), skua_error_name(expected));
+    }
+}
+
+/* What steps must not ask for. Each payload is dropped once, whatever comes of it. */
+void request_misuse(skua_context *ctx, uint64_t *random)
+{
+    skua_payload payload = letter_wrap(LETTER_COMMAND, 0, random);
+    const uint64_t too_long = SKUA_DURATION_MAX + 1 + draw(random, 1000);
+    const uint32_t reserved = SKUA_COMMAND_RESERVED + draw(random, 1000);
+    skua_pool pool;
+    switch (draw(random, 5)) {
+    case 0:
+        expect_error(skua_yield_from(ctx, 1, REQUEST_NOW, &payload, too_long), SKUA_E_DURATION,
+                     "a timeout that is too long");
+        break;
+    case 1:
+        expect_error(skua_yield_from(ctx, 1, reserved, &payload, SKUA_FOREVER), SKUA_E_RESERVED,
+                     "a reserved command");
+        break;
+    case 2:
+        skua_payload_drop(&payload);
+        (void)skua_payload_take(&payload);
+        expect_error(skua_yield_from(ctx, 1, REQUEST_NOW, &payload, SKUA_FOREVER), SKUA_E_TAKEN,
+                     "a payload that was taken");
+        break;
+    case 3:
+        expect_error(skua_blocking_find(world.runtime, "nowhere", &pool), SKUA_E_UNKNOWN_POOL,
+                     "a pool that does not exist");
+        break;
+    default:
+        expect_error(skua_blocking_find(world.runtime, POOL_NARROW, &pool), 0, "a pool");
+        expect_error((int)pool.number, (int)pool_narrow.number, "the handle of a pool");
+        break;
+    }
+    skua_payload_drop(&payload); /* if it is still here */
+}
+
+static void take_back(struct actor *actor, skua_context *ctx, uint64_t tag)
+{
+    const int error = skua_yield_cancel(ctx, tag);
     if (error != 0 && !may_lack_memory(error)) {
         fault("process %u: taking back a yield: %s", actor->number, skua_error_name(error));
     }
-    actor->yields += error == 0;
     for (uint32_t i = 0; i < actor->open_count && error == 0; i++) {
         struct request *request = &requests[actor->open[i]];
         request->is_cancelled = request->is_cancelled || request->tag == tag;
@@ -227,13 +263,13 @@ static void take_back(struct actor *actor, skua_step *out, uint64_t tag)
     note(actor);
 }
 
-void request_take_back(struct actor *actor, skua_step *out, uint64_t *random)
+void request_take_back(struct actor *actor, skua_context *ctx, uint64_t *random)
 {
     const bool is_nonsense = chance(random, 10);
     if (actor->open_count == 0 || is_nonsense) {
-        take_back(actor, out, UINT64_MAX);
+        take_back(actor, ctx, UINT64_MAX);
     } else {
-        take_back(actor, out, requests[actor->open[draw(random, actor->open_count)]].tag);
+        take_back(actor, ctx, requests[actor->open[draw(random, actor->open_count)]].tag);
     }
 }
 
@@ -254,8 +290,6 @@ static bool may_end(const struct request *request, int error, uint64_t now)
         return request->is_cancelled;
     case SKUA_E_TIMEOUT:
         return now >= request->deadline;
-    case SKUA_E_INVALID:
-        return request->kind == REQUEST_TICKER && request->deadline != SKUA_FOREVER;
     case SKUA_E_INJECTED:
         return faults->handler_error > 0 && is_carried_out_here(request->kind);
     case SKUA_E_POOL_FULL:
@@ -327,7 +361,7 @@ void request_completed(struct actor *actor, skua_context *ctx, const skua_event 
     if (request->is_shared) {
         check_shared_end(event);
     } else {
-        check_end(request, event, skua_context_now(ctx));
+        check_end(request, event, skua_now(ctx));
     }
     remove_open(actor, at);
 }
@@ -346,7 +380,7 @@ static struct request *find_ticker(const struct actor *actor, uint64_t tag, uint
     return NULL;
 }
 
-void request_ticked(struct actor *actor, const skua_event *event, skua_step *out)
+void request_ticked(struct actor *actor, skua_context *ctx, const skua_event *event)
 {
     const uint64_t time = skua_tick_time(event);
     struct request *ticker = find_ticker(actor, event->tag, time);
@@ -365,7 +399,7 @@ void request_ticked(struct actor *actor, const skua_event *event, skua_step *out
     ticker->last_tick = time;
     ticker->ticks++;
     if (ticker->ticks >= TICKS_MAX) {
-        take_back(actor, out, ticker->tag);
+        take_back(actor, ctx, ticker->tag);
     }
 }
 

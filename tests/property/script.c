@@ -5,6 +5,7 @@
 
 #define ACTIONS_MAX   5
 #define NARROW_LIMIT  2
+#define OWN_LIMIT     1000
 #define CANARIES      40
 #define CANARY_OF(at) (UINT64_C(0xca4a) << 32 | (at))
 
@@ -56,6 +57,86 @@ static void keep(struct script *script, skua_payload *payload)
     script->kept = skua_payload_take(payload);
 }
 
+/* Keeps one more payload of the same data, if there can be. */
+static void keep_ref(struct script *script, const skua_payload *payload)
+{
+    const bool owns_alone =
+        payload->storage == SKUA_PAYLOAD_POINTER ||
+        (payload->storage == SKUA_PAYLOAD_OWNED && payload->as.owned.drop != NULL);
+    skua_payload_drop(&script->kept);
+    const int error = skua_payload_ref(payload, &script->kept);
+    if (error != (owns_alone ? SKUA_E_NOT_SHARED : 0)) {
+        fault("process %u: one more payload: %s", script->actor->number, skua_error_name(error));
+    }
+}
+
+/* ---- memory of its own ---- */
+
+static unsigned char own_filling(const struct actor *actor, size_t size)
+{
+    return (unsigned char)(actor->number + size);
+}
+
+static void check_own(const struct actor *actor)
+{
+    for (uint32_t i = 0; i < actor->own_count; i++) {
+        const struct own_memory *own = &actor->own[i];
+        for (size_t at = 0; at < own->size; at++) {
+            if (own->bytes[at] != own_filling(actor, own->size)) {
+                fault("process %u: its own memory has been overwritten", actor->number);
+                return;
+            }
+        }
+    }
+}
+
+static void free_own(struct actor *actor, skua_context *ctx, uint32_t at)
+{
+    struct own_memory *own = &actor->own[at];
+    const int error = skua_own_free(ctx, own->bytes);
+    if (error != 0) {
+        fault("process %u: freeing its own memory: %s", actor->number, skua_error_name(error));
+    }
+    actor->own_bytes -= own->size;
+    *own = actor->own[--actor->own_count];
+}
+
+static void alloc_own(struct actor *actor, skua_context *ctx, size_t size)
+{
+    const size_t limit = script_types[actor->type].own_limit;
+    const bool fits = limit == 0 || actor->own_bytes + size <= limit;
+    void *memory;
+    const int error = skua_own_alloc(ctx, size, &memory);
+    const bool may_fail = error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0;
+    if (error != (fits ? 0 : SKUA_E_OWN_LIMIT) && !may_fail) {
+        fault("process %u: memory of its own: %s", actor->number, skua_error_name(error));
+    }
+    if (error != 0) {
+        return;
+    }
+    struct own_memory *own = &actor->own[actor->own_count++];
+    *own = (struct own_memory){memory, size};
+    actor->own_bytes += size;
+    for (size_t i = 0; i < size; i++) {
+        if (own->bytes[i] != 0) {
+            fault("process %u: its own memory is not zeroed", actor->number);
+        }
+        own->bytes[i] = own_filling(actor, size);
+    }
+}
+
+static void use_own(struct actor *actor, skua_context *ctx, uint64_t *random)
+{
+    const size_t size = 1 + draw(random, 700);
+    const bool frees = chance(random, 40);
+    check_own(actor);
+    if (actor->own_count == OWN_MAX || (actor->own_count > 0 && frees)) {
+        free_own(actor, ctx, draw(random, actor->own_count));
+    } else {
+        alloc_own(actor, ctx, size);
+    }
+}
+
 /* The chance of one step; step 0 is init. */
 static struct agent agent_of(struct actor *actor, skua_context *ctx)
 {
@@ -70,19 +151,24 @@ static struct agent agent_of(struct actor *actor, skua_context *ctx)
 
 /* ---- init and close ---- */
 
-static int init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                size_t input_count)
+static void expect_context_error(int error, const char *what)
+{
+    if (error != SKUA_E_CONTEXT) {
+        fault("%s: %s", what, skua_error_name(error));
+    }
+}
+
+static int init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct script *script = self;
     struct letter letter;
-    (void)method;
     if (input_count == 0 || !letter_read(&input[0], LETTER_SPAWN, &letter)) {
         fault("an init without its input");
         return ERROR_INIT;
     }
     struct actor *actor = actor_at(letter.number);
     script->actor = actor;
-    actor_initialise(actor, skua_context_self(ctx));
+    actor_initialise(actor, skua_self(ctx));
     set_canaries(script);
     struct agent agent = agent_of(actor, ctx);
     if (chance(&agent.random, 30)) {
@@ -94,17 +180,35 @@ static int init(void *self, skua_context *ctx, const char *method, skua_payload 
     if (chance(&agent.random, 5)) {
         act_spawn(&agent);
     }
-    return actor->fails_in_init ? ERROR_INIT : 0;
+    if (chance(&agent.random, 20)) {
+        use_own(actor, ctx, &agent.random);
+    }
+    expect_context_error(skua_yield_sleep(ctx, 0, 0), "a yield in init");
+    if (!actor->fails_in_init) {
+        return 0;
+    }
+    return actor->fails_upwards ? 1 : ERROR_INIT;
 }
 
-static void close(void *self)
+static void close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     struct script *script = self;
-    if (script->actor == NULL) {
+    struct actor *actor = script->actor;
+    if (actor == NULL) {
         return; /* init has said what is wrong */
     }
     check_canaries(script);
-    actor_closes(script->actor);
+    check_own(actor);
+    if (!skua_pid_equal(exit->pid, skua_self(ctx)) || exit->type != &script_types[actor->type]) {
+        fault("process %u: is closed as another", actor->number);
+    }
+    struct agent agent = agent_of(actor, ctx);
+    if (chance(&agent.random, 20)) {
+        act_send(&agent);
+    }
+    expect_context_error(skua_yield_cancel(ctx, 0), "a yield in close");
+    expect_context_error(skua_spawn(ctx, exit->type, skua_nothing(), NULL), "a spawn in close");
+    actor_closes(actor);
     skua_payload_drop(&script->kept);
 }
 
@@ -114,7 +218,6 @@ struct scene {
     struct script *script;
     struct actor *actor;
     skua_context *ctx;
-    skua_step *out;
     struct agent agent;
     bool is_cancelled;
 };
@@ -126,6 +229,8 @@ static void see_event(struct scene *scene, skua_event *event)
         message_seen(scene->actor, event);
         if (chance(&scene->agent.random, 20)) {
             keep(scene->script, &event->payload);
+        } else if (chance(&scene->agent.random, 20)) {
+            keep_ref(scene->script, &event->payload);
         }
         break;
     case SKUA_EVENT_COMPLETION:
@@ -136,8 +241,11 @@ static void see_event(struct scene *scene, skua_event *event)
         scene->is_cancelled = true;
         break;
     case SKUA_EVENT_TICK:
-        request_ticked(scene->actor, event, scene->out);
+        request_ticked(scene->actor, scene->ctx, event);
         break;
+    case SKUA_EVENT_START:
+    case SKUA_EVENT_CONTINUE:
+        break; /* the books know when they come */
     default:
         fault("process %u: an event of type %u", scene->actor->number, event->type);
         break;
@@ -156,12 +264,12 @@ static void pretend_to_block(skua_context *ctx)
 
 static void use_memory(struct scene *scene)
 {
-    const size_t size = 1 + skua_context_random(scene->ctx) % 2000;
-    void *memory = skua_context_alloc(scene->ctx, size);
+    const size_t size = 1 + skua_random(scene->ctx) % 2000;
+    void *memory = skua_alloc(scene->ctx, size);
     if (memory == NULL && world.program.faults.no_memory == 0) {
         fault("process %u: no memory", scene->actor->number);
     }
-    skua_context_free(scene->ctx, memory, size);
+    skua_free(scene->ctx, memory, size);
 }
 
 static void act(struct scene *scene)
@@ -172,12 +280,16 @@ static void act(struct scene *scene)
         act_send(agent);
     } else if (what < 48) {
         act_spawn(agent);
-    } else if (what < 78) {
-        request_make(scene->actor, scene->ctx, scene->out, &agent->random);
+    } else if (what < 75) {
+        request_make(scene->actor, scene->ctx, &agent->random);
+    } else if (what < 76) {
+        request_make_many(scene->actor, scene->ctx, &agent->random);
+    } else if (what < 77) {
+        request_misuse(scene->ctx, &agent->random);
     } else if (what < 80) {
-        request_limit(scene->actor, scene->ctx, scene->out, &agent->random);
+        use_own(scene->actor, scene->ctx, &agent->random);
     } else if (what < 87) {
-        request_take_back(scene->actor, scene->out, &agent->random);
+        request_take_back(scene->actor, scene->ctx, &agent->random);
     } else if (what < 90) {
         act_cancel(agent);
     } else if (what < 91) {
@@ -191,12 +303,41 @@ static void act(struct scene *scene)
     }
 }
 
-static void finish(struct scene *scene)
+/* All that comes after it is refused. */
+static void insist(struct scene *scene)
+{
+    skua_context *ctx = scene->ctx;
+    uint64_t *random = &scene->agent.random;
+    const int errors[] = {
+        skua_yield(ctx, 1, REQUEST_NOW, letter_wrap(LETTER_COMMAND, 0, random), SKUA_FOREVER),
+        skua_yield_sleep(ctx, 1, 0),
+        skua_yield_cancel(ctx, 1),
+        skua_continue(ctx),
+        skua_done(ctx, letter_wrap(LETTER_EXIT, scene->actor->number, random)),
+    };
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i] != SKUA_E_DONE) {
+            fault("process %u: call %zu after its end: %s", scene->actor->number, i,
+                  skua_error_name(errors[i]));
+        }
+    }
+}
+
+/* What the step then returns does not matter. */
+static int finish(struct scene *scene)
 {
     struct actor *actor = scene->actor;
+    uint64_t *random = &scene->agent.random;
     actor->has_finished = true;
     store_relaxed(&actor->is_ending, 1); /* see property.h */
-    skua_step_done(scene->out, letter_wrap(LETTER_EXIT, actor->number, &scene->agent.random));
+    const int error = skua_done(scene->ctx, letter_wrap(LETTER_EXIT, actor->number, random));
+    if (error != 0) {
+        fault("process %u: cannot end: %s", actor->number, skua_error_name(error));
+    }
+    if (chance(random, 20)) {
+        insist(scene);
+    }
+    return chance(random, 20) ? ERROR_STEP : (int)draw(random, 2);
 }
 
 static int fail(struct scene *scene)
@@ -205,27 +346,15 @@ static int fail(struct scene *scene)
     const uint32_t number = load_relaxed(&actor->steps); /* its own */
     store_relaxed(&actor->failed_in_step, number);       /* see property.h, as for the next */
     store_relaxed(&actor->is_ending, 1);
-    return ERROR_STEP;
+    return actor->fails_upwards ? 3 : ERROR_STEP;
 }
 
-/* What a process that goes on does next. */
-static void choose_status(struct scene *scene)
+/* A process that goes on waits or continues. */
+static int choose_status(struct scene *scene)
 {
     struct actor *actor = scene->actor;
-    const uint32_t status = actor->is_hasty ? 0 : draw(&scene->agent.random, 5);
-    bool waits = false;
-    if (status <= 1) {
-        skua_step_continue(scene->out);
-        actor->continues = true;
-    } else if (status == 2) {
-        skua_step_idle(scene->out);
-    } else if (status == 3) {
-        skua_step_wait(scene->out);
-        waits = true;
-    } else {
-        waits = actor->yields > 0; /* as nothing else is said */
-    }
-    store_relaxed(&actor->blocks, waits && actor->open_count > 0); /* see property.h */
+    actor->continues = actor->is_hasty || chance(&scene->agent.random, 40);
+    return actor->continues ? skua_continue(scene->ctx) : 0;
 }
 
 static int go_on(struct scene *scene)
@@ -239,54 +368,50 @@ static int go_on(struct scene *scene)
         act(scene);
     }
     if (scene->is_cancelled && actor->obeys) {
-        finish(scene);
-        return 0;
+        return finish(scene);
     }
     if (!is_over) {
-        choose_status(scene);
-        return 0;
+        return choose_status(scene);
     }
     if (actor->finale == FINALE_FAIL) {
         return fail(scene);
     }
-    if (!lingers) {
-        finish(scene);
-        return 0;
-    }
-    store_relaxed(&actor->blocks, actor->yields > 0 && actor->open_count > 0); /* see property.h */
-    return 0;
+    return lingers ? 0 : finish(scene);
 }
 
-static int step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct script *script = self;
     struct actor *actor = script->actor;
-    actor_step_begins(actor, skua_context_self(ctx), count);
+    actor_step_begins(actor, skua_self(ctx), events, count);
     check_canaries(script);
-    actor->yields = 0;
-    actor->last_request = NULL;
     struct scene scene = {
         .script = script,
         .actor = actor,
         .ctx = ctx,
-        .out = out,
         .agent = agent_of(actor, ctx),
     };
     for (size_t i = 0; i < count; i++) {
         see_event(&scene, &events[i]);
     }
     const int error = go_on(&scene);
+    store_relaxed(&actor->blocks, actor->open_count > 0); /* see property.h */
     actor_step_ends(actor);
     return error;
 }
 
-#define SCRIPT_FUNCTIONS .init = init, .step = step, .close = close
+#define SCRIPT .init = init, .step = step, .close = close, .state_size = sizeof(struct script)
+#define TIDY   .cancel = SKUA_CANCEL_EVENT
 
 const skua_process_type script_types[TYPES] = {
-    [TYPE_SMALL] = {.name = "small", .state_size = sizeof(struct script), SCRIPT_FUNCTIONS},
-    [TYPE_LARGE] = {.name = "large", .state_size = sizeof(struct large_script), SCRIPT_FUNCTIONS},
-    [TYPE_NARROW] = {.name = "narrow",
-                     .state_size = sizeof(struct script),
-                     .mailbox_limit = NARROW_LIMIT,
-                     SCRIPT_FUNCTIONS},
+    [TYPE_SMALL] = {.name = "small", SCRIPT, TIDY},
+    [TYPE_LARGE] = {.name = "large",
+                    .init = init,
+                    .step = step,
+                    .close = close,
+                    .state_size = sizeof(struct large_script),
+                    .own_limit = OWN_LIMIT,
+                    TIDY},
+    [TYPE_NARROW] = {.name = "narrow", SCRIPT, TIDY, .mailbox_limit = NARROW_LIMIT},
+    [TYPE_MORTAL] = {.name = "mortal", SCRIPT},
 };

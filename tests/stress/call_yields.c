@@ -4,8 +4,6 @@
 #include "count_of.h"
 #include "yields.h"
 
-#define POOL_OF_FOUR "four"
-
 /* ---- what the functions do ---- */
 
 static atomic_u32 running_on_four;
@@ -47,36 +45,50 @@ static int call_on_four(skua_payload *input, skua_payload *result)
 
 /* ---- pools ---- */
 
-static const char *const pool_names[] = {NULL, "retiring", "direct", "unknown"};
+enum { POOL_FOUR, POOL_RETIRING, POOL_DIRECT, POOLS };
+
+static skua_pool handles[POOLS];
 
 void register_pools(uint64_t *random)
 {
     const skua_blocking_pool pools[] = {
-        {.name = POOL_OF_FOUR, .thread_limit = 4, .queue_limit = 1 + random_below(random, 200)},
+        {.name = "four", .thread_limit = 4, .queue_limit = 1 + random_below(random, 200)},
         {.name = "retiring", .thread_limit = 3, .idle_ns = 1 + random_below(random, 20000)},
         {.name = "direct", .thread_limit = 2, .direct = true},
     };
     for (size_t i = 0; i < COUNT_OF(pools); i++) {
-        const int error = skua_blocking_register(current.runtime, &pools[i]);
+        const int error = skua_blocking_register(current.runtime, &pools[i], &handles[i]);
         stress_expect(error == 0, "registering a pool", error);
     }
 }
 
 /* ---- calls ---- */
 
-static int make_call(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int make_call(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     const skua_payload token = stress_make_token(random, token_of(yield, ctx));
     stress_tally(TALLY_CALLS);
-    return skua_step_blocking(out, yield->tag, POOL_OF_FOUR, call_on_four, token);
+    return skua_yield_blocking(ctx, yield->tag, handles[POOL_FOUR], call_on_four, token,
+                               yield->timeout);
 }
 
-static int make_call_elsewhere(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                               uint64_t *random)
+static void try_unknown_pool(const struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     const skua_payload token = stress_make_token(random, token_of(yield, ctx));
-    const char *pool = pool_names[random_below(random, COUNT_OF(pool_names))];
-    return skua_step_blocking(out, yield->tag, pool, call_anywhere, token);
+    const int error = skua_yield_blocking(ctx, yield->tag, (skua_pool){POOLS + 1}, call_anywhere,
+                                          token, yield->timeout);
+    stress_expect(error == SKUA_E_UNKNOWN_POOL, "an unknown pool", error);
+}
+
+static int make_call_elsewhere(struct open_yield *yield, skua_context *ctx, uint64_t *random)
+{
+    const skua_pool pools[] = {{0}, handles[POOL_RETIRING], handles[POOL_DIRECT]};
+    if (once_in(random, 4)) {
+        try_unknown_pool(yield, ctx, random);
+    }
+    const skua_payload token = stress_make_token(random, token_of(yield, ctx));
+    return skua_yield_blocking(ctx, yield->tag, pools[random_below(random, COUNT_OF(pools))],
+                               call_anywhere, token, yield->timeout);
 }
 
 static bool elsewhere_may_end(const struct open_yield *yield, skua_context *ctx,
@@ -87,7 +99,7 @@ static bool elsewhere_may_end(const struct open_yield *yield, skua_context *ctx,
         check_result(yield, ctx, event);
         return true;
     }
-    return error == SKUA_E_POOL_FULL || error == SKUA_E_UNKNOWN_POOL;
+    return error == SKUA_E_POOL_FULL;
 }
 
 static bool call_may_end(const struct open_yield *yield, skua_context *ctx, const skua_event *event)
@@ -95,7 +107,7 @@ static bool call_may_end(const struct open_yield *yield, skua_context *ctx, cons
     if (event->error == SKUA_E_POOL_FULL) {
         stress_tally(TALLY_CALLS_FULL);
     }
-    return event->error != SKUA_E_UNKNOWN_POOL && elsewhere_may_end(yield, ctx, event);
+    return elsewhere_may_end(yield, ctx, event);
 }
 
 const struct yield_kind yield_call = {.name = "call", .make = make_call, .may_end = call_may_end};

@@ -9,18 +9,16 @@
 /* ---- channels ---- */
 
 /* Either end, in either direction: some are ready at once, some never. */
-static int wait_for_channel(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                            uint64_t *random)
+static int wait_for_channel(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    (void)ctx;
     const uint32_t channel = random_below(random, CHANNELS);
     const uint32_t end = random_below(random, 2);
     const int fd = channel_fd(channel, end);
     const bool reads = (end == 0) != once_in(random, 4);
     /* Only the closing of a proper channel is sure to come. */
     yield->is_endless = !channel_is_proper(channel);
-    return reads ? skua_step_wait_readable(out, yield->tag, fd)
-                 : skua_step_wait_writable(out, yield->tag, fd);
+    return reads ? skua_yield_readable(ctx, yield->tag, fd, yield->timeout)
+                 : skua_yield_writable(ctx, yield->tag, fd, yield->timeout);
 }
 
 static bool shared_may_end(const struct open_yield *yield, skua_context *ctx,
@@ -84,7 +82,7 @@ static void give_away(struct stress_load *end, skua_context *ctx, uint64_t *rand
         return;
     }
     const skua_payload payload = skua_payload_pointer(PAYLOAD_PIPE_END, end, drop_end);
-    stress_sent(skua_context_send(ctx, stress_random_pid(random), payload));
+    stress_sent(skua_send(ctx, stress_random_pid(random), payload));
 }
 
 /* False if there are enough pipes. */
@@ -125,20 +123,16 @@ static void close_own(struct open_yield *yield, uint64_t *random)
     uncount_private(1);
 }
 
-static int wait_readable(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                         uint64_t *random)
+static int wait_readable(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    (void)ctx;
     (void)random;
-    return skua_step_wait_readable(out, yield->tag, yield->fd);
+    return skua_yield_readable(ctx, yield->tag, yield->fd, yield->timeout);
 }
 
-static int wait_writable(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                         uint64_t *random)
+static int wait_writable(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    (void)ctx;
     (void)random;
-    return skua_step_wait_writable(out, yield->tag, yield->fd);
+    return skua_yield_writable(ctx, yield->tag, yield->fd, yield->timeout);
 }
 
 /* Nobody else reads from or writes to it, so it is as ready as it was when the wait ended. */
@@ -170,10 +164,10 @@ static bool read_may_end(const struct open_yield *yield, skua_context *ctx, cons
 
 /* Waits for the same descriptor in the other direction, too: mostly that is ready at once, and the
  * first wait must outlive it. */
-static int wait_also(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int wait_also(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     yield->is_endless = true; /* if the first wait ends first, and the descriptor with it */
-    return wait_writable(yield, ctx, out, random);
+    return wait_writable(yield, ctx, random);
 }
 
 static const struct yield_kind yield_also = {

@@ -29,7 +29,7 @@ void send_from_outside(uint64_t *random)
 {
     const skua_pid to = stress_random_pid(random);
     const skua_payload token = stress_make_token(random, random_next(random));
-    stress_sent(skua_message_send(current.runtime, to, token));
+    stress_sent(skua_process_send(current.runtime, to, token));
 }
 
 /* ---- making yields ---- */
@@ -44,28 +44,31 @@ static struct open_yield *new_yield(struct sleeper *sleeper, uint64_t *random,
         return NULL;
     }
     *yield = (struct open_yield){
-        .kind = kind, .tag = ++sleeper->serial * YIELDS_MAX + slot, .deadline = SKUA_FOREVER};
+        .kind = kind,
+        .tag = ++sleeper->serial * YIELDS_MAX + slot,
+        .timeout = SKUA_FOREVER,
+        .deadline = SKUA_FOREVER,
+    };
     return yield;
 }
 
-static void make(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static void make(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    const int error = yield->kind->make(yield, ctx, out, random);
+    const int error = yield->kind->make(yield, ctx, random);
     stress_expect(error == 0, "yield", error);
     stress_tally(TALLY_YIELDS);
     stress_operation();
 }
 
-static void set_deadline(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                         uint64_t *random)
+static void set_timeout(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    yield->deadline = random_instant(ctx, random);
-    const int error = skua_step_deadline(out, yield->deadline);
-    stress_expect(error == 0, "deadline", error);
+    yield->timeout = random_yield_timeout(random);
+    if (yield->timeout != SKUA_FOREVER) {
+        yield->deadline = skua_now(ctx) + yield->timeout; /* it begins when the step ends */
+    }
 }
 
-static void yield_something(struct sleeper *sleeper, skua_context *ctx, skua_step *out,
-                            uint64_t *random)
+static void yield_something(struct sleeper *sleeper, skua_context *ctx, uint64_t *random)
 {
     const struct yield_kind *kind = plan->kinds[random_below(random, plan->kind_count)];
     struct open_yield *yield = new_yield(sleeper, random, kind);
@@ -76,23 +79,22 @@ static void yield_something(struct sleeper *sleeper, skua_context *ctx, skua_ste
         yield->kind = NULL;
         return;
     }
-    make(yield, ctx, out, random);
-    /* A ticker with a deadline is refused. */
-    if (once_in(random, kind == &yield_ticker ? 16 : 2)) {
-        set_deadline(yield, ctx, out, random);
+    if (!kind->has_no_timeout && once_in(random, 2)) {
+        set_timeout(yield, ctx, random);
     }
+    make(yield, ctx, random);
     if (kind->brings_too != NULL && once_in(random, 2)) {
         struct open_yield *second = new_yield(sleeper, random, kind->brings_too);
         if (second != NULL) {
             second->fd = yield->fd;
-            make(second, ctx, out, random);
+            make(second, ctx, random);
         }
     }
 }
 
-static void cancel(struct open_yield *yield, skua_step *out)
+static void cancel(struct open_yield *yield, skua_context *ctx)
 {
-    const int error = skua_step_cancel(out, yield->tag); /* perhaps there is none any more */
+    const int error = skua_yield_cancel(ctx, yield->tag); /* perhaps there is none any more */
     stress_expect(error == 0, "cancelling", error);
     yield->is_cancelled = true;
 }
@@ -119,7 +121,7 @@ void check_result(const struct open_yield *yield, skua_context *ctx, const skua_
 
 static void check_timeout(const struct open_yield *yield, skua_context *ctx)
 {
-    const uint64_t now = skua_context_now(ctx);
+    const uint64_t now = skua_now(ctx);
     stress_expect(yield->deadline != SKUA_FOREVER && now >= yield->deadline,
                   "timed out early, by ns", (int64_t)(yield->deadline - now));
     stress_tally(TALLY_TIMED_OUT);
@@ -163,14 +165,12 @@ static void on_completion(struct sleeper *sleeper, skua_context *ctx, const skua
 
 /* ---- init, close, events ---- */
 
-static int init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                size_t input_count)
+static int init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
-    (void)method;
     (void)input;
     (void)input_count;
     struct sleeper *sleeper = self;
-    uint64_t random = skua_context_random(ctx);
+    uint64_t random = skua_random(ctx);
     stress_process_begin(&sleeper->process, 1 + random_below(&random, 60));
     if (once_in(&random, 64) && skua_blocking_begin(ctx) == 0) { /* unless its parent blocks */
         pause_in_kernel(&random, 100);
@@ -180,8 +180,10 @@ static int init(void *self, skua_context *ctx, const char *method, skua_payload 
     return once_in(&random, 64) ? STRESS_ERROR_INIT : 0;
 }
 
-static void close_sleeper(void *self)
+static void close_sleeper(void *self, skua_context *ctx, const skua_exit *exit)
 {
+    (void)ctx;
+    (void)exit;
     struct sleeper *sleeper = self;
     uint64_t random = random_mix(sleeper->serial);
     for (uint32_t i = 0; i < YIELDS_MAX; i++) {
@@ -216,6 +218,9 @@ static void on_event(struct sleeper *sleeper, skua_context *ctx, skua_event *eve
             check_tick(yield, ctx, event);
         }
         break;
+    case SKUA_EVENT_START:
+    case SKUA_EVENT_CONTINUE:
+        break;
     }
     if (once_in(random, 8)) {
         skua_payload taken = skua_payload_take(&event->payload);
@@ -229,7 +234,7 @@ static void spawn_sleeper(skua_context *ctx, uint64_t *random)
 {
     skua_payload input = stress_make_token(random, random_next(random));
     skua_pid pid;
-    const int error = skua_context_spawn(ctx, &sleeper_type, NULL, &input, 1, &pid);
+    const int error = skua_spawn(ctx, &sleeper_type, input, &pid);
     stress_spawned(random, error, &pid);
 }
 
@@ -271,7 +276,7 @@ static void stall(uint64_t *random)
     }
 }
 
-static void act(struct sleeper *sleeper, skua_context *ctx, skua_step *out, uint64_t *random)
+static void act(struct sleeper *sleeper, skua_context *ctx, uint64_t *random)
 {
     switch (random_below(random, 32)) {
     case 0:
@@ -281,13 +286,12 @@ static void act(struct sleeper *sleeper, skua_context *ctx, skua_step *out, uint
         break;
     case 3:
     case 4:
-        stress_sent(
-            skua_context_send(ctx, stress_random_pid(random), stress_make_token(random, 0)));
+        stress_sent(skua_send(ctx, stress_random_pid(random), stress_make_token(random, 0)));
         break;
     case 5:
     case 6:
     case 7:
-        cancel(&sleeper->yields[random_below(random, YIELDS_MAX)], out);
+        cancel(&sleeper->yields[random_below(random, YIELDS_MAX)], ctx);
         stress_operation();
         break;
     case 8:
@@ -308,7 +312,7 @@ static void act(struct sleeper *sleeper, skua_context *ctx, skua_step *out, uint
         }
         break;
     default:
-        yield_something(sleeper, ctx, out, random);
+        yield_something(sleeper, ctx, random);
         break;
     }
 }
@@ -317,12 +321,12 @@ static void act(struct sleeper *sleeper, skua_context *ctx, skua_step *out, uint
 static bool may_last(const struct open_yield *yield, skua_context *ctx)
 {
     const bool is_timer = yield->kind->is_timer;
-    const uint64_t end = is_timer && yield->due < yield->deadline ? yield->due : yield->deadline;
-    return (is_timer || yield->is_endless) && end > skua_context_deadline(ctx, PATIENCE);
+    const uint64_t end = is_timer ? yield->due : yield->deadline;
+    return (is_timer || yield->is_endless) && end > skua_now(ctx) + PATIENCE;
 }
 
 /* Waits for what will come, takes back the rest, then ends. Now and then it does not wait. */
-static int finish(struct sleeper *sleeper, skua_context *ctx, skua_step *out, uint64_t *random)
+static int finish(struct sleeper *sleeper, skua_context *ctx, uint64_t *random)
 {
     bool waits = false;
     for (uint32_t i = 0; i < YIELDS_MAX; i++) {
@@ -332,23 +336,21 @@ static int finish(struct sleeper *sleeper, skua_context *ctx, skua_step *out, ui
         }
         waits = true;
         if (!yield->is_cancelled && (may_last(yield, ctx) || once_in(random, 4))) {
-            cancel(yield, out);
+            cancel(yield, ctx);
         }
     }
     if (waits && !once_in(random, 32)) {
-        skua_step_wait(out);
         return 0;
     }
-    skua_step_done(out, stress_make_token(random, sleeper->serial));
+    (void)skua_done(ctx, stress_make_token(random, sleeper->serial));
     return once_in(random, 8) ? STRESS_ERROR_STEP : 0;
 }
 
-static int step(void *self, skua_context *ctx, skua_event *events, size_t event_count,
-                skua_step *out)
+static int step(void *self, skua_context *ctx, skua_event *events, size_t event_count)
 {
     struct sleeper *sleeper = self;
     struct stress_process *process = &sleeper->process;
-    uint64_t random = skua_context_random(ctx);
+    uint64_t random = skua_random(ctx);
     stress_process_check(process);
     stress_expect(event_count <= SKUA_EVENTS_PER_STEP, "events in one step", (int64_t)event_count);
     for (size_t i = 0; i < event_count; i++) {
@@ -356,16 +358,16 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t event_
     }
     if (process->is_finishing || process->steps_left == 0) {
         process->is_finishing = true;
-        return finish(sleeper, ctx, out, &random);
+        return finish(sleeper, ctx, &random);
     }
     process->steps_left--;
     sleeper->has_blocked = false;
     for (uint32_t acts = 1 + random_below(&random, 5); acts > 0; acts--) {
-        act(sleeper, ctx, out, &random);
+        act(sleeper, ctx, &random);
     }
     stress_pause(&random, 64);
     if (once_in(&random, 16)) {
-        skua_step_continue(out);
+        (void)skua_continue(ctx);
     }
     stress_process_check(process); /* nobody else has run it meanwhile */
     return once_in(&random, 512) ? STRESS_ERROR_STEP : 0;
@@ -377,12 +379,13 @@ const skua_process_type sleeper_type = {
     .init = init,
     .step = step,
     .close = close_sleeper,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 void submit_sleeper(uint64_t *random)
 {
     skua_payload input = stress_make_token(random, random_next(random));
     skua_pid pid;
-    const int error = skua_process_submit(current.runtime, &sleeper_type, NULL, &input, 1, &pid);
+    const int error = skua_process_submit(current.runtime, &sleeper_type, input, &pid);
     stress_spawned(random, error, &pid);
 }

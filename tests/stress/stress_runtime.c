@@ -58,6 +58,27 @@ static skua_payload make_letter(uint64_t *random, uint64_t sender, uint64_t seri
     return skua_payload_pointer(PAYLOAD_PARCEL_LETTER, load, stress_load_drop);
 }
 
+#define READERS_MAX 16
+
+/* Sends one letter, which they share, to several processes. */
+static void send_to_many(skua_context *ctx, uint64_t *random)
+{
+    struct long_letter text = {.letter = {0}}; /* its order is not checked */
+    skua_payload first;
+    text.letter.check = letter_check(&text.letter);
+    int error = skua_payload_shared(current.runtime, PAYLOAD_LETTER, &text, sizeof text, &first);
+    stress_expect(error == 0, "sharing a payload", error);
+    for (uint32_t i = random_below(random, READERS_MAX); i > 0; i--) {
+        skua_payload another;
+        error = skua_payload_ref(&first, &another);
+        stress_expect(error == 0, "one more owner of a payload", error);
+        stress_sent(ctx != NULL
+                        ? skua_send(ctx, stress_random_pid(random), another)
+                        : skua_process_send(current.runtime, stress_random_pid(random), another));
+    }
+    skua_payload_drop(&first);
+}
+
 /* Fills the inputs of a new process; the first one is a token. */
 static size_t make_inputs(uint64_t *random, uint64_t token, skua_payload inputs[3])
 {
@@ -84,7 +105,7 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
                   "command", kind);
     if (once_in(&random, 8)) { /* handlers may use the runtime too */
         const skua_payload letter = make_letter(&random, 0, 0);
-        stress_sent(skua_message_send(current.runtime, stress_random_pid(&random), letter));
+        stress_sent(skua_process_send(current.runtime, stress_random_pid(&random), letter));
     }
     if (kind == FAILS) {
         return STRESS_ERROR_HANDLER;
@@ -148,7 +169,8 @@ static const skua_process_type wanderers[] = {
      .methods = wanderer_methods,
      .init = wanderer_init,
      .step = wanderer_step,
-     .close = wanderer_close},
+     .close = wanderer_close,
+     .cancel = SKUA_CANCEL_EVENT},
     {.name = "large wanderer",
      .state_size = WANDERER_SIZE(LARGE_CORRESPONDENTS),
      .methods = wanderer_methods,
@@ -160,9 +182,9 @@ static const skua_process_type wanderers[] = {
 
 static void wanderer_send(struct wanderer *wanderer, skua_context *ctx, uint64_t *random)
 {
-    const uint64_t self = skua_context_self(ctx).bits;
+    const uint64_t self = skua_self(ctx).bits;
     const skua_payload letter = make_letter(random, self, ++wanderer->serial);
-    stress_sent(skua_context_send(ctx, stress_random_pid(random), letter));
+    stress_sent(skua_send(ctx, stress_random_pid(random), letter));
 }
 
 static int wanderer_spawn(skua_context *ctx, uint64_t *random)
@@ -171,8 +193,12 @@ static int wanderer_spawn(skua_context *ctx, uint64_t *random)
     skua_payload inputs[3];
     const size_t inputs_used = make_inputs(random, random_next(random), inputs);
     skua_pid pid;
-    const int error = skua_context_spawn(ctx, &wanderers[kind], wanderer_methods[kind], inputs,
-                                         inputs_used, &pid);
+    const int error = skua_spawn_with(ctx,
+                                      &(skua_spawn_options){.type = &wanderers[kind],
+                                                            .method = wanderer_methods[kind],
+                                                            .input = inputs,
+                                                            .input_count = inputs_used},
+                                      &pid);
     stress_spawned(random, error, &pid);
     return error;
 }
@@ -203,12 +229,11 @@ static void linger(uint64_t *random)
     stress_pause(random, 16);
 }
 
-static int wanderer_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                         size_t input_count)
+static int wanderer_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct wanderer *wanderer = self;
-    uint64_t random = skua_context_random(ctx);
-    const bool is_small = method == wanderer_methods[0];
+    uint64_t random = skua_random(ctx);
+    const bool is_small = skua_method(ctx) == wanderer_methods[0];
     stress_process_begin(&wanderer->process, 1 + random_below(&random, 40));
     wanderer->correspondent_count = is_small ? SMALL_CORRESPONDENTS : LARGE_CORRESPONDENTS;
     for (size_t i = 1; i < input_count; i++) {
@@ -224,8 +249,10 @@ static int wanderer_init(void *self, skua_context *ctx, const char *method, skua
     return once_in(&random, 32) ? STRESS_ERROR_INIT : 0;
 }
 
-static void wanderer_close(void *self)
+static void wanderer_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
+    (void)ctx;
+    (void)exit;
     struct wanderer *wanderer = self;
     stress_process_end(&wanderer->process);
 }
@@ -241,17 +268,15 @@ static uint32_t tag_bit(uint64_t tag)
     return UINT32_C(1) << ((tag >> 3) % YIELDS_MAX);
 }
 
-static void wanderer_yield(struct wanderer *wanderer, skua_context *ctx, skua_step *out,
-                           uint64_t *random)
+static void wanderer_yield(struct wanderer *wanderer, skua_context *ctx, uint64_t *random)
 {
     const enum command command = random_below(random, COMMANDS);
     const uint64_t tag = make_tag(wanderer->yielded++, command);
     if ((wanderer->outstanding & tag_bit(tag)) != 0) {
         return;
     }
-    const skua_payload token =
-        stress_make_token(random, stress_yield_token(skua_context_self(ctx), tag));
-    const int error = skua_step_yield(out, command_ids[command], tag, token);
+    const skua_payload token = stress_make_token(random, stress_yield_token(skua_self(ctx), tag));
+    const int error = skua_yield(ctx, tag, command_ids[command], token, SKUA_FOREVER);
     stress_expect(error == 0, "yield", error);
     wanderer->outstanding |= tag_bit(tag);
     if (command == NEVER_DONE) {
@@ -273,8 +298,8 @@ static void on_completion(struct wanderer *wanderer, skua_context *ctx, const sk
         stress_expect(event->error == error, "error of a completion", event->error);
         return;
     }
-    const bool is_right = stress_read_token(&event->payload) ==
-                          stress_yield_token(skua_context_self(ctx), event->tag);
+    const bool is_right =
+        stress_read_token(&event->payload) == stress_yield_token(skua_self(ctx), event->tag);
     stress_expect(event->error == 0 && is_right, "result of a completion", event->error);
 }
 
@@ -294,8 +319,8 @@ static void on_letter(struct wanderer *wanderer, const skua_event *event)
         stress_fault(&stress, STRESS_CORRUPT, "a letter from %" PRIx64, letter->sender);
     }
     const bool is_from_process = letter->sender > STRESS_OUTSIDERS;
-    stress_expect(event->from.bits == (is_from_process ? letter->sender : 0), "sender of a message",
-                  (int64_t)event->from.bits);
+    stress_expect(event->from.bits == (is_from_process ? letter->sender : 0) || letter->sender == 0,
+                  "sender of a message", (int64_t)event->from.bits);
     if (letter->sender == 0) {
         return;
     }
@@ -325,6 +350,9 @@ static void on_event(struct wanderer *wanderer, skua_context *ctx, skua_event *e
     case SKUA_EVENT_TICK:
         stress_fault(&stress, STRESS_BROKEN, "a tick that nobody asked for");
         break;
+    case SKUA_EVENT_START:
+    case SKUA_EVENT_CONTINUE:
+        break;
     }
     if (once_in(random, 8)) {
         skua_payload taken = skua_payload_take(&event->payload);
@@ -332,8 +360,7 @@ static void on_event(struct wanderer *wanderer, skua_context *ctx, skua_event *e
     }
 }
 
-static void wanderer_act(struct wanderer *wanderer, skua_context *ctx, skua_step *out,
-                         uint64_t *random)
+static void wanderer_act(struct wanderer *wanderer, skua_context *ctx, uint64_t *random)
 {
     switch (random_below(random, 16)) {
     case 0:
@@ -348,12 +375,15 @@ static void wanderer_act(struct wanderer *wanderer, skua_context *ctx, skua_step
     case 3:
     case 4:
     case 5:
-        wanderer_yield(wanderer, ctx, out, random);
+        wanderer_yield(wanderer, ctx, random);
         break;
     case 6:
         if (once_in(random, 8)) {
-            (void)skua_process_terminate(skua_context_runtime(ctx), stress_random_pid(random));
+            (void)skua_terminate(ctx, stress_random_pid(random));
         }
+        break;
+    case 7:
+        send_to_many(ctx, random);
         break;
     default:
         wanderer_send(wanderer, ctx, random);
@@ -362,21 +392,19 @@ static void wanderer_act(struct wanderer *wanderer, skua_context *ctx, skua_step
 }
 
 /* Waits for what will come, then ends. */
-static int wanderer_finish(struct wanderer *wanderer, skua_step *out, uint64_t *random)
+static int wanderer_finish(struct wanderer *wanderer, skua_context *ctx, uint64_t *random)
 {
     if ((wanderer->outstanding & ~wanderer->never) != 0) {
-        skua_step_wait(out);
         return 0;
     }
-    skua_step_done(out, stress_make_token(random, wanderer->serial));
+    (void)skua_done(ctx, stress_make_token(random, wanderer->serial));
     return once_in(random, 8) ? STRESS_ERROR_STEP : 0;
 }
 
-static int wanderer_step(void *self, skua_context *ctx, skua_event *events, size_t event_count,
-                         skua_step *out)
+static int wanderer_step(void *self, skua_context *ctx, skua_event *events, size_t event_count)
 {
     struct wanderer *wanderer = self;
-    uint64_t random = skua_context_random(ctx);
+    uint64_t random = skua_random(ctx);
     stress_process_check(&wanderer->process);
     stress_expect(event_count <= SKUA_EVENTS_PER_STEP, "events in one step", (int64_t)event_count);
     for (size_t i = 0; i < event_count; i++) {
@@ -384,22 +412,15 @@ static int wanderer_step(void *self, skua_context *ctx, skua_event *events, size
     }
     if (wanderer->process.is_finishing || wanderer->process.steps_left == 0) {
         wanderer->process.is_finishing = true;
-        return wanderer_finish(wanderer, out, &random);
+        return wanderer_finish(wanderer, ctx, &random);
     }
     wanderer->process.steps_left--;
     for (uint32_t acts = random_below(&random, 4); acts > 0; acts--) {
-        wanderer_act(wanderer, ctx, out, &random);
+        wanderer_act(wanderer, ctx, &random);
     }
     stress_pause(&random, 64);
-    switch (random_below(&random, 4)) {
-    case 0:
-        skua_step_continue(out);
-        break;
-    case 1:
-        skua_step_idle(out);
-        break;
-    default:
-        break;
+    if (once_in(&random, 4)) {
+        (void)skua_continue(ctx);
     }
     stress_process_check(&wanderer->process); /* nobody else has run it meanwhile */
     return once_in(&random, 256) ? STRESS_ERROR_STEP : 0;
@@ -413,8 +434,13 @@ static void submit_wanderer(uint64_t *random)
     skua_payload inputs[3];
     const size_t inputs_used = make_inputs(random, random_next(random), inputs);
     skua_pid pid;
-    const int error = skua_process_submit(current.runtime, &wanderers[kind], wanderer_methods[kind],
-                                          inputs, inputs_used, &pid);
+    const int error =
+        skua_process_submit_with(current.runtime,
+                                 &(skua_spawn_options){.type = &wanderers[kind],
+                                                       .method = wanderer_methods[kind],
+                                                       .input = inputs,
+                                                       .input_count = inputs_used},
+                                 &pid);
     stress_spawned(random, error, &pid);
 }
 
@@ -424,15 +450,15 @@ static void send_letters(struct stress_outsider *outsider)
     for (uint32_t i = random_below(&outsider->random, 16); i > 0; i--) {
         const skua_payload letter =
             make_letter(&outsider->random, outsider->number, ++outsider->serial);
-        stress_sent(skua_message_send(current.runtime, to, letter));
+        stress_sent(skua_process_send(current.runtime, to, letter));
     }
 }
 
 static void inspect_some(uint64_t *random)
 {
     const skua_pid pid = stress_random_pid(random);
-    skua_process_info info;
-    const int error = skua_process_info_read(current.runtime, pid, &info);
+    skua_process_snapshot info;
+    const int error = skua_process_info(current.runtime, pid, &info);
     stress_expect(error == 0 || error == SKUA_E_NO_PROCESS, "info", error);
     if (error == 0) {
         stress_expect(skua_pid_equal(info.pid, pid), "PID of an info", (int64_t)info.pid.bits);
@@ -472,6 +498,9 @@ static void outsider_act(struct stress_outsider *outsider)
     case 7:
     case 8:
         submit_wanderer(random);
+        break;
+    case 9:
+        send_to_many(NULL, random);
         break;
     default:
         send_letters(outsider);

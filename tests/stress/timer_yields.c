@@ -16,72 +16,75 @@ static uint64_t random_duration(uint64_t *random)
     }
 }
 
-uint64_t random_instant(skua_context *ctx, uint64_t *random)
+uint64_t random_yield_timeout(uint64_t *random)
+{
+    return once_in(random, 32) ? SKUA_FOREVER : random_duration(random);
+}
+
+/* Mostly soon; sometimes long ago, in an hour or never. */
+static uint64_t random_instant(skua_context *ctx, uint64_t *random)
 {
     switch (random_below(random, 32)) {
     case 0:
         return SKUA_FOREVER;
     case 1:
-        return skua_context_now(ctx) - random_below(random, SKUA_MILLISECOND);
+        return skua_now(ctx) - random_below(random, SKUA_MILLISECOND);
     case 2:
         return 0;
     default:
-        return skua_context_deadline(ctx, random_duration(random));
+        return skua_now(ctx) + random_duration(random);
     }
 }
 
 /* ---- sleeps and timers ---- */
 
-static int make_sleep(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int make_sleep(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     const uint64_t duration = random_duration(random);
-    yield->due = skua_context_now(ctx) + duration;
-    return skua_step_sleep(out, yield->tag, duration);
+    yield->due = skua_now(ctx) + duration;
+    return skua_yield_sleep(ctx, yield->tag, duration);
 }
 
-static int make_timer(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int make_timer(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     yield->due = random_instant(ctx, random);
-    return skua_step_timer(out, yield->tag, yield->due);
+    return skua_yield_timer(ctx, yield->tag, yield->due);
 }
 
 static bool timer_may_end(const struct open_yield *yield, skua_context *ctx,
                           const skua_event *event)
 {
-    const uint64_t now = skua_context_now(ctx);
+    const uint64_t now = skua_now(ctx);
     stress_expect(now >= yield->due && yield->due != SKUA_FOREVER, "a timer is early, by ns",
                   (int64_t)(yield->due - now));
     stress_tally(TALLY_FIRED);
     return event->error == 0;
 }
 
-const struct yield_kind yield_sleep = {
-    .name = "sleep", .make = make_sleep, .may_end = timer_may_end, .is_timer = true};
-const struct yield_kind yield_timer = {
-    .name = "timer", .make = make_timer, .may_end = timer_may_end, .is_timer = true};
+const struct yield_kind yield_sleep = {.name = "sleep",
+                                       .make = make_sleep,
+                                       .may_end = timer_may_end,
+                                       .is_timer = true,
+                                       .has_no_timeout = true};
+const struct yield_kind yield_timer = {.name = "timer",
+                                       .make = make_timer,
+                                       .may_end = timer_may_end,
+                                       .is_timer = true,
+                                       .has_no_timeout = true};
 
 /* ---- tickers ---- */
 
-static int make_ticker(struct open_yield *yield, skua_context *ctx, skua_step *out,
-                       uint64_t *random)
+static int make_ticker(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
-    yield->due = skua_context_now(ctx);
+    yield->due = skua_now(ctx);
     yield->period = 1 + random_duration(random);
     yield->is_endless = true;
-    return skua_step_ticker(out, yield->tag, yield->period);
-}
-
-/* A ticker with a deadline is refused. */
-static bool ticker_may_end(const struct open_yield *yield, skua_context *ctx,
-                           const skua_event *event)
-{
-    (void)ctx;
-    return event->error == SKUA_E_INVALID && yield->deadline != SKUA_FOREVER;
+    return skua_yield_ticker(ctx, yield->tag, yield->period);
 }
 
 void check_tick(struct open_yield *yield, skua_context *ctx, const skua_event *event)
 {
-    const uint64_t now = skua_context_now(ctx);
+    const uint64_t now = skua_now(ctx);
     const uint64_t time = skua_tick_time(event);
     const uint64_t periods = skua_tick_count(event);
     const uint64_t span = periods * yield->period;
@@ -96,9 +99,6 @@ void check_tick(struct open_yield *yield, skua_context *ctx, const skua_event *e
     yield->has_ticked = true;
     stress_tally(TALLY_TICKS);
 }
-
-const struct yield_kind yield_ticker = {
-    .name = "ticker", .make = make_ticker, .may_end = ticker_may_end};
 
 /* ---- commands ---- */
 
@@ -130,17 +130,17 @@ void register_commands(void)
     stress_register(COMMAND_NEVER, handle_never, NULL);
 }
 
-static int make_later(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int make_later(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     const skua_payload token = stress_make_token(random, token_of(yield, ctx));
-    return skua_step_yield(out, COMMAND_LATER, yield->tag, token);
+    return skua_yield(ctx, yield->tag, COMMAND_LATER, token, yield->timeout);
 }
 
-static int make_never(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random)
+static int make_never(struct open_yield *yield, skua_context *ctx, uint64_t *random)
 {
     const skua_payload token = stress_make_token(random, token_of(yield, ctx));
     yield->is_endless = true;
-    return skua_step_yield(out, COMMAND_NEVER, yield->tag, token);
+    return skua_yield(ctx, yield->tag, COMMAND_NEVER, token, yield->timeout);
 }
 
 static bool later_may_end(const struct open_yield *yield, skua_context *ctx,
@@ -159,6 +159,8 @@ static bool never_may_end(const struct open_yield *yield, skua_context *ctx,
     return false;
 }
 
+const struct yield_kind yield_ticker = {
+    .name = "ticker", .make = make_ticker, .may_end = never_may_end, .has_no_timeout = true};
 const struct yield_kind yield_later = {
     .name = "later", .make = make_later, .may_end = later_may_end};
 const struct yield_kind yield_never = {

@@ -33,6 +33,7 @@ struct open_yield {
     uint64_t tag;
     uint64_t due;      /* does not end well before; for a ticker, the last instant of its grid */
     uint64_t period;   /* of a ticker */
+    uint64_t timeout;  /* SKUA_FOREVER: none, and for timers */
     uint64_t deadline; /* does not time out before; SKUA_FOREVER: at no time */
 };
 
@@ -40,12 +41,13 @@ struct yield_kind {
     const char *name;
     /* Gets what the yield needs; false if there is enough of that. May be null. */
     bool (*prepare)(struct open_yield *yield, skua_context *ctx, uint64_t *random);
-    int (*make)(struct open_yield *yield, skua_context *ctx, skua_step *out, uint64_t *random);
+    int (*make)(struct open_yield *yield, skua_context *ctx, uint64_t *random);
     /* It has ended by itself; returns whether it may end like that. */
     bool (*may_end)(const struct open_yield *yield, skua_context *ctx, const skua_event *event);
     /* Gives back what prepare got. May be null. */
     void (*release)(struct open_yield *yield, uint64_t *random);
     bool is_timer;                       /* ends when it is due */
+    bool has_no_timeout;                 /* its kind has none */
     const struct yield_kind *brings_too; /* yielded along with it now and then, for the same fd */
 };
 
@@ -59,8 +61,8 @@ extern const struct yield_kind yield_never; /* one that nobody completes */
 
 void register_commands(void);
 
-/* Mostly soon; sometimes long ago, in an hour or never. */
-uint64_t random_instant(skua_context *ctx, uint64_t *random);
+/* Mostly short; sometimes none at all, an hour or for ever. */
+uint64_t random_yield_timeout(uint64_t *random);
 
 /* A ticker has ticked. */
 void check_tick(struct open_yield *yield, skua_context *ctx, const skua_event *event);
@@ -96,7 +98,7 @@ void check_result(const struct open_yield *yield, skua_context *ctx, const skua_
 
 static inline uint64_t token_of(const struct open_yield *yield, skua_context *ctx)
 {
-    return stress_yield_token(skua_context_self(ctx), yield->tag);
+    return stress_yield_token(skua_self(ctx), yield->tag);
 }
 
 #endif

@@ -223,7 +223,7 @@ static void take_note(struct turn *turn, const skua_event *event)
         .payload_type = ticks ? 0 : event->payload.type,
         .value = ticks ? skua_tick_count(event) : payload_value(&event->payload),
         .from = event->from,
-        .now = skua_context_now(turn->ctx),
+        .now = skua_now(turn->ctx),
         .tick_time = ticks ? skua_tick_time(event) : 0,
         .step = actor->steps,
     };
@@ -282,13 +282,30 @@ static void go_on(struct turn *turn)
     }
 }
 
-static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+/* Whether the runtime has made the event up: START, which is the first of the first step, and
+ * CONTINUE, which is the last of a step. */
+static bool is_made_up(struct actor *actor, const skua_event *event, size_t at, size_t count)
+{
+    const bool starts = event->type == SKUA_EVENT_START;
+    const bool continues = event->type == SKUA_EVENT_CONTINUE;
+    if (starts != (actor->steps == actor->first_step && at == 0)) {
+        actor_surprise(actor, "START is not the first event of the first step, and only that");
+    }
+    if (continues && at != count - 1) {
+        actor_surprise(actor, "CONTINUE is not the last event of a step");
+    }
+    return starts || continues;
+}
+
+static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct actor *actor = api_world(self);
-    struct turn turn = {.actor = actor, .ctx = ctx, .out = out, .events = events, .count = count};
+    struct turn turn = {.actor = actor, .ctx = ctx, .events = events, .count = count};
     actor->worker = worker_of_thread()->index;
     (void)atomic_fetch_add(&actor->steps, 1);
+    if (count == 0) {
+        actor_surprise(actor, "a step without events");
+    }
     if (actor->closes == actor->inits) {
         actor_surprise(actor, "a step after close");
     }
@@ -296,40 +313,46 @@ static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t 
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_MESSAGE && events[i].payload.type == SCRIPT_MESSAGE) {
             begin_script(actor, &events[i].payload);
-        } else {
+        } else if (!is_made_up(actor, &events[i], i, count)) {
             take_note(&turn, &events[i]);
         }
     }
     tally_add(&actor->arrived, actor->seen_count - before);
     go_on(&turn);
     if (!turn.finished && !actor->ignores_cancel && was_cancelled(actor, before)) {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_payload_empty(0));
     }
     return turn.error;
 }
 
-static int actor_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
+/* All acts of a script that does not wait. */
+static void perform_at_once(struct turn *turn, struct script script)
 {
-    const int error = api_init_world(self, ctx, method, input, input_count);
+    for (size_t i = 0; i < script.count; i++) {
+        const struct act *act = &script.acts[i];
+        check_outcome(turn->actor, i, act, act->perform(turn, act));
+    }
+}
+
+static int actor_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
+{
+    const int error = api_init_world(self, ctx, input, input_count);
     if (error != 0) {
         return error;
     }
     struct actor *actor = api_world(self);
     struct turn turn = {.actor = actor, .ctx = ctx, .input = input, .input_count = input_count};
-    actor->pid = skua_context_self(ctx);
-    actor->init_now = skua_context_now(ctx);
-    (void)snprintf(actor->method, sizeof actor->method, "%s", method);
+    actor->pid = skua_self(ctx);
+    actor->init_now = skua_now(ctx);
+    (void)snprintf(actor->method, sizeof actor->method, "%s", skua_method(ctx));
     actor->position = 0;
     actor->counter = 0;
     actor->repeated = 0;
     actor->read = actor->seen_count;
     actor->given += actor->script.count > 0;
+    actor->first_step = actor->steps + 1;
     (void)atomic_fetch_add(&actor->inits, 1);
-    for (size_t i = 0; i < actor->in_init.count; i++) {
-        const struct act *act = &actor->in_init.acts[i];
-        check_outcome(actor, i, act, act->perform(&turn, act));
-    }
+    perform_at_once(&turn, actor->in_init);
     return actor->init_returns;
 }
 
@@ -339,10 +362,15 @@ void actor_stay_held(struct actor *actor)
     tally_wait(&actor->released, tally_count(&actor->held));
 }
 
-static void actor_close(void *self)
+static void actor_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     struct actor *actor = api_world(self);
     if (actor != NULL) { /* otherwise its init had no input */
+        if (!skua_pid_equal(skua_self(ctx), exit->pid) || exit->type != &actor->type) {
+            actor_surprise(actor, "its close was told of another process");
+        }
+        actor->exit_error = exit->error;
+        perform_at_once(&(struct turn){.actor = actor, .ctx = ctx, .exit = exit}, actor->in_close);
         (void)atomic_fetch_add(&actor->closes, 1);
         if (actor->holds_in_close) {
             actor_stay_held(actor);
@@ -404,7 +432,8 @@ struct actor *actor_new(struct script script)
                                       .state_size = sizeof(void *),
                                       .init = actor_init,
                                       .step = actor_step,
-                                      .close = actor_close};
+                                      .close = actor_close,
+                                      .cancel = SKUA_CANCEL_EVENT};
     actor->script = script;
     tally_init(&actor->arrived);
     tally_init(&actor->performed);
@@ -427,7 +456,7 @@ int actor_try_submit(struct actor *actor)
 {
     skua_payload input = api_world_payload(actor);
     skua_pid pid = {0};
-    const int error = skua_process_submit(world_runtime(), &actor->type, NULL, &input, 1, &pid);
+    const int error = skua_process_submit(world_runtime(), &actor->type, input, &pid);
     actor_check_start(actor, error, pid);
     return error;
 }
@@ -459,7 +488,7 @@ skua_exit actor_run(struct actor *actor)
 int actor_try_run(struct actor *actor, skua_exit *exit)
 {
     skua_payload input = api_world_payload(actor);
-    return skua_process_run(world_runtime(), &actor->type, NULL, &input, 1, exit);
+    return skua_process_run(world_runtime(), &actor->type, input, exit);
 }
 
 void actor_tell(struct actor *actor, struct script script)

@@ -9,7 +9,8 @@
  * The script begins in the actor's first step. An act that waits (`expects`, `awaits`, `continues`)
  * ends the step, and the script goes on with what comes; all other acts between two waits happen in
  * one step. After its script an actor rests, and takes what it is told by actor_tell as its next
- * one. It finishes at a cancel event that its script does not expect, unless `ignores_cancel`.
+ * one. Its type gets cancels as events: it finishes at one that its script does not expect, unless
+ * `ignores_cancel`.
  *
  * An act is a function, so a test with unusual needs writes one (`does`), and only this kit knows
  * how a step talks to the runtime. Any deviation from the script is a surprise, reported when the
@@ -92,8 +93,9 @@ struct actor {
     /* May be changed between actor_new and the actor's start. */
     skua_process_type type; /* name, mailbox limit, state size: at least that of a pointer */
     bool ignores_cancel;
-    bool holds_in_close;   /* stays in its close until actor_let_go, as by holds() */
-    struct script in_init; /* acts for its init, which cannot wait or yield */
+    bool holds_in_close;    /* stays in its close until actor_let_go, as by holds() */
+    struct script in_init;  /* acts for its init, which cannot wait or yield */
+    struct script in_close; /* the same for its close */
     int init_returns;
 
     skua_pid pid;
@@ -102,6 +104,7 @@ struct actor {
     size_t seen_count;
     uint32_t worker;   /* that ran its last step */
     uint64_t init_now; /* the time in its init */
+    int exit_error;    /* that its close was told */
     atomic_uint inits;
     atomic_uint steps;
     atomic_uint closes;
@@ -118,10 +121,11 @@ struct actor {
     size_t position;
     uint64_t counter; /* of the act that waits */
     uint64_t repeated;
-    uint64_t sent;   /* by sends_numbers */
-    size_t read;     /* events that the script has dealt with */
-    size_t asserted; /* events that assert_then_saw has dealt with */
-    uint64_t given;  /* scripts */
+    uint64_t sent;       /* by sends_numbers */
+    size_t read;         /* events that the script has dealt with */
+    size_t asserted;     /* events that assert_then_saw has dealt with */
+    uint64_t given;      /* scripts */
+    unsigned first_step; /* of this life: the value of `steps` then */
     size_t seen_capacity;
     unsigned surprises;
     char surprise[160]; /* the first */
@@ -190,12 +194,12 @@ void assert_failed(skua_exit exit, int error);
 struct turn {
     struct actor *actor;
     skua_context *ctx;
-    skua_step *out;     /* null in init */
     skua_event *events; /* of this step */
     size_t count;
     skua_payload *input; /* in init: the actor itself and what the test has added */
     size_t input_count;
-    int error; /* what the step will return */
+    const skua_exit *exit; /* in close */
+    int error;             /* what the step will return */
     bool finished;
 };
 
@@ -208,13 +212,19 @@ typedef int act_fn(struct turn *turn, const struct act *act);
 /* What the process's clock shows. */
 uint64_t turn_now(const struct turn *turn);
 
+/* Whether this is the first step. */
+bool turn_starts(const struct turn *turn);
+
 struct act {
     act_fn *perform;
     int returns; /* what it has to return: 0, or see refused() */
     uint64_t tag;
     uint64_t number;
     uint32_t command;
-    uint32_t type; /* of a payload */
+    uint32_t type;       /* of a payload */
+    uint64_t until_ns;   /* see until() */
+    uint64_t timeout_ns; /* if has_timeout */
+    bool has_timeout;
     struct actor *peer;
     struct tracked *item;
     const skua_payload *payload;
@@ -246,7 +256,7 @@ struct act with_payload(struct act act, skua_payload payload);
 struct act expects(struct seen event);
 /* Waits until so many more events have come, whatever they are, cancel events included. */
 struct act awaits(uint64_t events);
-/* So many more steps by skua_step_continue before the script goes on. */
+/* So many more steps by skua_continue before the script goes on. */
 struct act continues(uint64_t steps);
 /* Performs all acts before this one so many times more. */
 struct act repeats(uint64_t times);
@@ -273,14 +283,10 @@ struct act ticker(uint64_t tag, uint64_t period_ns);
 struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, uint64_t number);
 /* A source of virtual time. */
 struct act waits_for(uint64_t tag, uint64_t source);
-/* For the yield before it. */
-struct act deadline(uint64_t deadline_ns);
-struct act timeout(uint64_t duration_ns);
+/* The yield, with a timeout: at an instant of the process's clock, or after a while. */
+struct act until(uint64_t instant_ns, struct act act);
+struct act within(uint64_t timeout_ns, struct act act);
 struct act cancels(uint64_t tag);
-
-/* What the process says it waits for, if nothing is said after it in this step. */
-struct act says_idle(void);
-struct act says_wait(void);
 
 /* Stays in the step until actor_release; the second between skua_blocking_begin and end. */
 struct act holds(void);
@@ -292,6 +298,12 @@ struct act finishes_with(uint32_t type, struct tracked *item);
 struct act fails(int error);
 
 /* ---- for acts.c and the like ---- */
+
+/* The timeout of a yield: none, unless until() or within() has set one. */
+uint64_t act_timeout(struct turn *turn, const struct act *act);
+
+/* The handle of a pool: the default one if the name is null, that of none if there is no such. */
+skua_pool act_pool(struct turn *turn, const char *name);
 
 bool seen_matches(const struct seen *seen, const struct seen *expected);
 

@@ -26,7 +26,12 @@ struct act calls(int (*function)(void *arg), void *arg)
 
 uint64_t turn_now(const struct turn *turn)
 {
-    return skua_context_now(turn->ctx);
+    return skua_now(turn->ctx);
+}
+
+bool turn_starts(const struct turn *turn)
+{
+    return turn->events[0].type == SKUA_EVENT_START;
 }
 
 int perform(struct turn *turn, struct act act)
@@ -86,7 +91,7 @@ static int continue_steps(struct turn *turn, const struct act *act)
         return 0;
     }
     turn->actor->counter++;
-    skua_step_continue(turn->out);
+    skua_continue(turn->ctx);
     return ACT_WAITS;
 }
 
@@ -145,7 +150,7 @@ static skua_payload payload_of(const struct act *act)
 
 static int send_message(struct turn *turn, const struct act *act)
 {
-    return skua_context_send(turn->ctx, act->peer->pid, payload_of(act));
+    return skua_send(turn->ctx, act->peer->pid, payload_of(act));
 }
 
 struct act sends(struct actor *to, uint32_t type, uint64_t number)
@@ -162,7 +167,7 @@ static int reply(struct turn *turn, const struct act *act)
 {
     const struct actor *actor = turn->actor;
     const skua_pid to = actor->read > 0 ? actor->seen[actor->read - 1].from : (skua_pid){0};
-    return skua_context_send(turn->ctx, to, payload_of(act));
+    return skua_send(turn->ctx, to, payload_of(act));
 }
 
 struct act replies(uint32_t type, uint64_t number)
@@ -175,7 +180,7 @@ static int send_numbers(struct turn *turn, const struct act *act)
     int error = 0;
     for (uint64_t i = 0; i < act->number && error == 0; i++) {
         const skua_payload payload = skua_payload_u64(act->type, turn->actor->sent++);
-        error = skua_context_send(turn->ctx, act->peer->pid, payload);
+        error = skua_send(turn->ctx, act->peer->pid, payload);
     }
     return error;
 }
@@ -192,7 +197,7 @@ static int pass_on(struct turn *turn, const struct act *act)
         const int error =
             event->type != SKUA_EVENT_MESSAGE
                 ? 0
-                : skua_context_send(turn->ctx, act->peer->pid, skua_payload_take(&event->payload));
+                : skua_send(turn->ctx, act->peer->pid, skua_payload_take(&event->payload));
         if (error != 0) {
             return error;
         }
@@ -209,7 +214,7 @@ static int spawn(struct turn *turn, const struct act *act)
 {
     skua_payload input = api_world_payload(act->peer);
     skua_pid pid = {0};
-    const int error = skua_context_spawn(turn->ctx, &act->peer->type, NULL, &input, 1, &pid);
+    const int error = skua_spawn(turn->ctx, &act->peer->type, input, &pid);
     actor_check_start(act->peer, error, pid);
     return error;
 }
@@ -219,9 +224,31 @@ struct act spawns(struct actor *actor)
     return (struct act){.perform = spawn, .peer = actor};
 }
 
+uint64_t act_timeout(struct turn *turn, const struct act *act)
+{
+    if (act->until_ns != 0) {
+        const uint64_t now = skua_now(turn->ctx);
+        return act->until_ns > now ? act->until_ns - now : 0;
+    }
+    return act->has_timeout ? act->timeout_ns : SKUA_FOREVER;
+}
+
+struct act until(uint64_t instant_ns, struct act act)
+{
+    act.until_ns = instant_ns;
+    return act;
+}
+
+struct act within(uint64_t timeout_ns, struct act act)
+{
+    act.has_timeout = true;
+    act.timeout_ns = timeout_ns;
+    return act;
+}
+
 static int yield_command(struct turn *turn, const struct act *act)
 {
-    return skua_step_yield(turn->out, act->command, act->tag, payload_of(act));
+    return skua_yield(turn->ctx, act->tag, act->command, payload_of(act), act_timeout(turn, act));
 }
 
 struct act yields(uint64_t tag, uint32_t command, uint32_t type, uint64_t number)
@@ -243,7 +270,7 @@ struct act waits_for(uint64_t tag, uint64_t source)
 
 static int yield_sleep(struct turn *turn, const struct act *act)
 {
-    return skua_step_sleep(turn->out, act->tag, act->number);
+    return skua_yield_sleep(turn->ctx, act->tag, act->number);
 }
 
 struct act sleeps(uint64_t tag, uint64_t duration_ns)
@@ -253,7 +280,7 @@ struct act sleeps(uint64_t tag, uint64_t duration_ns)
 
 static int yield_timer(struct turn *turn, const struct act *act)
 {
-    return skua_step_timer(turn->out, act->tag, act->number);
+    return skua_yield_timer(turn->ctx, act->tag, act->number);
 }
 
 struct act timer(uint64_t tag, uint64_t deadline_ns)
@@ -263,7 +290,7 @@ struct act timer(uint64_t tag, uint64_t deadline_ns)
 
 static int yield_ticker(struct turn *turn, const struct act *act)
 {
-    return skua_step_ticker(turn->out, act->tag, act->number);
+    return skua_yield_ticker(turn->ctx, act->tag, act->number);
 }
 
 struct act ticker(uint64_t tag, uint64_t period_ns)
@@ -271,9 +298,19 @@ struct act ticker(uint64_t tag, uint64_t period_ns)
     return (struct act){.perform = yield_ticker, .tag = tag, .number = period_ns};
 }
 
+skua_pool act_pool(struct turn *turn, const char *name)
+{
+    skua_pool pool = {0};
+    if (name != NULL && skua_blocking_find(skua_runtime_of(turn->ctx), name, &pool) != 0) {
+        pool.number = UINT32_MAX;
+    }
+    return pool;
+}
+
 static int yield_blocking(struct turn *turn, const struct act *act)
 {
-    return skua_step_blocking(turn->out, act->tag, act->pool, act->function, payload_of(act));
+    return skua_yield_blocking(turn->ctx, act->tag, act_pool(turn, act->pool), act->function,
+                               payload_of(act), act_timeout(turn, act));
 }
 
 struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, uint64_t number)
@@ -285,58 +322,14 @@ struct act offloads(uint64_t tag, const char *pool, skua_blocking_fn *function, 
                         .number = number};
 }
 
-static int set_deadline(struct turn *turn, const struct act *act)
-{
-    return skua_step_deadline(turn->out, act->number);
-}
-
-struct act deadline(uint64_t deadline_ns)
-{
-    return (struct act){.perform = set_deadline, .number = deadline_ns};
-}
-
-static int set_timeout(struct turn *turn, const struct act *act)
-{
-    return skua_step_deadline(turn->out, skua_context_deadline(turn->ctx, act->number));
-}
-
-struct act timeout(uint64_t duration_ns)
-{
-    return (struct act){.perform = set_timeout, .number = duration_ns};
-}
-
 static int cancel_yields(struct turn *turn, const struct act *act)
 {
-    return skua_step_cancel(turn->out, act->tag);
+    return skua_yield_cancel(turn->ctx, act->tag);
 }
 
 struct act cancels(uint64_t tag)
 {
     return (struct act){.perform = cancel_yields, .tag = tag};
-}
-
-static int say_idle(struct turn *turn, const struct act *act)
-{
-    (void)act;
-    skua_step_idle(turn->out);
-    return 0;
-}
-
-struct act says_idle(void)
-{
-    return (struct act){.perform = say_idle};
-}
-
-static int say_wait(struct turn *turn, const struct act *act)
-{
-    (void)act;
-    skua_step_wait(turn->out);
-    return 0;
-}
-
-struct act says_wait(void)
-{
-    return (struct act){.perform = say_wait};
 }
 
 static int hold(struct turn *turn, const struct act *act)
@@ -365,9 +358,9 @@ struct act blocks(void)
 
 static int finish(struct turn *turn, const struct act *act)
 {
-    skua_step_done(turn->out, payload_of(act));
+    const int error = skua_done(turn->ctx, payload_of(act));
     turn->finished = true;
-    return 0;
+    return error;
 }
 
 struct act finishes(uint64_t number)

@@ -145,8 +145,8 @@ uint64_t tally_count(struct tally *tally)
 void api_wait_state(const struct api *api, skua_pid pid, enum skua_process_state state)
 {
     const struct timespec limit = hang_time();
-    skua_process_info info;
-    while (skua_process_info_read(api->runtime, pid, &info) != 0 || info.state != state) {
+    skua_process_snapshot info;
+    while (skua_process_info(api->runtime, pid, &info) != 0 || info.state != state) {
         look_again(&limit, "the state of a process");
     }
 }
@@ -154,8 +154,8 @@ void api_wait_state(const struct api *api, skua_pid pid, enum skua_process_state
 void api_wait_steps(const struct api *api, skua_pid pid, uint64_t at_least)
 {
     const struct timespec limit = hang_time();
-    skua_process_info info;
-    while (skua_process_info_read(api->runtime, pid, &info) == 0 && info.steps < at_least) {
+    skua_process_snapshot info;
+    while (skua_process_info(api->runtime, pid, &info) == 0 && info.steps < at_least) {
         look_again(&limit, "the steps of a process");
     }
 }
@@ -181,6 +181,13 @@ static void count_drop(void *data, size_t size)
 skua_payload tracked_payload(uint32_t type, struct tracked *item)
 {
     return skua_payload_owned(type, item, sizeof *item, count_drop);
+}
+
+skua_payload tracked_oversized(size_t limit, struct tracked *item)
+{
+    skua_payload payload = tracked_payload(0, item);
+    payload.as.owned.size = limit + 1;
+    return payload;
 }
 
 uint64_t tracked_value(const skua_payload *payload)
@@ -235,11 +242,9 @@ void api_in_threads(size_t count, void (*function)(void *arg), void *args, size_
 
 /* ---- processes ---- */
 
-int api_init_world(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                   size_t input_count)
+int api_init_world(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     (void)ctx;
-    (void)method;
     if (input_count == 0 || input[0].storage != SKUA_PAYLOAD_POINTER) {
         return SKUA_E_INVALID;
     }
@@ -264,7 +269,7 @@ skua_pid api_submit(const struct api *api, const skua_process_type *type, void *
 {
     skua_payload input = api_world_payload(world);
     skua_pid pid = {0};
-    assert_int_equal(skua_process_submit(api->runtime, type, NULL, &input, 1, &pid), 0);
+    assert_int_equal(skua_process_submit(api->runtime, type, input, &pid), 0);
     assert_false(skua_pid_is_none(pid));
     return pid;
 }
@@ -273,7 +278,7 @@ skua_exit api_run_process(const struct api *api, const skua_process_type *type, 
 {
     skua_payload input = api_world_payload(world);
     skua_exit exit = {.error = SKUA_E_USER};
-    assert_int_equal(skua_process_run(api->runtime, type, NULL, &input, 1, &exit), 0);
+    assert_int_equal(skua_process_run(api->runtime, type, input, &exit), 0);
     assert_ptr_equal(exit.type, type);
     return exit;
 }
@@ -284,23 +289,12 @@ void api_wait_end(const struct api *api, skua_pid pid)
     assert_true(error == 0 || error == SKUA_E_NO_PROCESS);
 }
 
-bool api_finish_if_cancelled(const skua_event *events, size_t count, skua_step *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_empty(0));
-            return true;
-        }
-    }
-    return false;
-}
-
-static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
-    (void)api_finish_if_cancelled(events, count, out);
+    (void)events;
+    (void)count;
     return 0;
 }
 

@@ -83,6 +83,9 @@ struct tracked {
  * Any thread. */
 skua_payload tracked_payload(uint32_t type, struct tracked *item);
 
+/* The same, but it claims to be one byte longer than `limit`; nobody may look at its bytes. */
+skua_payload tracked_oversized(size_t limit, struct tracked *item);
+
 /* The number in such a payload. Any thread. */
 uint64_t tracked_value(const skua_payload *payload);
 
@@ -98,8 +101,7 @@ void api_in_threads(size_t count, void (*function)(void *arg), void *args, size_
 
 /* An init for types whose state begins with a pointer to what the test and its processes share: it
  * takes the pointer from the first input. */
-int api_init_world(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                   size_t input_count);
+int api_init_world(void *self, skua_context *ctx, skua_payload *input, size_t input_count);
 
 /* What api_init_world has stored. */
 void *api_world(const void *self);
@@ -115,9 +117,6 @@ skua_exit api_run_process(const struct api *api, const skua_process_type *type, 
 
 /* Waits for the end of a process that may already be over, so how it ended is not told. */
 void api_wait_end(const struct api *api, skua_pid pid);
-
-/* For steps: finishes without a result if there is a cancel event, and says whether. */
-bool api_finish_if_cancelled(const skua_event *events, size_t count, skua_step *out);
 
 /* Does nothing until it is cancelled. */
 extern const skua_process_type api_idler;

@@ -117,14 +117,8 @@ static skua_payload input_of(const struct act *act)
 static int run_on_pool(struct turn *turn, const struct act *act)
 {
     const struct call *call = act->arg;
-    char name[64] = ""; /* nobody needs it once the call is made */
-    if (call->pool != NULL) {
-        (void)snprintf(name, sizeof name, "%s", call->pool);
-    }
-    const int error = skua_step_blocking(turn->out, act->tag, call->pool != NULL ? name : NULL,
-                                         call->function, input_of(act));
-    memset(name, '?', sizeof name);
-    return error;
+    return skua_yield_blocking(turn->ctx, act->tag, act_pool(turn, call->pool), call->function,
+                               input_of(act), act_timeout(turn, act));
 }
 
 static struct act make_call(uint64_t tag, uint64_t number, struct call call)
@@ -184,7 +178,7 @@ struct act ends_blocking(void)
 
 void pool_register(skua_blocking_pool pool)
 {
-    assert_int_equal(skua_blocking_register(world_runtime(), &pool), 0);
+    assert_int_equal(skua_blocking_register(world_runtime(), &pool, NULL), 0);
 }
 
 struct blocking_pool_counts pool_counts(const char *name)

@@ -20,10 +20,9 @@
 
 /* ---- the probe ---- */
 
-static int probe_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
+static int probe_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
-    const int error = api_init_world(self, ctx, method, input, input_count);
+    const int error = api_init_world(self, ctx, input, input_count);
     if (error == 0) {
         struct probe *probe = api_world(self);
         (void)atomic_fetch_add(&probe->inits, 1);
@@ -44,13 +43,14 @@ static void probe_note(struct probe *probe, const skua_event *event)
         (void)atomic_fetch_add(&probe->cancels, 1);
         (void)atomic_fetch_add(&probe->stops, event->error == SKUA_E_STOPPED);
         break;
-    case SKUA_EVENT_TICK: /* it asks for none */
+    case SKUA_EVENT_START:
+    case SKUA_EVENT_CONTINUE: /* it asks for none of these */
+    case SKUA_EVENT_TICK:
         break;
     }
 }
 
-static int probe_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int probe_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct probe *probe = api_world(self);
     (void)ctx;
@@ -60,13 +60,15 @@ static int probe_step(void *self, skua_context *ctx, skua_event *events, size_t 
     }
     const bool obeys = probe->habit == PROBE_OBEYS && atomic_load(&probe->cancels) > 0;
     if (obeys || probe->habit == PROBE_ENDS) {
-        skua_step_done(out, skua_payload_empty(0));
+        skua_done(ctx, skua_payload_empty(0));
     }
     return 0;
 }
 
-static void probe_close(void *self)
+static void probe_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
+    (void)ctx;
+    (void)exit;
     struct probe *probe = api_world(self);
     (void)atomic_fetch_add(&probe->closes, 1);
 }
@@ -77,6 +79,7 @@ const skua_process_type probe_type = {
     .init = probe_init,
     .step = probe_step,
     .close = probe_close,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 const skua_process_type probe_large_type = {
@@ -85,24 +88,25 @@ const skua_process_type probe_large_type = {
     .init = probe_init,
     .step = probe_step,
     .close = probe_close,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 int probe_submit(skua_runtime *runtime, struct probe *probe, skua_pid *pid)
 {
     skua_payload input = api_world_payload(probe);
-    return skua_process_submit(runtime, &probe_type, NULL, &input, 1, pid);
+    return skua_process_submit(runtime, &probe_type, input, pid);
 }
 
 int probe_run(skua_runtime *runtime, struct probe *probe)
 {
     skua_payload input = api_world_payload(probe);
-    return skua_process_run(runtime, &probe_type, NULL, &input, 1, NULL);
+    return skua_process_run(runtime, &probe_type, input, NULL);
 }
 
 int probe_spawn(skua_context *ctx, struct probe *probe)
 {
     skua_payload input = api_world_payload(probe);
-    return skua_context_spawn(ctx, &probe_type, NULL, &input, 1, NULL);
+    return skua_spawn(ctx, &probe_type, input, NULL);
 }
 
 void assert_probe_stopped_once(struct probe *probe)

@@ -25,8 +25,8 @@ struct scheduler_rig {
 
 extern struct scheduler_rig rig;
 
-/* With two workers, and at most one spare one. Opens the memory, too. When the test ends, all
- * processes are killed, and nothing may be left. */
+/* With two workers, and at most one spare one; this thread is the first. Opens the memory, too.
+ * When the test ends, all processes are killed, and nothing may be left. */
 void scheduler_rig_open(void);
 
 struct worker *worker(uint32_t index);

@@ -217,6 +217,7 @@ int stress_wait(skua_pid pid, uint64_t timeout_ns)
     if (error == 0) {
         stress_expect(skua_pid_equal(end.pid, pid), "PID of an exit", (int64_t)end.pid.bits);
         stress_expect(end.error == 0 || end.error == STRESS_ERROR_STEP ||
+                          end.error == STRESS_ERROR_CANCEL || end.error == SKUA_E_STOPPED ||
                           end.error == SKUA_E_TERMINATED,
                       "error of an exit", end.error);
         skua_payload_drop(&end.result);

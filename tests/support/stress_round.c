@@ -29,7 +29,7 @@ static uint32_t count_files(void)
 
 /* ---- the beginning ---- */
 
-static void on_survivor(void *arg, const skua_process_info *info)
+static void on_survivor(void *arg, const skua_process_snapshot *info)
 {
     (void)arg;
     if (current.is_graceful) {

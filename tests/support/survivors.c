@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "survivors.h"
 
-static void note_survivor(void *arg, const skua_process_info *info)
+static void note_survivor(void *arg, const skua_process_snapshot *info)
 {
     struct survivors *survivors = arg;
     if (survivors->count < SURVIVORS_MAX) {
@@ -21,9 +21,9 @@ struct survivors *survivors_watch(skua_runtime_config *config)
     return survivors;
 }
 
-const skua_process_info *survivors_find(const struct survivors *survivors, skua_pid pid)
+const skua_process_snapshot *survivors_find(const struct survivors *survivors, skua_pid pid)
 {
-    const skua_process_info *found = NULL;
+    const skua_process_snapshot *found = NULL;
     for (uint32_t i = 0; i < survivors->count && i < SURVIVORS_MAX; i++) {
         if (skua_pid_equal(survivors->infos[i].pid, pid)) {
             assert_null(found);

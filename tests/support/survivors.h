@@ -13,10 +13,10 @@
 
 /* Written by the thread that stops, without a lock. */
 struct survivors {
-    skua_process_info infos[SURVIVORS_MAX];
+    skua_process_snapshot infos[SURVIVORS_MAX];
     uint32_t count;
     /* Called after each; may be null. */
-    void (*then)(void *arg, const skua_process_info *info);
+    void (*then)(void *arg, const skua_process_snapshot *info);
     void *then_arg;
 };
 
@@ -24,6 +24,6 @@ struct survivors {
 struct survivors *survivors_watch(skua_runtime_config *config);
 
 /* What was told about a process; fails if that was not exactly once. */
-const skua_process_info *survivors_find(const struct survivors *survivors, skua_pid pid);
+const skua_process_snapshot *survivors_find(const struct survivors *survivors, skua_pid pid);
 
 #endif

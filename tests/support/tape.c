@@ -195,7 +195,9 @@ static void follow_begin(struct position *at, const struct note *note)
 {
     if (at->is_known) {
         assert_false(at->in_step);
-        assert_int_equal(at->taken, note->arg);
+        /* The step may also have START or CONTINUE, which nobody has sent. */
+        assert_in_range(note->arg - at->taken, 0, 1);
+        assert_true(note->arg > 0);
         assert_true(at->taken == 0 || at->taker.bits == note->pid.bits);
     }
     *at = (struct position){

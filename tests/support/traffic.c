@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "traffic.h"
 
-static int answer_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
+static int answer_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct traffic *traffic = api_world(self);
-    if (api_finish_if_cancelled(events, count, out)) {
-        return 0;
-    }
-    for (size_t i = 0; i < count; i++) { /* in the first step the PIDs are not known yet */
-        const bool is_first = skua_pid_equal(skua_context_self(ctx), traffic->pids[0]);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_START) {
+            continue; /* the PIDs are not known yet */
+        }
+        const bool is_first = skua_pid_equal(skua_self(ctx), traffic->pids[0]);
         (void)atomic_fetch_add(&traffic->messages, 1);
         if (traffic->left > 0) {
             (void)atomic_fetch_sub(&traffic->left, 1);
-            (void)skua_context_send(ctx, traffic->pids[is_first], skua_payload_empty(0));
+            (void)skua_send(ctx, traffic->pids[is_first], skua_payload_empty(0));
         }
     }
     return 0;

@@ -13,12 +13,14 @@
 
 static int wait_for_reading(struct turn *turn, const struct act *act)
 {
-    return skua_step_wait_readable(turn->out, act->tag, (int)(int64_t)act->number);
+    return skua_yield_readable(turn->ctx, act->tag, (int)(int64_t)act->number,
+                               act_timeout(turn, act));
 }
 
 static int wait_for_writing(struct turn *turn, const struct act *act)
 {
-    return skua_step_wait_writable(turn->out, act->tag, (int)(int64_t)act->number);
+    return skua_yield_writable(turn->ctx, act->tag, (int)(int64_t)act->number,
+                               act_timeout(turn, act));
 }
 
 static struct act on(act_fn *function, int fd)

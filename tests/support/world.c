@@ -188,7 +188,7 @@ void world_advance(uint64_t duration_ns)
 
 int world_send(skua_pid to, skua_payload payload)
 {
-    return skua_message_send(world_runtime(), to, payload);
+    return skua_process_send(world_runtime(), to, payload);
 }
 
 int world_cancel(skua_pid pid, int reason)
@@ -201,10 +201,10 @@ int world_terminate(skua_pid pid)
     return skua_process_terminate(world_runtime(), pid);
 }
 
-skua_process_info world_info(skua_pid pid)
+skua_process_snapshot world_info(skua_pid pid)
 {
-    skua_process_info info = {.state = 0};
-    assert_int_equal(skua_process_info_read(world_runtime(), pid, &info), 0);
+    skua_process_snapshot info = {.state = 0};
+    assert_int_equal(skua_process_info(world_runtime(), pid, &info), 0);
     return info;
 }
 
@@ -226,5 +226,5 @@ void world_register_handler(uint32_t command, skua_handler handler)
 
 void world_register_pool(skua_blocking_pool pool)
 {
-    assert_int_equal(skua_blocking_register(world_runtime(), &pool), 0);
+    assert_int_equal(skua_blocking_register(world_runtime(), &pool, NULL), 0);
 }

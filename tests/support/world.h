@@ -103,7 +103,7 @@ void world_set_clock(uint64_t instant);
 int world_send(skua_pid to, skua_payload payload);
 int world_cancel(skua_pid pid, int reason);
 int world_terminate(skua_pid pid);
-skua_process_info world_info(skua_pid pid); /* of a process that lives */
+skua_process_snapshot world_info(skua_pid pid); /* of a process that lives */
 skua_stats world_stats(void);
 
 /* Registers a handler, which the simulator may call; after world_create. */

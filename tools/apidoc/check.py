@@ -4,7 +4,7 @@
 from apidoc.index import NAME
 
 # Functions that take none of these, and are short enough to be inline, may be called from anywhere.
-SHARED = ("skua_runtime *", "skua_context *", "skua_step *")
+SHARED = ("skua_runtime *", "skua_context *")
 KINDS = {"function": "function", "callback": "function type", "struct": "type", "opaque": "type",
          "enum": "enum", "macro": "macro", "table": "macro"}
 

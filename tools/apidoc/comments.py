@@ -5,8 +5,8 @@
      * Takes:   payload, always.      Threads: any.      Blocks: never.
      * Returns: 0; SKUA_E_NO_PROCESS (it has ended); SKUA_E_MAILBOX_FULL. */
 
-A comment whose prose begins with `As skua_other` has the other's keys where it has none. Lines that
-are indented by four spaces or more, before the keys, are shown as they are."""
+A comment whose prose begins with `Like skua_other` or `As skua_other` has the other's keys where it
+has none. Lines that are indented by four spaces or more, before the keys, are shown as they are."""
 
 import re
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ KEYS = ("Takes", "Gives", "Borrows", "Threads", "Blocks", "Returns")
 KEY = re.compile(rf"({'|'.join(KEYS)}):\s*")
 NEXT_KEY = re.compile(rf"\s{{2,}}(?=(?:{'|'.join(KEYS)}):)")
 BRIEF = 70  # characters, for a line of a list
-AS_OTHER = re.compile(r"As (skua_\w+)\b")
+AS_OTHER = re.compile(r"(?:As|Like) (skua_\w+)\b")
 ERROR = re.compile(r"\bSKUA_E_[A-Z_]+\b")
 ERRORS_WITH_NOTE = re.compile(
     r"(SKUA_E_[A-Z_]+(?:(?:, | or | and )SKUA_E_[A-Z_]+)*)(?: \((.*)\))?$", re.S)

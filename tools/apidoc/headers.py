@@ -17,6 +17,7 @@ TOKEN = re.compile(
         [A-Za-z_]\w* | \#\# | \n | [ \t]+ | .""", re.S | re.X)
 DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|/\*.*?\*/|[^\n])*", re.S)
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
+FORWARD = re.compile(r"struct \w+;")  # what it is comes later in the header
 SECTION = re.compile(r"/\* -+ (.*?) -+ \*/")
 BRACKETS = re.compile(r"^SKUA_(BEGIN|END)_DECLS\s*")
 COMPOUND = re.compile(r"(typedef struct|struct|enum)\b\s*(\w*)\s*\{(.*)\}\s*(\w*)\s*;$", re.S)
@@ -274,6 +275,7 @@ class HeaderReader:
         self.tables = tables
         self.helpers = {}
         self.undefined = set(re.findall(r"#\s*undef\s+(\w+)", text))
+        self.defined = set(re.findall(r"^struct (\w+) \{", text, re.M))
         self.guard = next(iter(re.findall(r"#ifndef (\w+)\n#define \1\n", text)), None)
         self.in_guard = False
         self.names = set()
@@ -288,7 +290,8 @@ class HeaderReader:
             elif piece.kind == "directive":
                 self.take_directive(piece)
             else:
-                self.take_item(read_declaration(piece, self.tables, self.helpers), piece)
+                if not FORWARD.fullmatch(one_line(piece.text)):
+                    self.take_item(read_declaration(piece, self.tables, self.helpers), piece)
         return self.header
 
     def take_comment(self, piece):
@@ -332,7 +335,8 @@ class HeaderReader:
         return Item("macro", name, line, shown.strip())
 
     def take_item(self, item, piece):
-        if item.name in self.names:  # the other branch of a condition
+        forward = item.kind == "opaque" and item.name in self.defined
+        if forward or item.name in self.names:  # the other branch of a condition
             self.keep_adjacent(piece)
             return
         if item.name:

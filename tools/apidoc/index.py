@@ -34,7 +34,7 @@ class Index:
                     self.errors[member.name] = member
 
     def others(self, name, key):
-        """The functions that this one refers to with "As ..." or, in a key, with "as ..."."""
+        """The functions that this one refers to with "Like ...", "As ..." or, in a key, "as ..."."""
         comment = self.entries[name].comment if name in self.entries else None
         if not comment:
             return []

@@ -10,73 +10,56 @@
 #define PERIOD SKUA_MILLISECOND
 #define BALL   UINT32_C(4000000000) /* the type of what is played with */
 
-/* Whether the process is asked to finish; then it does. */
-static bool is_cancelled(const skua_event *events, size_t count, skua_step *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            skua_step_done(out, skua_payload_u64(0, 0));
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Waits for ever. */
-static int sitter_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                       skua_step *out)
-{
-    (void)self;
-    (void)ctx;
-    (void)is_cancelled(events, count, out);
-    return 0;
-}
-
-/* Sends back what it gets. */
-static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
-{
-    (void)self;
-    if (is_cancelled(events, count, out)) {
-        return 0;
-    }
-    for (size_t i = 0; i < count; i++) {
-        (void)skua_context_send(ctx, events[i].from, skua_payload_u64(BALL, 1));
-    }
-    return 0;
-}
-
-/* Sleeps again and again. */
-static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
-{
-    (void)self;
-    (void)ctx;
-    return is_cancelled(events, count, out) ? 0 : skua_step_sleep(out, 0, PERIOD);
-}
-
-/* Sends itself a message in every step, so that there is always another. */
-static int spinner_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
-{
-    (void)self;
-    return is_cancelled(events, count, out)
-               ? 0
-               : skua_context_send(ctx, skua_context_self(ctx), skua_payload_u64(0, 1));
-}
-
-/* Works for some microseconds, and ends. */
-static int child_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int sitter_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
+    return 0;
+}
+
+/* Sends back what it gets, and has some memory meanwhile. */
+static int pong_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    skua_free(ctx, skua_alloc(ctx, 8), 8);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_MESSAGE) {
+            (void)skua_send(ctx, events[i].from, skua_payload_u64(BALL, 1));
+        }
+    }
+    return 0;
+}
+
+/* Sleeps again and again. */
+static int sleeper_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)events;
+    (void)count;
+    return skua_yield_sleep(ctx, 0, PERIOD);
+}
+
+/* Sends itself a message in every step, so that there is always another. */
+static int spinner_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)events;
+    (void)count;
+    return skua_send(ctx, skua_self(ctx), skua_payload_u64(0, 1));
+}
+
+/* Works for some microseconds, and ends. */
+static int child_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)events;
+    (void)count;
     for (volatile int i = 0; i < 20000; i++) {
     }
-    skua_step_done(out, skua_payload_u64(0, 0));
-    return 0;
+    return skua_done(ctx, skua_nothing());
 }
 
 static const skua_process_type sitter_type = {.name = "sitter", .step = sitter_step};
@@ -106,16 +89,13 @@ struct busy {
     const struct work *work;
     uint64_t children;
     skua_pid child; /* the last one */
-    bool started;
 };
 
-static int busy_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int busy_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct busy *busy = self;
-    (void)ctx;
     for (size_t i = 0; i < WORKS; i++) {
-        if (strcmp(method, works[i].method) == 0) {
+        if (strcmp(skua_method(ctx), works[i].method) == 0) {
             busy->work = &works[i];
         }
     }
@@ -130,36 +110,34 @@ static int spawn(struct busy *busy, skua_context *ctx, uint64_t count)
 {
     int error = 0;
     for (uint64_t i = 0; i < count && error == 0; i++) {
-        error = skua_context_spawn(ctx, busy->work->type, NULL, NULL, 0, &busy->child);
+        error = skua_spawn(ctx, busy->work->type, skua_nothing(), &busy->child);
     }
     return error;
 }
 
-static int start(struct busy *busy, skua_context *ctx, skua_step *out)
+static int start(struct busy *busy, skua_context *ctx)
 {
     const int error = spawn(busy, ctx, busy->children);
-    busy->started = true;
     printf("ready %016" PRIx64 "\n", busy->child.bits);
     fflush(stdout);
-    return error != 0 || !busy->work->ticks ? error : skua_step_ticker(out, 0, PERIOD);
+    return error != 0 || !busy->work->ticks ? error : skua_yield_ticker(ctx, 0, PERIOD);
 }
 
-static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct busy *busy = self;
-    if (is_cancelled(events, count, out)) {
+    const skua_event *last = &events[count - 1];
+    if (last->type == SKUA_EVENT_CANCEL) {
+        return skua_done(ctx, skua_payload_u64(0, 0));
+    }
+    if (events[0].type == SKUA_EVENT_START) {
+        return start(busy, ctx);
+    }
+    if (last->type != SKUA_EVENT_TICK) {
         return 0;
     }
-    if (!busy->started) {
-        return start(busy, ctx, out);
-    }
-    if (events[0].type != SKUA_EVENT_TICK) {
-        return 0;
-    }
-    return busy->work->type == &child_type
-               ? spawn(busy, ctx, 64)
-               : skua_context_send(ctx, busy->child, skua_payload_u64(BALL, 1));
+    return busy->work->type == &child_type ? spawn(busy, ctx, 64)
+                                           : skua_send(ctx, busy->child, skua_payload_u64(BALL, 1));
 }
 
 static const char *const methods[] = {"sit", "play", "sleep", "share", "flood", NULL};
@@ -169,6 +147,7 @@ static const skua_process_type busy_type = {
     .methods = methods,
     .init = busy_init,
     .step = busy_step,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 SKUA_MODULE(.name = "busy", .root = &busy_type);

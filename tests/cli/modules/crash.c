@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct crash {
-    const char *method;
-    bool started;
-};
-
 /* What a null pointer to a struct leads to. The sanitizers would notice a null pointer itself. */
 static char *volatile nowhere = (char *)16;
 
@@ -22,33 +17,18 @@ static unsigned descend(unsigned depth)
     return bottom != 0 ? descend(depth + 1) + (unsigned)room[0] : depth;
 }
 
-static int crash_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                      size_t input_count)
-{
-    struct crash *crash = self;
-    (void)ctx;
-    (void)input;
-    (void)input_count;
-    crash->method = method;
-    return 0;
-}
-
 /* Not static, so that backtraces name it. */
-int crash_step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out);
-int crash_step(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+int crash_step(void *self, skua_context *ctx, skua_event *events, size_t count);
+int crash_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    struct crash *crash = self;
-    (void)ctx;
-    (void)events;
+    (void)self;
     (void)count;
-    if (!crash->started) {
-        crash->started = true;
-        skua_step_continue(out);
-        return 0;
+    if (events[0].type == SKUA_EVENT_START) {
+        return skua_continue(ctx);
     }
-    if (strcmp(crash->method, "abort") == 0) {
+    if (strcmp(skua_method(ctx), "abort") == 0) {
         abort();
-    } else if (strcmp(crash->method, "overflow") == 0) {
+    } else if (strcmp(skua_method(ctx), "overflow") == 0) {
         return (int)descend(0);
     }
     *nowhere = 1;
@@ -58,9 +38,7 @@ int crash_step(void *self, skua_context *ctx, skua_event *events, size_t count, 
 static const char *const methods[] = {"null", "abort", "overflow", NULL};
 static const skua_process_type crash_type = {
     .name = "crash",
-    .state_size = sizeof(struct crash),
     .methods = methods,
-    .init = crash_init,
     .step = crash_step,
 };
 

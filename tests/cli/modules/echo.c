@@ -9,12 +9,6 @@ struct echo {
     skua_payload result;
 };
 
-static void drop(void *data, size_t size)
-{
-    (void)size;
-    free(data);
-}
-
 /* The arguments, separated by spaces, in memory of their own. */
 static skua_payload join(const skua_payload *input, size_t count)
 {
@@ -27,13 +21,13 @@ static skua_payload join(const skua_payload *input, size_t count)
         strcat(text, i > 0 ? " " : "");
         strcat(text, skua_payload_data(&input[i]));
     }
-    return skua_payload_owned(0, text, strlen(text) + 1, drop);
+    return skua_payload_owned(0, text, strlen(text) + 1, skua_drop_free);
 }
 
-static int echo_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int echo_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct echo *echo = self;
+    const char *method = skua_method(ctx);
     if (strcmp(method, "main") == 0) {
         echo->result = join(input, input_count);
     } else if (strcmp(method, "first") == 0 && input_count > 0) {
@@ -41,31 +35,30 @@ static int echo_init(void *self, skua_context *ctx, const char *method, skua_pay
     } else if (strcmp(method, "number") == 0 && input_count > 0) {
         echo->result = skua_payload_u64(0, strtoull(skua_payload_data(&input[0]), NULL, 10));
     } else if (strcmp(method, "random") == 0) {
-        echo->result = skua_payload_u64(0, skua_context_random(ctx) >> 20);
+        echo->result = skua_payload_u64(0, skua_random(ctx) >> 20);
     } else if (strcmp(method, "bytes") == 0) {
-        return skua_payload_copy(skua_context_runtime(ctx), 0, "\1\2\377", 3, &echo->result);
+        return skua_payload_copy(skua_runtime_of(ctx), 0, "\1\2\377", 3, &echo->result);
     } else if (strcmp(method, "pointer") == 0) {
-        echo->result = skua_payload_pointer(0, calloc(1, 100), drop);
+        echo->result = skua_payload_pointer(0, calloc(1, 100), skua_drop_free);
     } else if (strcmp(method, "now") == 0) {
-        echo->result = skua_payload_u64(0, skua_context_now(ctx));
+        echo->result = skua_payload_u64(0, skua_now(ctx));
     }
     return 0;
 }
 
-static int echo_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int echo_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    struct echo *echo = self;
+    (void)events;
+    (void)count;
+    return skua_done_from(ctx, &echo->result);
+}
+
+static void echo_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     struct echo *echo = self;
     (void)ctx;
-    (void)events;
-    (void)count;
-    skua_step_done_from(out, &echo->result);
-    return 0;
-}
-
-static void echo_close(void *self)
-{
-    struct echo *echo = self;
+    (void)exit;
     skua_payload_drop(&echo->result);
 }
 

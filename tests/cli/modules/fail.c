@@ -9,28 +9,22 @@ struct fail {
     int error;
 };
 
-static int fail_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int fail_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct fail *fail = self;
     fail->error = input_count > 0 ? atoi(skua_payload_data(&input[0])) : SKUA_E_USER;
-    if (strcmp(method, "sometimes") == 0 && skua_context_random(ctx) % 4 != 0) {
+    if (strcmp(skua_method(ctx), "sometimes") == 0 && skua_random(ctx) % 4 != 0) {
         fail->error = 0;
     }
-    return strcmp(method, "init") == 0 ? fail->error : 0;
+    return strcmp(skua_method(ctx), "init") == 0 ? fail->error : 0;
 }
 
-static int fail_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int fail_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     const struct fail *fail = self;
-    (void)ctx;
     (void)events;
     (void)count;
-    if (fail->error == 0) {
-        skua_step_done(out, skua_payload_u64(0, 0));
-    }
-    return fail->error;
+    return fail->error != 0 ? fail->error : skua_done(ctx, skua_payload_u64(0, 0));
 }
 
 static const char *const methods[] = {"main", "init", "sometimes", NULL};

@@ -8,47 +8,38 @@
 #include <string.h>
 #include <unistd.h>
 
-static int patient_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                        skua_step *out)
+static int patient_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            printf("left\n");
-            skua_step_done(out, skua_payload_empty(0));
-        }
+    if (events[count - 1].type != SKUA_EVENT_CANCEL) {
+        return 0;
     }
-    return 0;
+    printf("left\n");
+    return skua_done(ctx, skua_nothing());
 }
 
 /* The ticker keeps simulations from coming to rest, which would end them. */
-static int stubborn_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                         skua_step *out)
+static int stubborn_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    bool *started = self;
-    (void)ctx;
+    (void)self;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
             printf("asked\n");
         }
     }
-    if (*started) {
+    if (events[0].type != SKUA_EVENT_START) {
         return 0;
     }
-    *started = true;
     printf("ready\n");
-    return skua_step_ticker(out, 0, SKUA_SECOND);
+    return skua_yield_ticker(ctx, 0, SKUA_SECOND);
 }
 
-static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
-    (void)out;
     printf("ready\n");
     while (pause() < 0) { /* as it always is, and no signal ends it */
     }
@@ -56,8 +47,8 @@ static int stuck_step(void *self, skua_context *ctx, skua_event *events, size_t 
 }
 
 static const skua_process_type types[] = {
-    {.name = "patient", .step = patient_step},
-    {.name = "stubborn", .step = stubborn_step, .state_size = sizeof(bool)},
+    {.name = "patient", .step = patient_step, .cancel = SKUA_CANCEL_EVENT},
+    {.name = "stubborn", .step = stubborn_step, .cancel = SKUA_CANCEL_EVENT},
     {.name = "stuck", .step = stuck_step},
 };
 
@@ -67,12 +58,10 @@ struct root {
     bool stays;
 };
 
-static int root_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static int root_init(void *self, skua_context *ctx, skua_payload *input, size_t input_count)
 {
     struct root *root = self;
-    (void)ctx;
-    root->stays = strcmp(method, "waits") == 0;
+    root->stays = strcmp(skua_method(ctx), "waits") == 0;
     root->count = input_count > 1 ? strtoul(skua_payload_data(&input[1]), NULL, 10) : 1;
     for (size_t i = 0; input_count > 0 && i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].name, skua_payload_data(&input[0])) == 0) {
@@ -82,26 +71,18 @@ static int root_init(void *self, skua_context *ctx, const char *method, skua_pay
     return root->type != NULL ? 0 : SKUA_E_INVALID;
 }
 
-static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct root *root = self;
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
-            return events[i].error;
-        }
-    }
+    (void)events;
+    (void)count;
     for (; root->count > 0; root->count--) {
-        const int error = skua_context_spawn(ctx, root->type, NULL, NULL, 0, NULL);
+        const int error = skua_spawn(ctx, root->type, skua_nothing(), NULL);
         if (error != 0) {
             return error;
         }
     }
-    if (!root->stays) {
-        skua_step_done(out,
-                       skua_payload_owned(0, (void *)(uintptr_t) "the root is done", 17, NULL));
-    }
-    return 0;
+    return root->stays ? 0 : skua_done(ctx, skua_payload_static(0, "the root is done", 17));
 }
 
 static const char *const methods[] = {"main", "waits", NULL};

@@ -2,15 +2,12 @@
 /* A module with a handler that no runtime takes: the id is Skua's own. */
 #include <skua/skua.h>
 
-static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
     (void)events;
     (void)count;
-    skua_step_done(out, skua_payload_empty(0));
-    return 0;
+    return skua_done(ctx, skua_nothing());
 }
 
 static int handle(void *arg, skua_command *command, skua_payload *result)

@@ -32,24 +32,29 @@ static int read_slowly(skua_payload *input, skua_payload *result)
 struct root {
     char letters[4]; /* by tags 0 to 2 */
     unsigned seen;
-    bool started;
 };
 
-static int start(struct root *root, skua_step *out)
+static int start(skua_context *ctx)
 {
-    root->started = true;
-    int error = skua_step_yield(out, SERVICE, 0, skua_payload_empty(0));
+    skua_pool files;
+    int error = skua_blocking_find(skua_runtime_of(ctx), "files", &files);
     if (error == 0) {
-        error = skua_step_yield(out, LATER, 1, skua_payload_empty(0));
+        error = skua_yield(ctx, 0, SERVICE, skua_payload_empty(0), SKUA_FOREVER);
+    }
+    if (error == 0) {
+        error = skua_yield(ctx, 1, LATER, skua_payload_empty(0), SKUA_FOREVER);
     }
     return error != 0 ? error
-                      : skua_step_blocking(out, 2, "files", read_slowly, skua_payload_empty(0));
+                      : skua_yield_blocking(ctx, 2, files, read_slowly, skua_payload_empty(0),
+                                            SKUA_FOREVER);
 }
 
-static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct root *root = self;
+    if (events[0].type == SKUA_EVENT_START) {
+        return start(ctx);
+    }
     for (size_t i = 0; i < count; i++) {
         if (events[i].error != 0) {
             return events[i].error;
@@ -57,16 +62,12 @@ static int root_step(void *self, skua_context *ctx, skua_event *events, size_t c
         root->letters[events[i].tag] = (char)skua_payload_to_u64(&events[i].payload);
         root->seen++;
     }
-    if (!root->started) {
-        return start(root, out);
-    }
     if (root->seen < 3) {
         return 0;
     }
     skua_payload result;
-    const int error = skua_payload_copy(skua_context_runtime(ctx), 0, root->letters, 3, &result);
-    skua_step_done(out, result);
-    return error;
+    const int error = skua_payload_copy(skua_runtime_of(ctx), 0, root->letters, 3, &result);
+    return error != 0 ? error : skua_done(ctx, result);
 }
 
 static const char *const methods[] = {"main", "other", NULL};

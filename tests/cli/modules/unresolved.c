@@ -4,14 +4,12 @@
 
 int skua_no_such_function(void);
 
-static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int root_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)ctx;
     (void)events;
     (void)count;
-    (void)out;
     return skua_no_such_function();
 }
 

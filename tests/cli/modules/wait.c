@@ -7,54 +7,42 @@
 #include <string.h>
 
 struct wait {
-    const char *method;
     uint64_t ticks;
-    bool started;
 };
 
-static int wait_init(void *self, skua_context *ctx, const char *method, skua_payload *input,
-                     size_t input_count)
+static bool has_method(const skua_context *ctx, const char *method)
 {
-    struct wait *wait = self;
-    (void)ctx;
-    (void)input;
-    (void)input_count;
-    wait->method = method;
-    return 0;
+    return strcmp(skua_method(ctx), method) == 0;
 }
 
-static int start(struct wait *wait, skua_step *out)
+static int start(skua_context *ctx)
 {
-    wait->started = true;
     printf("ready\n");
-    return strcmp(wait->method, "ticks") == 0 ? skua_step_ticker(out, 0, SKUA_SECOND) : 0;
+    return has_method(ctx, "ticks") ? skua_yield_ticker(ctx, 0, SKUA_SECOND) : 0;
 }
 
 /* Asked to finish: may fail with that, with something else, or bring a result. */
-static int finish(const struct wait *wait, int reason, skua_step *out)
+static int finish(const struct wait *wait, skua_context *ctx, int reason)
 {
-    if (strcmp(wait->method, "fails") == 0) {
+    if (has_method(ctx, "fails")) {
         return reason;
     }
-    if (strcmp(wait->method, "breaks") == 0) {
+    if (has_method(ctx, "breaks")) {
         return SKUA_E_USER - 77;
     }
-    skua_step_done(out, skua_payload_u64(0, wait->ticks));
-    return 0;
+    return skua_done(ctx, skua_payload_u64(0, wait->ticks));
 }
 
-static int wait_step(void *self, skua_context *ctx, skua_event *events, size_t count,
-                     skua_step *out)
+static int wait_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct wait *wait = self;
-    (void)ctx;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == SKUA_EVENT_CANCEL) {
-            return finish(wait, events[i].error, out);
+            return finish(wait, ctx, events[i].error);
         }
         wait->ticks += events[i].type == SKUA_EVENT_TICK ? skua_tick_count(&events[i]) : 0;
     }
-    return wait->started ? 0 : start(wait, out);
+    return events[0].type == SKUA_EVENT_START ? start(ctx) : 0;
 }
 
 static const char *const methods[] = {"main", "fails", "breaks", "ticks", NULL};
@@ -62,8 +50,8 @@ static const skua_process_type wait_type = {
     .name = "wait",
     .state_size = sizeof(struct wait),
     .methods = methods,
-    .init = wait_init,
     .step = wait_step,
+    .cancel = SKUA_CANCEL_EVENT,
 };
 
 SKUA_MODULE(.name = "wait", .root = &wait_type);

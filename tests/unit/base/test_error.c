@@ -46,6 +46,13 @@ static const struct {
     {-5032, "SKUA_E_AT_REST"},
     {-5033, "SKUA_E_INSPECT"},
     {-5034, "SKUA_E_SIGNAL"},
+    {-5035, "SKUA_E_DONE"},
+    {-5036, "SKUA_E_CONTEXT"},
+    {-5037, "SKUA_E_TAKEN"},
+    {-5038, "SKUA_E_RESERVED"},
+    {-5039, "SKUA_E_PAYLOAD_TYPE"},
+    {-5040, "SKUA_E_NOT_SHARED"},
+    {-5041, "SKUA_E_OWN_LIMIT"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 

@@ -167,7 +167,7 @@ static void open_and_link(void)
     process.calls = OBJECT_NONE;
     for (size_t i = 0; i < CALLS; i++) {
         calls[i] = open_one();
-        call_link_owner(&call_rig.events, &process, call_index(calls[i]));
+        call_link_owner(&memory.allocator, &call_rig.events, &process, call_index(calls[i]));
         is_linked[i] = true;
     }
 }
@@ -265,10 +265,10 @@ TEST(mark_of_a_call_that_ends_survives_a_new_neighbour)
     open_rig();
     const skua_completion ending = open_one();
     struct open_call *call = &node_of(ending)->as.call;
-    call_link_owner(&call_rig.events, &process, call_index(ending));
+    call_link_owner(&memory.allocator, &call_rig.events, &process, call_index(ending));
     call->previous |= CALL_ENDS;
     const uint32_t neighbour = call_index(open_one());
-    call_link_owner(&call_rig.events, &process, neighbour);
+    call_link_owner(&memory.allocator, &call_rig.events, &process, neighbour);
     assert_int_equal(call->previous, CALL_ENDS | neighbour);
     unlink_call(ending);
     assert_int_equal(process.calls, neighbour);
@@ -292,7 +292,7 @@ TEST(link_after_the_completion_is_undone_by_its_delivery)
     open_rig_and_link();
     const skua_completion early = open_one();
     complete(early, 0, 2);
-    call_link_owner(&call_rig.events, &process, call_index(early));
+    call_link_owner(&memory.allocator, &call_rig.events, &process, call_index(early));
     assert_int_equal(process.calls, call_index(early));
     assert_event(early, 0, 2);
     unlink_call(early);

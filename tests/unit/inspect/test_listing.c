@@ -15,7 +15,7 @@ static struct process *processes[CROWD];
 static skua_pid pids[CROWD];
 static uint32_t process_count;
 static struct listing listing;
-static skua_process_info infos[LISTING_MAX]; /* what was read last */
+static skua_process_snapshot infos[LISTING_MAX]; /* what was read last */
 
 static void open_scene(uint32_t count)
 {
@@ -68,7 +68,7 @@ static void assert_sorted(enum listing_order order)
 {
     static const uint32_t mosts[] = {1, 2, 50, LISTING_MAX - 1, LISTING_MAX};
     static uint64_t values[CROWD];
-    skua_process_info info;
+    skua_process_snapshot info;
     for (uint32_t i = 0; i < process_count; i++) {
         assert_int_equal(process_info_read(&rig.sched, pids[i], &info), 0);
         values[i] = listing_value(&info, order);

@@ -44,8 +44,8 @@ static void open_tracing(void)
 
 static void note(enum trace_kind kind, uint64_t pid, uint64_t data, uint32_t node, uint32_t number)
 {
-    note_word_in(tracer_active(&rig.sched.tracer), worker(0), (skua_pid){pid}, data,
-                 trace_word(kind, node, number));
+    note_record_in(tracer_active(&rig.sched.tracer), worker(0), kind, (skua_pid){pid}, data, node,
+                   number);
 }
 
 /* Notes with rising numbers, to be found again. */

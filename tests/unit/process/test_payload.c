@@ -2,6 +2,7 @@
 /* Payloads of every kind: what they carry, and that what they own is dropped exactly once. */
 #include "process/payload.h"
 
+#include <pthread.h>
 #include <skua/error.h>
 #include <stdalign.h>
 
@@ -61,6 +62,7 @@ TEST(payload_of_each_kind_carries_what_it_was_made_with)
         {skua_payload_pid(TYPE, PID), SKUA_PAYLOAD_INLINE, NULL, 8, PID.bits},
         {owned(sizeof object), SKUA_PAYLOAD_OWNED, object, sizeof object, 0},
         {pointer(), SKUA_PAYLOAD_POINTER, object, 0, 0},
+        {skua_payload_static(TYPE, object, 9), SKUA_PAYLOAD_OWNED, object, 9, 0},
     };
     FOR_ROWS (row, rows) {
         const skua_payload *payload = &row->payload;
@@ -121,7 +123,9 @@ TEST(payload_take_moves_the_ownership)
     skua_payload payload = owned(42);
     reset_drops();
     skua_payload taken = skua_payload_take(&payload);
-    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_TAKEN);
+    assert_null(skua_payload_data(&payload));
+    assert_int_equal(skua_payload_size(&payload), 0);
     assert_int_equal(taken.type, TYPE);
     assert_ptr_equal(skua_payload_data(&taken), object);
     assert_int_equal(skua_payload_size(&taken), 42);
@@ -139,20 +143,71 @@ TEST(payload_take_of_inline_keeps_the_number)
     assert_int_equal(skua_payload_to_u64(&payload), 0);
 }
 
-TEST(payload_drop_all_drops_each)
+TEST(payload_discard_all_drops_each_and_marks_it_as_taken)
 {
     skua_payload payloads[] = {owned(1), skua_payload_u64(TYPE, 5), skua_payload_empty(TYPE),
                                pointer()};
     reset_drops();
-    payload_drop_all(payloads, 0);
+    payload_discard_all(payloads, 0);
     assert_int_equal(drops.count, 0);
-    payload_drop_all(payloads, 4);
+    payload_discard_all(payloads, 4);
     assert_int_equal(drops.count, 2);
     for (size_t i = 0; i < 4; i++) {
-        assert_int_equal(payloads[i].storage, SKUA_PAYLOAD_EMPTY);
+        assert_int_equal(payloads[i].storage, SKUA_PAYLOAD_TAKEN);
     }
-    payload_drop_all(payloads, 4);
+    payload_discard_all(payloads, 4);
+    payload_discard(&payloads[0]);
+    payload_discard(NULL);
     assert_int_equal(drops.count, 2);
+}
+
+TEST(payload_that_is_refused_says_why)
+{
+    const struct {
+        skua_payload payload;
+        int error;
+    } rows[] = {
+        {skua_payload_empty(TYPE), 0},
+        {owned(50), 0},
+        {owned(51), SKUA_E_PAYLOAD_SIZE},
+        {pointer(), 0},
+        {skua_payload_static(TYPE, object, 51), SKUA_E_PAYLOAD_SIZE},
+        {{.storage = SKUA_PAYLOAD_TAKEN}, SKUA_E_TAKEN},
+    };
+    FOR_ROWS (row, rows) {
+        assert_int_equal(payload_refuse(&row->payload, 50), row->error);
+    }
+}
+
+/* ---- getters that check ---- */
+
+TEST(payload_getters_want_type_and_size)
+{
+    const skua_payload number = skua_payload_u64(TYPE, 7);
+    const skua_payload bytes = owned(42);
+    skua_payload taken = skua_payload_u64(TYPE, 7);
+    (void)skua_payload_take(&taken);
+    uint64_t value = 1;
+    skua_pid pid = {1};
+    const void *data = object;
+    assert_int_equal(skua_payload_get_u64(&number, TYPE, &value), 0);
+    assert_int_equal(value, 7);
+    assert_int_equal(skua_payload_get_u64(&number, TYPE + 1, &value), SKUA_E_PAYLOAD_TYPE);
+    assert_int_equal(value, 0);
+    assert_int_equal(skua_payload_get_u64(&bytes, TYPE, &value), SKUA_E_PAYLOAD_TYPE);
+    assert_int_equal(skua_payload_get_u64(&taken, TYPE, &value), SKUA_E_PAYLOAD_TYPE);
+    assert_int_equal(skua_payload_get_pid(&number, TYPE, &pid), 0);
+    assert_int_equal(pid.bits, 7);
+    assert_int_equal(skua_payload_get_pid(&taken, TYPE, &pid), SKUA_E_PAYLOAD_TYPE);
+    assert_true(skua_pid_is_none(pid));
+    assert_int_equal(skua_payload_get_bytes(&bytes, TYPE, 42, &data), 0);
+    assert_ptr_equal(data, object);
+    assert_int_equal(skua_payload_get_bytes(&bytes, TYPE, 41, &data), SKUA_E_PAYLOAD_TYPE);
+    assert_null(data);
+    assert_int_equal(skua_payload_get_bytes(&bytes, TYPE + 1, 42, &data), SKUA_E_PAYLOAD_TYPE);
+    const skua_payload object_payload = pointer();
+    assert_int_equal(skua_payload_get_bytes(&object_payload, TYPE, 0, &data), SKUA_E_PAYLOAD_TYPE);
+    assert_int_equal(skua_payload_get_bytes(&taken, TYPE, 0, &data), SKUA_E_PAYLOAD_TYPE);
 }
 
 /* ---- copies ---- */
@@ -246,4 +301,171 @@ TEST(payload_copy_without_memory_is_empty)
     assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
     skua_payload_drop(&payload);
     copy(object, 24, &payload);
+}
+
+/* ---- memory for the caller to fill ---- */
+
+TEST(payload_alloc_gives_bytes_of_its_own)
+{
+    skua_payload payload;
+    memory_open();
+    assert_int_equal(payload_alloc(&memory.allocator, TYPE, 100, &payload), 0);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_OWNED);
+    assert_int_equal(skua_payload_size(&payload), 100);
+    assert_int_equal((uintptr_t)payload.as.owned.data % alignof(max_align_t), 0);
+    memset(payload.as.owned.data, 7, 100);
+    skua_payload_drop(&payload);
+}
+
+TEST(payload_alloc_of_more_than_there_is_fails)
+{
+    static const size_t sizes[] = {PTRDIFF_MAX, SIZE_MAX, SIZE_MAX - 8};
+    FOR_ROWS (size, sizes) {
+        skua_payload payload;
+        memory_open();
+        assert_int_equal(payload_alloc(&memory.allocator, TYPE, *size, &payload), SKUA_E_NO_MEMORY);
+        assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+        assert_int_equal(counting_allocator_attempts(&memory), 0);
+    }
+}
+
+/* ---- one thing to many ---- */
+
+#define OWNERS 10
+
+static void share(size_t size, skua_payload *payload)
+{
+    memset(payload, 0xff, sizeof *payload);
+    assert_int_equal(payload_share(&memory.allocator, TYPE, object, size, payload), 0);
+    assert_int_equal(payload->type, TYPE);
+    assert_int_equal(skua_payload_size(payload), size);
+}
+
+/* In whatever order they are dropped, the last one frees. */
+TEST(payload_shared_is_freed_by_its_last_owner)
+{
+    FOR_ROUNDS (first, OWNERS) {
+        skua_payload owners[OWNERS];
+        memory_open();
+        fill(object, sizeof object);
+        share(sizeof object, &owners[0]);
+        for (size_t i = 1; i < OWNERS; i++) {
+            assert_int_equal(skua_payload_ref(&owners[i / 2], &owners[i]), 0);
+            assert_int_equal(owners[i].storage, SKUA_PAYLOAD_SHARED);
+            assert_ptr_equal(skua_payload_data(&owners[i]), skua_payload_data(&owners[0]));
+        }
+        for (size_t i = 0; i < OWNERS; i++) {
+            skua_payload *owner = &owners[(i + first) % OWNERS];
+            assert_int_equal(counting_allocator_live_blocks(&memory), 1);
+            assert_memory_equal(skua_payload_data(owner), object, sizeof object);
+            skua_payload_drop(owner);
+            skua_payload_drop(owner); /* is no owner any more */
+        }
+        assert_int_equal(counting_allocator_live_blocks(&memory), 0);
+        assert_int_equal(counting_allocator_attempts(&memory), 1);
+    }
+}
+
+TEST(payload_shared_that_is_small_lies_inside)
+{
+    skua_payload payload;
+    skua_payload another;
+    memory_open();
+    share(SKUA_PAYLOAD_INLINE_SIZE, &payload);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_INLINE);
+    assert_int_equal(skua_payload_ref(&payload, &another), 0);
+    assert_memory_equal(&payload, &another, sizeof payload);
+    assert_int_equal(counting_allocator_attempts(&memory), 0);
+}
+
+TEST(payload_shared_without_memory_is_empty)
+{
+    skua_payload payload;
+    memory_open();
+    counting_allocator_fail_from(&memory, 1);
+    assert_int_equal(payload_share(&memory.allocator, TYPE, object, 25, &payload),
+                     SKUA_E_NO_MEMORY);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+    skua_payload_drop(&payload);
+}
+
+TEST(payload_ref_works_for_what_is_shared_or_owns_nothing)
+{
+    skua_payload taken = owned(1);
+    (void)skua_payload_take(&taken);
+    const struct {
+        skua_payload payload;
+        int error;
+    } rows[] = {
+        {skua_payload_empty(TYPE), 0},
+        {skua_payload_u64(TYPE, 5), 0},
+        {skua_payload_static(TYPE, object, 60), 0},
+        {skua_payload_pointer(TYPE, object, NULL), 0},
+        {owned(60), SKUA_E_NOT_SHARED},
+        {pointer(), SKUA_E_NOT_SHARED},
+        {taken, SKUA_E_TAKEN},
+    };
+    reset_drops();
+    FOR_ROWS (row, rows) {
+        skua_payload another;
+        memset(&another, 0xff, sizeof another);
+        assert_int_equal(skua_payload_ref(&row->payload, &another), row->error);
+        if (row->error == 0) {
+            assert_memory_equal(&another, &row->payload, sizeof another);
+        } else {
+            assert_int_equal(another.storage, SKUA_PAYLOAD_EMPTY);
+        }
+        skua_payload_drop(&another);
+        assert_int_equal(drops.count, 0);
+    }
+    skua_payload nothing = owned(1);
+    assert_int_equal(skua_payload_ref(NULL, &nothing), SKUA_E_INVALID);
+    assert_int_equal(nothing.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(skua_payload_ref(&nothing, NULL), SKUA_E_INVALID);
+}
+
+/* ---- threads that share ---- */
+
+#define THREADS 4
+#define REFS    20000
+
+/* Each has an owner of its own, makes many more, reads through the last and drops them all. */
+static void *use_shared(void *arg)
+{
+    skua_payload *own = arg;
+    for (uint32_t i = 0; i < REFS; i++) {
+        skua_payload next;
+        if (skua_payload_ref(own, &next) != 0) {
+            return NULL; /* so its size is wrong in the end */
+        }
+        skua_payload_drop(own);
+        *own = next;
+    }
+    const unsigned char *bytes = skua_payload_data(own);
+    const bool is_whole = bytes[0] == object[0] && bytes[sizeof object - 1] == object[99];
+    skua_payload_drop(own);
+    return is_whole ? own : NULL;
+}
+
+TEST(payload_shared_by_threads_is_freed_once)
+{
+    FOR_ROUNDS (round, 5) {
+        pthread_t threads[THREADS];
+        skua_payload owners[THREADS];
+        memory_open();
+        fill(object, sizeof object);
+        share(sizeof object, &owners[0]);
+        for (size_t i = 1; i < THREADS; i++) {
+            assert_int_equal(skua_payload_ref(&owners[0], &owners[i]), 0);
+        }
+        for (size_t i = 0; i < THREADS; i++) {
+            assert_int_equal(pthread_create(&threads[i], NULL, use_shared, &owners[i]), 0);
+        }
+        for (size_t i = 0; i < THREADS; i++) {
+            void *result;
+            assert_int_equal(pthread_join(threads[i], &result), 0);
+            assert_ptr_equal(result, &owners[i]);
+        }
+        assert_int_equal(counting_allocator_live_blocks(&memory), 0);
+    }
 }

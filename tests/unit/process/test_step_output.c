@@ -3,10 +3,14 @@
 #include "process/step_output.h"
 
 #include "call_rig.h"
+#include "sched/context.h"
 
 #define PAYLOAD_LIMIT 1000
 
-static skua_step *out; /* that of the current test */
+static struct step_output *out; /* that of the current test */
+static skua_context *ctx;       /* of the step that writes to it */
+static struct scheduler sched;  /* which nobody listens to */
+static struct worker writer;    /* whose output it is */
 static int drop_count;
 
 static void count_drop(void *data, size_t size)
@@ -22,17 +26,36 @@ static skua_payload owned(size_t size)
     return skua_payload_owned(1, bytes, size, count_drop);
 }
 
+/* As the worker does when a step has failed. */
+static void discard(void)
+{
+    for (uint32_t i = 0; i < out->yield_count; i++) {
+        if (out->yields[i].node != OBJECT_NONE) {
+            skua_payload_drop(&out->yields[i].as.payload);
+            give_node(out->yields[i].node);
+        }
+    }
+    step_output_reset(out);
+}
+
 static void close_output(void)
 {
+    discard();
+    step_output_drain_reserve(out);
     step_output_deinit(out);
 }
 
-static void open_output(void)
+/* An output without room, so that its first yield needs memory. */
+static void open_bare_output(void)
 {
     call_rig_open();
     drop_count = 0;
-    out = test_alloc(sizeof *out);
-    *out = (skua_step){
+    ctx = test_alloc(sizeof *ctx);
+    ctx->sched = &sched;
+    ctx->worker = &writer;
+    ctx->phase = CONTEXT_STEP;
+    out = &ctx->worker->out;
+    *out = (struct step_output){
         .allocator = &memory.allocator,
         .events = &call_rig.events,
         .event_cache = &call_rig.cache,
@@ -42,11 +65,10 @@ static void open_output(void)
     test_at_end(close_output);
 }
 
-/* Nothing is left of the step, and so much was dropped with it and before. */
-static void assert_discard_drops(int count)
+static void open_output(void)
 {
-    step_output_discard(out);
-    assert_int_equal(drop_count, count);
+    open_bare_output();
+    assert_true(step_output_init(out));
 }
 
 static uint32_t nodes_in_use(void)
@@ -60,14 +82,14 @@ static uint32_t nodes_in_use(void)
     return load_relaxed(&call_rig.events.ready) - 1 - unused;
 }
 
-static void yield_empty(uint64_t tag)
+static int yield(uint64_t tag, skua_payload payload)
 {
-    assert_int_equal(skua_step_yield(out, 1, tag, skua_payload_empty(0)), 0);
+    return skua_yield(ctx, tag, 1, payload, SKUA_FOREVER);
 }
 
 static void yield_owned(uint64_t tag)
 {
-    assert_int_equal(skua_step_yield(out, 1, tag, owned(1)), 0);
+    assert_int_equal(yield(tag, owned(1)), 0);
 }
 
 /* Until the array of the yields has no room for another; returns how many there are. */
@@ -86,19 +108,19 @@ TEST(output_of_a_thousand_yields_has_them_all_in_order)
     const uint64_t unit = UINT64_C(0x100000001);
     open_output();
     for (uint32_t i = 0; i < 1000; i++) {
-        assert_int_equal(skua_step_yield(out, i + 7, i * unit, skua_payload_u64(i, i + 1)), 0);
+        assert_int_equal(skua_yield(ctx, i * unit, i + 7, skua_payload_u64(i, i + 1), i), 0);
         assert_int_equal(out->yield_count, i + 1);
     }
     for (uint32_t i = 0; i < 1000; i++) {
-        const struct yield *yield = &out->yields[i];
-        assert_int_equal(yield->command, i + 7);
-        assert_int_equal(yield->payload.type, i);
-        assert_int_equal(skua_payload_to_u64(&yield->payload), i + 1);
-        assert_int_equal(node_at(yield->node)->as.call.tag, i * unit); /* a node of its own */
+        const struct yield *entry = &out->yields[i];
+        assert_int_equal(entry->command, i + 7);
+        assert_int_equal(entry->timeout, i);
+        assert_int_equal(entry->as.payload.type, i);
+        assert_int_equal(skua_payload_to_u64(&entry->as.payload), i + 1);
+        assert_int_equal(node_at(entry->node)->as.call.tag, i * unit); /* a node of its own */
     }
     assert_int_equal(nodes_in_use(), 1000);
-    assert_int_equal(out->status, STEP_DEFAULT);
-    step_output_discard(out);
+    assert_int_equal(out->status, STEP_WAITS);
 }
 
 TEST(output_reset_starts_anew_without_allocating)
@@ -107,10 +129,10 @@ TEST(output_reset_starts_anew_without_allocating)
     open_output();
     for (int step = 0; step < 10; step++) {
         for (int i = 0; i < 100; i++) {
-            yield_empty(2);
+            assert_int_equal(yield(2, skua_nothing()), 0);
         }
         assert_int_equal(out->yield_count, 100);
-        step_output_discard(out);
+        discard();
         if (step > 0) {
             assert_int_equal(counting_allocator_attempts(&memory), attempts);
         }
@@ -118,151 +140,147 @@ TEST(output_reset_starts_anew_without_allocating)
     }
 }
 
-TEST(output_discard_gives_nodes_back_and_drops_payloads_once)
+TEST(output_reset_after_done_waits_again)
 {
     open_output();
-    for (int i = 0; i < 300; i++) {
-        yield_owned(2);
-    }
-    skua_step_done(out, owned(10));
-    assert_int_equal(drop_count, 0);
-    assert_discard_drops(301);
-    assert_int_equal(nodes_in_use(), 0);
-    assert_int_equal(out->yield_count, 0);
-    assert_int_equal(out->status, STEP_DEFAULT);
-    assert_discard_drops(301);
+    assert_int_equal(skua_done(ctx, skua_nothing()), 0);
+    step_output_reset(out);
+    assert_int_equal(out->status, STEP_WAITS);
+    assert_int_equal(yield(1, skua_nothing()), 0);
 }
 
 TEST(yield_of_the_largest_payload_is_accepted)
 {
     open_output();
-    assert_int_equal(skua_step_yield(out, 1, 2, owned(PAYLOAD_LIMIT)), 0);
-    assert_int_equal(skua_step_yield(out, 1, 2, skua_payload_pointer(1, out, count_drop)), 0);
+    assert_int_equal(yield(2, owned(PAYLOAD_LIMIT)), 0);
+    assert_int_equal(yield(2, skua_payload_pointer(1, out, count_drop)), 0);
     assert_int_equal(drop_count, 0);
-    assert_discard_drops(2);
+    discard();
+    assert_int_equal(drop_count, 2);
+}
+
+static void assert_no_yield(int drops)
+{
+    assert_int_equal(drop_count, drops);
+    assert_int_equal(out->yield_count, 0);
+    assert_int_equal(nodes_in_use(), 0);
 }
 
 TEST(yield_of_a_larger_payload_is_refused_and_dropped)
 {
     open_output();
-    assert_int_equal(skua_step_yield(out, 1, 2, owned(PAYLOAD_LIMIT + 1)), SKUA_E_PAYLOAD_SIZE);
-    assert_int_equal(drop_count, 1);
-    assert_int_equal(out->yield_count, 0);
-    assert_int_equal(nodes_in_use(), 0);
+    assert_int_equal(yield(2, owned(PAYLOAD_LIMIT + 1)), SKUA_E_PAYLOAD_SIZE);
+    assert_no_yield(1);
 }
 
-TEST(calls_without_output_are_refused_and_drop)
+TEST(yield_of_a_taken_payload_is_refused)
 {
     open_output();
     skua_payload payload = owned(1);
-    assert_int_equal(skua_step_yield(NULL, 1, 2, owned(1)), SKUA_E_INVALID);
+    skua_payload taken = skua_payload_take(&payload);
+    assert_int_equal(skua_yield_from(ctx, 1, 2, &payload, SKUA_FOREVER), SKUA_E_TAKEN);
+    assert_no_yield(0);
+    assert_int_equal(yield(1, taken), 0);
+}
+
+TEST(yield_of_a_reserved_command_is_refused_and_drops)
+{
+    open_output();
+    for (uint32_t id = SKUA_COMMAND_RESERVED; id != 0; id = id == SKUA_COMMAND_RESERVED ? ~0u : 0) {
+        assert_int_equal(skua_yield(ctx, 1, id, owned(1), SKUA_FOREVER), SKUA_E_RESERVED);
+    }
+    assert_no_yield(2);
+    assert_int_equal(skua_yield(ctx, 1, SKUA_COMMAND_RESERVED - 1, owned(1), SKUA_FOREVER), 0);
+}
+
+TEST(timeout_is_a_duration_or_forever)
+{
+    static const struct {
+        uint64_t timeout;
+        int error;
+    } rows[] = {
+        {0, 0},
+        {1, 0},
+        {SKUA_DURATION_MAX, 0},
+        {SKUA_DURATION_MAX + 1, SKUA_E_DURATION},
+        {SKUA_FOREVER - 1, SKUA_E_DURATION},
+        {SKUA_FOREVER, 0},
+    };
+    FOR_ROWS (row, rows) {
+        open_output();
+        assert_int_equal(skua_yield(ctx, 1, 2, owned(1), row->timeout), row->error);
+        assert_int_equal(out->yield_count, row->error == 0);
+        assert_int_equal(drop_count, row->error != 0);
+        assert_int_equal(nodes_in_use(), row->error == 0);
+        if (row->error == 0) {
+            assert_int_equal(out->yields[0].timeout, row->timeout);
+        }
+    }
+}
+
+TEST(calls_without_context_are_refused_and_drop)
+{
+    open_output();
+    skua_payload payload = owned(1);
+    assert_int_equal(skua_yield(NULL, 2, 1, owned(1), SKUA_FOREVER), SKUA_E_INVALID);
     assert_int_equal(drop_count, 1);
-    assert_int_equal(skua_step_yield_from(NULL, 1, 2, &payload), SKUA_E_INVALID);
-    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(skua_yield_from(NULL, 1, 2, &payload, SKUA_FOREVER), SKUA_E_INVALID);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_TAKEN);
     assert_int_equal(drop_count, 2);
-    assert_int_equal(skua_step_deadline(NULL, 1), SKUA_E_INVALID);
-    assert_int_equal(skua_step_cancel(NULL, 1), SKUA_E_INVALID);
-    skua_step_continue(NULL);
-    skua_step_idle(NULL);
-    skua_step_wait(NULL);
+    assert_int_equal(skua_yield_cancel(NULL, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_continue(NULL), SKUA_E_INVALID);
     assert_int_equal(drop_count, 2);
-    skua_step_done(NULL, owned(1));
+    assert_int_equal(skua_done(NULL, owned(1)), SKUA_E_INVALID);
     assert_int_equal(drop_count, 3);
 }
 
-TEST(calls_after_the_step_are_refused_and_drop)
+/* In init, in close, and between the calls. */
+TEST(calls_outside_of_a_step_are_refused_and_drop)
 {
-    open_output();
-    out->open = false;
-    assert_int_equal(skua_step_yield(out, 1, 1, owned(1)), SKUA_E_INVALID);
-    assert_int_equal(skua_step_cancel(out, 1), SKUA_E_INVALID);
-    skua_step_done(out, owned(1));
-    skua_step_continue(out);
-    assert_int_equal(drop_count, 2);
-    assert_int_equal(out->yield_count, 0);
-    assert_int_equal(out->status, STEP_DEFAULT);
-    assert_int_equal(nodes_in_use(), 0);
+    static const uint32_t phases[] = {CONTEXT_INIT, CONTEXT_CLOSE, CONTEXT_CLOSED};
+    FOR_ROWS (phase, phases) {
+        open_output();
+        ctx->phase = *phase;
+        assert_int_equal(yield(1, owned(1)), SKUA_E_CONTEXT);
+        assert_int_equal(skua_yield_cancel(ctx, 1), SKUA_E_CONTEXT);
+        assert_int_equal(skua_done(ctx, owned(1)), SKUA_E_CONTEXT);
+        assert_int_equal(skua_continue(ctx), SKUA_E_CONTEXT);
+        assert_no_yield(2);
+        assert_int_equal(out->status, STEP_WAITS);
+    }
 }
 
-TEST(yield_from_a_payload_leaves_it_empty)
+TEST(yield_from_a_payload_leaves_it_taken)
 {
     open_output();
     skua_payload payload = owned(1);
-    assert_int_equal(skua_step_yield_from(out, 1, 2, &payload), 0);
-    assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
-    assert_int_equal(out->yields[0].payload.storage, SKUA_PAYLOAD_OWNED);
-    assert_int_equal(skua_step_yield_from(out, 1, 2, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_yield_from(ctx, 1, 2, &payload, SKUA_FOREVER), 0);
+    assert_int_equal(payload.storage, SKUA_PAYLOAD_TAKEN);
+    assert_int_equal(out->yields[0].as.payload.storage, SKUA_PAYLOAD_OWNED);
+    assert_int_equal(skua_yield_from(ctx, 1, 2, NULL, SKUA_FOREVER), SKUA_E_INVALID);
+    assert_int_equal(skua_yield_from(ctx, 1, 2, &payload, SKUA_FOREVER), SKUA_E_TAKEN);
     assert_int_equal(out->yield_count, 1);
+    assert_int_equal(drop_count, 0);
 }
 
-TEST(done_from_a_payload_leaves_it_empty)
+TEST(done_from_a_payload_leaves_it_taken)
 {
     open_output();
     skua_payload result = owned(1);
-    skua_step_done_from(out, NULL);
-    assert_int_equal(out->status, STEP_DEFAULT);
-    skua_step_done_from(out, &result);
-    assert_int_equal(result.storage, SKUA_PAYLOAD_EMPTY);
+    assert_int_equal(skua_done_from(ctx, NULL), SKUA_E_INVALID);
+    assert_int_equal(out->status, STEP_WAITS);
+    assert_int_equal(skua_done_from(ctx, &result), 0);
+    assert_int_equal(result.storage, SKUA_PAYLOAD_TAKEN);
     assert_int_equal(out->status, STEP_DONE);
     assert_int_equal(out->result.storage, SKUA_PAYLOAD_OWNED);
-}
-
-/* ---- deadlines and cancels ---- */
-
-TEST(deadline_is_that_of_the_last_yield)
-{
-    open_output();
-    yield_empty(1);
-    assert_int_equal(skua_step_deadline(out, 1000), 0);
-    yield_empty(2);
-    yield_empty(3);
-    assert_int_equal(skua_step_deadline(out, 5000), 0);
-    assert_int_equal(skua_step_deadline(out, 0), 0); /* the last one counts */
-    assert_int_equal(out->yield_count, 3);
-    assert_int_equal(out->yields[0].deadline, 1000);
-    assert_int_equal(out->yields[1].deadline, SKUA_FOREVER);
-    assert_int_equal(out->yields[2].deadline, 0);
-    assert_int_equal(skua_step_deadline(out, SKUA_FOREVER), 0);
-    assert_int_equal(out->yields[2].deadline, SKUA_FOREVER);
-    step_output_discard(out);
-}
-
-TEST(deadline_without_a_yield_of_this_step_is_refused)
-{
-    open_output();
-    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID);
-    assert_int_equal(skua_step_yield(out, 1, 2, owned(PAYLOAD_LIMIT + 1)), SKUA_E_PAYLOAD_SIZE);
-    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID);
-    yield_empty(2);
-    step_output_discard(out);
-    step_output_reset(out);
-    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID); /* that was another step's */
-    assert_int_equal(out->yield_count, 0);
-    yield_empty(1);
-    out->open = false;
-    assert_int_equal(skua_step_deadline(out, 1), SKUA_E_INVALID);
-    assert_int_equal(out->yields[0].deadline, SKUA_FOREVER);
-    step_output_discard(out);
-}
-
-/* It would fall upon the tag, which lies in the same place. */
-TEST(deadline_after_a_cancel_is_refused_and_changes_nothing)
-{
-    open_output();
-    yield_empty(2);
-    assert_int_equal(skua_step_cancel(out, 77), 0);
-    assert_int_equal(skua_step_deadline(out, 1000), SKUA_E_INVALID);
-    assert_int_equal(out->yields[0].deadline, SKUA_FOREVER);
-    assert_int_equal(out->yields[1].cancels, 77);
-    step_output_discard(out);
 }
 
 TEST(cancel_keeps_its_place_among_the_yields_and_takes_no_node)
 {
     open_output();
-    assert_int_equal(skua_step_cancel(out, 5), 0);
+    assert_int_equal(skua_yield_cancel(ctx, 5), 0);
     yield_owned(6);
-    assert_int_equal(skua_step_cancel(out, UINT64_MAX), 0);
+    assert_int_equal(skua_yield_cancel(ctx, UINT64_MAX), 0);
     assert_int_equal(out->yield_count, 3);
     assert_int_equal(out->yields[0].node, OBJECT_NONE);
     assert_int_equal(out->yields[0].cancels, 5);
@@ -270,9 +288,49 @@ TEST(cancel_keeps_its_place_among_the_yields_and_takes_no_node)
     assert_int_equal(out->yields[2].node, OBJECT_NONE);
     assert_int_equal(out->yields[2].cancels, UINT64_MAX);
     assert_int_equal(nodes_in_use(), 1);
-    assert_int_equal(out->status, STEP_DEFAULT);
-    assert_discard_drops(1);
-    assert_int_equal(nodes_in_use(), 0);
+    assert_int_equal(out->status, STEP_WAITS);
+}
+
+/* ---- done, and what comes after it ---- */
+
+TEST(status_is_that_of_the_last_call)
+{
+    open_output();
+    assert_int_equal(skua_continue(ctx), 0);
+    assert_int_equal(out->status, STEP_CONTINUES);
+    assert_int_equal(skua_continue(ctx), 0);
+    assert_int_equal(skua_done(ctx, skua_payload_u64(3, 4)), 0);
+    assert_int_equal(out->status, STEP_DONE);
+    assert_int_equal(out->result.type, 3);
+    assert_int_equal(skua_payload_to_u64(&out->result), 4);
+}
+
+TEST(done_is_final)
+{
+    open_output();
+    yield_owned(1);
+    assert_int_equal(skua_done(ctx, owned(7)), 0);
+    assert_int_equal(skua_continue(ctx), SKUA_E_DONE);
+    assert_int_equal(skua_yield_cancel(ctx, 1), SKUA_E_DONE);
+    assert_int_equal(drop_count, 0);
+    assert_int_equal(yield(2, owned(1)), SKUA_E_DONE);
+    assert_int_equal(drop_count, 1);
+    assert_int_equal(skua_done(ctx, owned(2)), SKUA_E_DONE);
+    assert_int_equal(drop_count, 2);
+    assert_int_equal(out->status, STEP_DONE);
+    assert_int_equal(skua_payload_size(&out->result), 7); /* the first */
+    assert_int_equal(out->yield_count, 1);                /* the one before it */
+    assert_int_equal(nodes_in_use(), 1);
+}
+
+TEST(done_with_a_taken_payload_is_refused)
+{
+    open_output();
+    skua_payload result = owned(1);
+    skua_payload taken = skua_payload_take(&result);
+    assert_int_equal(skua_done_from(ctx, &result), SKUA_E_TAKEN);
+    assert_int_equal(out->status, STEP_WAITS);
+    assert_int_equal(skua_done(ctx, taken), 0);
 }
 
 /* ---- no memory ---- */
@@ -282,14 +340,13 @@ TEST(cancel_without_memory_is_refused_and_keeps_the_yields)
     open_output();
     const uint32_t full = fill_array();
     counting_allocator_fail_from(&memory, 1);
-    assert_int_equal(skua_step_cancel(out, 2), SKUA_E_NO_MEMORY);
+    assert_int_equal(skua_yield_cancel(ctx, 2), SKUA_E_NO_MEMORY);
     assert_int_equal(out->yield_count, full);
     counting_allocator_fail_never(&memory);
-    assert_int_equal(skua_step_cancel(out, 2), 0);
+    assert_int_equal(skua_yield_cancel(ctx, 2), 0);
     assert_int_equal(out->yield_count, full + 1);
     assert_int_equal(out->yields[full].cancels, 2);
     assert_int_equal(nodes_in_use(), full);
-    step_output_discard(out);
 }
 
 /* A yield that fails leaves no trace, and the next one works. */
@@ -299,15 +356,14 @@ TEST(yield_without_memory_keeps_the_earlier_ones)
         bool is_full;
         uint64_t allocation; /* that fails, counted from then on */
     } rows[] = {
-        {false, 1}, /* the first array of yields */
-        {false, 2}, /* the nodes' segment */
+        {false, 1}, /* the nodes' segment */
         {true, 1},  /* a larger array */
     };
     FOR_ROWS (row, rows) {
         open_output();
         const uint32_t count = row->is_full ? fill_array() : 0;
         counting_allocator_fail_from(&memory, row->allocation);
-        assert_int_equal(skua_step_yield(out, 1, 2, owned(1)), SKUA_E_NO_MEMORY);
+        assert_int_equal(yield(2, owned(1)), SKUA_E_NO_MEMORY);
         assert_int_equal(out->yield_count, count);
         assert_int_equal(nodes_in_use(), count);
         assert_int_equal(drop_count, 1);
@@ -318,52 +374,133 @@ TEST(yield_without_memory_keeps_the_earlier_ones)
         for (uint32_t i = 0; i <= count; i++) {
             assert_int_equal(node_at(out->yields[i].node)->as.call.tag, i);
         }
-        assert_discard_drops((int)count + 2);
+        discard();
+        assert_int_equal(drop_count, (int)count + 2);
         assert_int_equal(nodes_in_use(), 0);
     }
 }
 
-/* ---- status ---- */
-
-TEST(status_is_that_of_the_last_call)
+TEST(room_for_the_first_yields_needs_memory_once)
 {
-    open_output();
-    skua_step_continue(out);
-    assert_int_equal(out->status, STEP_CONTINUE);
-    skua_step_idle(out);
-    assert_int_equal(out->status, STEP_IDLE);
-    skua_step_wait(out);
-    assert_int_equal(out->status, STEP_WAIT);
-    skua_step_done(out, skua_payload_u64(3, 4));
-    assert_int_equal(out->status, STEP_DONE);
-    assert_int_equal(out->result.type, 3);
-    assert_int_equal(skua_payload_to_u64(&out->result), 4);
-    skua_step_idle(out);
-    assert_int_equal(out->status, STEP_IDLE);
+    open_bare_output();
+    counting_allocator_fail_from(&memory, 1);
+    assert_false(step_output_init(out));
+    assert_int_equal(out->yield_capacity, 0);
+    counting_allocator_fail_never(&memory);
+    assert_true(step_output_init(out));
+    give_node(take_node()); /* there are nodes from now on */
+    counting_allocator_fail_from(&memory, 1);
+    const uint32_t full = fill_array();
+    assert_in_range(full, 1, 1000);
+    assert_int_equal(yield(1, skua_nothing()), SKUA_E_NO_MEMORY);
+    counting_allocator_fail_never(&memory);
 }
 
-TEST(status_after_done_drops_the_result_once)
+/* ---- the reserve ---- */
+
+static struct yield *entry_made; /* by the last of these */
+
+static int yield_reserved(uint64_t tag)
 {
-    static void (*const others[])(skua_step *) = {skua_step_continue, skua_step_idle,
-                                                  skua_step_wait};
-    open_output();
-    for (int i = 0; i < 3; i++) {
-        skua_step_done(out, owned(1));
-        assert_int_equal(drop_count, i);
-        others[i](out);
-        assert_int_equal(drop_count, i + 1);
+    return step_output_yield_reserved(out, tag, 9, &entry_made);
+}
+
+/* No node is to be had any more but those of the reserve. */
+static void exhaust_nodes(void)
+{
+    uint32_t node;
+    counting_allocator_fail_from(&memory, 1);
+    while (event_acquire_owner(&call_rig.events, &call_rig.cache, &node)) {
+        /* They stay with the pool, which is freed as a whole. */
     }
-    assert_discard_drops(3);
 }
 
-TEST(status_done_twice_keeps_the_last_result)
+TEST(reserve_is_filled_once_and_drained)
 {
     open_output();
-    skua_step_done(out, owned(1));
-    skua_step_done(out, owned(2));
-    assert_int_equal(drop_count, 1);
-    assert_int_equal(skua_payload_size(&out->result), 2);
-    skua_step_done(out, skua_payload_u64(0, 5));
-    assert_int_equal(drop_count, 2);
-    assert_int_equal(skua_payload_to_u64(&out->result), 5);
+    step_output_fill_reserve(out);
+    assert_int_equal(out->reserve_count, STEP_RESERVE);
+    assert_int_equal(nodes_in_use(), STEP_RESERVE);
+    step_output_fill_reserve(out);
+    assert_int_equal(nodes_in_use(), STEP_RESERVE);
+    step_output_drain_reserve(out);
+    assert_int_equal(out->reserve_count, 0);
+    assert_int_equal(nodes_in_use(), 0);
+}
+
+TEST(reserve_without_memory_stays_as_it_is)
+{
+    open_output();
+    counting_allocator_fail_from(&memory, 1);
+    step_output_fill_reserve(out);
+    assert_int_equal(out->reserve_count, 0);
+    assert_int_equal(yield_reserved(1), SKUA_E_NO_MEMORY);
+    assert_int_equal(out->yield_count, 0);
+    counting_allocator_fail_never(&memory);
+}
+
+TEST(reserved_yield_spares_the_reserve_while_there_is_memory)
+{
+    open_output();
+    step_output_fill_reserve(out);
+    assert_int_equal(yield_reserved(1), 0);
+    entry_made->as.payload = skua_nothing();
+    assert_int_equal(out->reserve_count, STEP_RESERVE);
+    assert_int_equal(entry_made->command, 9);
+    assert_int_equal(entry_made->timeout, SKUA_FOREVER);
+}
+
+TEST(reserved_yield_without_memory_draws_on_the_reserve_as_far_as_it_goes)
+{
+    open_output();
+    step_output_fill_reserve(out);
+    exhaust_nodes();
+    for (uint32_t i = 0; i < STEP_RESERVE; i++) {
+        assert_int_equal(yield(i, owned(1)), SKUA_E_NO_MEMORY); /* it is not for these */
+        assert_int_equal(yield_reserved(100 + i), 0);
+        entry_made->as.payload = skua_nothing();
+        assert_int_equal(out->reserve_count, STEP_RESERVE - i - 1);
+        assert_ptr_equal(entry_made, &out->yields[i]);
+        assert_int_equal(entry_made->command, 9);
+        assert_int_equal(entry_made->timeout, SKUA_FOREVER);
+        assert_int_equal(node_at(entry_made->node)->as.call.tag, 100 + i);
+    }
+    assert_int_equal(yield_reserved(1), SKUA_E_NO_MEMORY);
+    assert_int_equal(out->yield_count, STEP_RESERVE);
+    counting_allocator_fail_never(&memory);
+}
+
+/* The array may be full, too. */
+TEST(reserved_yields_have_places_of_their_own)
+{
+    open_output();
+    step_output_fill_reserve(out);
+    const uint32_t full = fill_array();
+    counting_allocator_fail_from(&memory, 1);
+    for (uint32_t i = 0; i < STEP_RESERVE; i++) {
+        assert_int_equal(skua_yield_cancel(ctx, 1), SKUA_E_NO_MEMORY); /* they are not for these */
+        assert_int_equal(yield_reserved(100 + i), 0);
+        entry_made->as.payload = skua_nothing();
+        assert_ptr_equal(entry_made, &out->yields[full + i]);
+        assert_int_equal(node_at(entry_made->node)->as.call.tag, 100 + i);
+    }
+    assert_int_equal(yield_reserved(1), SKUA_E_NO_MEMORY);
+    assert_int_equal(out->yield_count, full + STEP_RESERVE);
+    counting_allocator_fail_never(&memory);
+    assert_int_equal(yield_reserved(1), 0); /* there is memory for a larger array */
+    entry_made->as.payload = skua_nothing();
+    for (uint32_t i = 0; i < STEP_RESERVE; i++) {
+        assert_int_equal(node_at(out->yields[full + i].node)->as.call.tag, 100 + i);
+    }
+}
+
+TEST(reserved_yield_after_done_is_refused)
+{
+    open_output();
+    step_output_fill_reserve(out);
+    assert_int_equal(skua_done(ctx, skua_nothing()), 0);
+    exhaust_nodes();
+    assert_int_equal(yield_reserved(1), SKUA_E_DONE);
+    assert_int_equal(out->reserve_count, STEP_RESERVE);
+    counting_allocator_fail_never(&memory);
 }

@@ -8,14 +8,12 @@
 /* More messages than a process can take in its turns. */
 #define MANY (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1)
 
-static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
     (void)events;
     (void)count;
-    skua_step_continue(out);
-    return 0;
+    return skua_continue(ctx);
 }
 
 static const skua_process_type busy = {.name = "busy", .step = go_on};
@@ -87,7 +85,7 @@ TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
     step_run(worker(0), late);
     assert_had_its_turns(late);
     assert_true(late->backlog != OBJECT_NONE);
-    assert_int_equal(mailbox_length(late), 1);
+    assert_in_range(mailbox_length(late), 1, SKUA_EVENTS_PER_STEP);
     assert_next(late);
     assert_in_global(PROCESSES(others[1]), 1);
 }

@@ -26,24 +26,24 @@ static struct process *in_global;
 static struct process *in_deque; /* with a message */
 static struct process *in_next;  /* with another one */
 
-static int call(void *self, skua_context *ctx, skua_event *events, size_t count, skua_step *out)
+static int call(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
-    (void)ctx;
     (void)events;
     (void)count;
-    return skua_step_yield(out, RIG_PENDING, 0, skua_payload_empty(0));
+    return skua_yield(ctx, 0, RIG_PENDING, skua_payload_empty(0), SKUA_FOREVER);
 }
 
-static int call_until(void *self, skua_context *ctx, skua_event *events, size_t count,
-                      skua_step *out)
+static int call_with_timeout(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    const int error = call(self, ctx, events, count, out);
-    return error != 0 ? error : skua_step_deadline(out, DEADLINE);
+    (void)self;
+    (void)events;
+    (void)count;
+    return skua_yield(ctx, 0, RIG_PENDING, skua_nothing(), DEADLINE - SCHEDULER_RIG_BEGIN);
 }
 
 static const skua_process_type calling_type = {.name = "calling", .step = call};
-static const skua_process_type timed_type = {.name = "timed", .step = call_until};
+static const skua_process_type timed_type = {.name = "timed", .step = call_with_timeout};
 
 /* Three processes rest. */
 static void open_resting(void)
@@ -187,6 +187,41 @@ FAULT(queued_free_slot, idle, "is Free and in a deque")
 FAULT(miscounted_queue, idle, "INV-3: the global queue has 0 sorted processes and counts 1")
 {
     (void)fetch_add_seq_cst(&rig.sched.global.sorted, 1);
+}
+
+FAULT(node_in_two_reserves, idle, "is in the reserve of a worker and in the reserve of a worker")
+{
+    worker(1)->out.reserve[0] = worker(0)->out.reserve[0];
+    worker(1)->out.reserve_count = 1;
+}
+
+FAULT(node_lost_from_a_reserve, idle, "is in no list: it is lost")
+{
+    worker(0)->out.reserve_count--;
+}
+
+FAULT(freed_annex, idle, "and in use as an annex")
+{
+    const uint32_t node = take_node();
+    (void)annex_attach_owner(&rig.sched.events, calling, node);
+    give_node(node);
+}
+
+FAULT(lost_annex, calling, "is in no list: it is lost")
+{
+    (void)annex_attach_owner(&rig.sched.events, calling, take_node());
+    (void)annex_detach_owner(&rig.sched.events, calling);
+}
+
+/* With its calls behind it. */
+TEST(annex_and_reserve_pass)
+{
+    open_busy();
+    assert_int_equal(worker(0)->out.reserve_count, STEP_RESERVE);
+    (void)annex_attach_owner(&rig.sched.events, calling, take_node());
+    audit();
+    give_node(annex_detach_owner(&rig.sched.events, calling));
+    audit();
 }
 
 FAULT(lost_slot, idle, "is Free and in no place")

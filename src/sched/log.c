@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/mutex.h"
+#include "sched/process_info.h"
+
+/* So many lines in one such span; what is more is counted. */
+#define LINES_MAX 5
+#define SPAN_NS   UINT64_C(1000000000)
+
+#define LINE_SIZE 320
+
+void log_init(struct log *log)
+{
+    mutex_init(&log->lock);
+}
+
+void log_deinit(struct log *log)
+{
+    mutex_deinit(&log->lock);
+}
+
+/* Whether a line may be written now; *dropped is how many were not since the last one. */
+static bool may_write(struct scheduler *sched, uint64_t *dropped)
+{
+    struct log *log = &sched->log;
+    mutex_lock(&log->lock);
+    const uint64_t now = time_now(sched->time);
+    if (log->lines == 0 || now - log->since >= SPAN_NS) {
+        log->since = now;
+        log->lines = 0;
+    }
+    const bool may = log->lines < LINES_MAX;
+    *dropped = may ? log->dropped : 0;
+    if (may) {
+        log->lines++;
+        log->dropped = 0;
+    } else {
+        log->dropped++;
+    }
+    mutex_unlock(&log->lock);
+    return may;
+}
+
+/* How many lines were left out, if that can be told now: when the span is over, or at the end. */
+static uint64_t take_dropped(struct scheduler *sched, bool at_end)
+{
+    struct log *log = &sched->log;
+    mutex_lock(&log->lock);
+    const bool over = at_end || time_now(sched->time) - log->since >= SPAN_NS;
+    const uint64_t dropped = over ? log->dropped : 0;
+    log->dropped -= dropped;
+    mutex_unlock(&log->lock);
+    return dropped;
+}
+
+static void tell(struct scheduler *sched, skua_log line, const char *text)
+{
+    line.text = text;
+    sched->config.on_log(sched->config.on_log_arg, &line);
+}
+
+void log_tell_dropped(struct scheduler *sched, bool at_end)
+{
+    const uint64_t dropped = sched->config.on_log != NULL ? take_dropped(sched, at_end) : 0;
+    if (dropped > 0) {
+        char text[LINE_SIZE];
+        (void)snprintf(text, sizeof text, "%" PRIu64 " more lines were left out", dropped);
+        tell(sched, (skua_log){.level = SKUA_LOG_WARNING}, text);
+    }
+}
+
+static void write_line(struct scheduler *sched, skua_log line, char *text, size_t length)
+{
+    uint64_t dropped;
+    if (!may_write(sched, &dropped)) {
+        return;
+    }
+    if (dropped > 0 && length < LINE_SIZE) {
+        (void)snprintf(text + length, LINE_SIZE - length, " (%" PRIu64 " lines left out before)",
+                       dropped);
+    }
+    tell(sched, line, text);
+}
+
+/* Begins a line with the process. Returns its length, which is less than its size. */
+static size_t begin_line(char *text, const char *type_name, skua_pid pid)
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    const int length =
+        snprintf(text, LINE_SIZE, "process %s (%.64s) ", skua_pid_format(pid, digits), type_name);
+    return (size_t)length;
+}
+
+void log_failure(struct scheduler *sched, const skua_exit *exit, uint64_t steps)
+{
+    if (sched->config.on_log == NULL) {
+        return;
+    }
+    char text[LINE_SIZE];
+    size_t length = begin_line(text, exit->type->name, exit->pid);
+    const bool is_ours = exit->error > SKUA_E_USER && skua_error_name(exit->error)[7] != '?';
+    const int more =
+        is_ours ? snprintf(text + length, sizeof text - length,
+                           "failed, step %" PRIu64 ": %s (%d), %s", steps,
+                           skua_error_name(exit->error), exit->error, skua_error_text(exit->error))
+                : snprintf(text + length, sizeof text - length,
+                           "failed, step %" PRIu64 ": error %d", steps, exit->error);
+    length += (size_t)more;
+    const skua_log line = {
+        .level = SKUA_LOG_ERROR, .pid = exit->pid, .type_name = exit->type->name};
+    write_line(sched, line, text, length);
+}
+
+void log_misuse(const skua_context *ctx, const char *text)
+{
+    struct scheduler *sched = ctx->sched;
+    if (sched->config.on_log == NULL) {
+        return;
+    }
+    const char *type_name = process_info_type_name(sched, ctx->self);
+    char line[LINE_SIZE];
+    size_t length = begin_line(line, type_name, ctx->self);
+    length += (size_t)snprintf(line + length, sizeof line - length, "%s", text);
+    write_line(sched, (skua_log){.level = SKUA_LOG_ERROR, .pid = ctx->self, .type_name = type_name},
+               line, length);
+}

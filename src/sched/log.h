@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime has to say to the program: skua_runtime_config.on_log. */
+#ifndef SKUA_SCHED_LOG_H
+#define SKUA_SCHED_LOG_H
+
+#include "sched/scheduler.h"
+
+void log_init(struct log *log);
+void log_deinit(struct log *log);
+
+/* Whether an end is orderly: neither logged nor, for whoever asks, a failure. */
+static inline bool log_is_orderly(int error)
+{
+    return error == 0 || error == SKUA_E_STOPPED || error == SKUA_E_CANCELLED;
+}
+
+/* A process that nobody watches has ended with an error that is not orderly. */
+void log_failure(struct scheduler *sched, const skua_exit *exit, uint64_t steps);
+
+/* Tells how many lines were left out, if there were any and their second, or (at_end) all, is
+ * over. */
+void log_tell_dropped(struct scheduler *sched, bool at_end);
+
+/* The process of a context has misused it, as `text` says. */
+void log_misuse(const skua_context *ctx, const char *text);
+
+#endif

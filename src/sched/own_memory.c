@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/own_memory.h"
+
+#include <stdalign.h>
+
+#include "process/annex.h"
+#include "sched/deliver.h"
+
+/* Stands before the memory that the process got. */
+struct own_block {
+    alignas(max_align_t) struct own_block *next;
+    struct own_block *previous;
+    size_t size; /* as the process asked for */
+    skua_pid owner;
+};
+
+/* The annex of the process, made if there is none; null without memory. */
+static struct annex *get_annex(skua_context *ctx)
+{
+    struct object_pool *events = &ctx->sched->events;
+    uint32_t node;
+    struct annex *annex = annex_of(events, ctx->process);
+    if (annex == NULL && deliver_acquire_node(ctx->sched, ctx->worker, &node)) {
+        annex = annex_attach_owner(events, ctx->process, node);
+    }
+    return annex;
+}
+
+static void link_block(struct annex *annex, struct own_block *block)
+{
+    block->next = annex->own;
+    if (annex->own != NULL) {
+        annex->own->previous = block;
+    }
+    annex->own = block;
+    annex->own_bytes += block->size;
+}
+
+int own_memory_alloc(skua_context *ctx, size_t size, void **pointer)
+{
+    const size_t limit = process_type(ctx->process)->own_limit;
+    struct annex *annex = get_annex(ctx);
+    if (annex == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    if (limit != 0 && (size > limit || annex->own_bytes > limit - size)) {
+        return SKUA_E_OWN_LIMIT;
+    }
+    if (size > PTRDIFF_MAX - sizeof(struct own_block)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    struct own_block *block = allocator_alloc_zeroed(&ctx->sched->allocator, sizeof *block + size,
+                                                     alignof(struct own_block));
+    if (block == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    block->size = size;
+    block->owner = ctx->self;
+    link_block(annex, block);
+    *pointer = block + 1;
+    return 0;
+}
+
+static void free_block(struct scheduler *sched, struct own_block *block)
+{
+    allocator_free(&sched->allocator, block, sizeof *block + block->size,
+                   alignof(struct own_block));
+}
+
+int own_memory_free(skua_context *ctx, void *pointer)
+{
+    struct own_block *block = (struct own_block *)pointer - 1;
+    struct annex *annex = annex_of(&ctx->sched->events, ctx->process);
+    if (annex == NULL || !skua_pid_equal(block->owner, ctx->self)) {
+        return SKUA_E_INVALID;
+    }
+    if (block->previous != NULL) {
+        block->previous->next = block->next;
+    } else {
+        annex->own = block->next;
+    }
+    if (block->next != NULL) {
+        block->next->previous = block->previous;
+    }
+    annex->own_bytes -= block->size;
+    block->owner = (skua_pid){0}; /* so that freeing it twice is noticed, as far as it can be */
+    free_block(ctx->sched, block);
+    return 0;
+}
+
+void own_memory_free_all(struct scheduler *sched, struct process *process)
+{
+    struct annex *annex = annex_of(&sched->events, process);
+    while (annex != NULL && annex->own != NULL) {
+        struct own_block *block = annex->own;
+        annex->own = block->next;
+        free_block(sched, block);
+    }
+}

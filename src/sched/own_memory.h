@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that belongs to a process and is freed when it ends: a list of blocks in its annex. Only
+ * whoever runs the process touches it. */
+#ifndef SKUA_SCHED_OWN_MEMORY_H
+#define SKUA_SCHED_OWN_MEMORY_H
+
+#include "sched/scheduler.h"
+
+/* As skua_own_alloc and skua_own_free, for the process of a context. */
+NODISCARD int own_memory_alloc(skua_context *ctx, size_t size, void **pointer);
+NODISCARD int own_memory_free(skua_context *ctx, void *pointer);
+
+/* Frees all of it, as the process ends. */
+void own_memory_free_all(struct scheduler *sched, struct process *process);
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime says by on_log: processes that failed and nobody watched, contexts misused. */
+#include <stdio.h>
+
+#include "exits.h"
+#include "timers.h"
+
+#define LINES_MAX  64
+#define LINES_RATE 5 /* a second */
+
+/* All that was said in the current test. */
+struct lines {
+    pthread_mutex_t lock;
+    size_t count;
+    struct {
+        enum skua_log_level level;
+        skua_pid pid;
+        char type_name[32];
+        char text[400];
+    } list[LINES_MAX];
+    struct tally written;
+};
+
+static struct lines *lines;
+
+static void note_line(void *arg, const skua_log *log)
+{
+    struct lines *notes = arg;
+    (void)pthread_mutex_lock(&notes->lock);
+    if (notes->count < LINES_MAX) {
+        notes->list[notes->count].level = log->level;
+        notes->list[notes->count].pid = log->pid;
+        (void)snprintf(notes->list[notes->count].type_name, 32, "%s",
+                       log->type_name != NULL ? log->type_name : "");
+        (void)snprintf(notes->list[notes->count].text, 400, "%s", log->text);
+    }
+    notes->count++;
+    (void)pthread_mutex_unlock(&notes->lock);
+    tally_add(&notes->written, 1);
+}
+
+static skua_runtime_config noting_lines(void)
+{
+    lines = test_alloc(sizeof *lines);
+    (void)pthread_mutex_init(&lines->lock, NULL);
+    tally_init(&lines->written);
+    return (skua_runtime_config){.on_log = note_line, .on_log_arg = lines};
+}
+
+static void assert_says(size_t line, const char *part)
+{
+    assert_in_range(line, 0, lines->count - 1);
+    if (strstr(lines->list[line].text, part) == NULL) {
+        fail_msg("line %zu is '%s', without '%s'", line, lines->list[line].text, part);
+    }
+}
+
+static struct actor *failing_start(struct script script, const char *name)
+{
+    struct actor *actor = actor_new(script);
+    actor->type.name = name;
+    actor->type.cancel = SKUA_CANCEL_END;
+    actor_submit(actor);
+    return actor;
+}
+
+/* ---- processes that fail ---- */
+
+TEST(process_that_fails_unwatched_gives_a_line)
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    world_open_with(noting_lines());
+    struct actor *actor = failing_start(ACTS(continues(6), fails(SKUA_E_CLOSED)), "sad");
+    tally_wait(&lines->written, 1);
+    world_close();
+    assert_int_equal(lines->count, 1);
+    assert_int_equal(lines->list[0].level, SKUA_LOG_ERROR);
+    assert_true(skua_pid_equal(lines->list[0].pid, actor->pid));
+    assert_string_equal(lines->list[0].type_name, "sad");
+    assert_says(0, "sad");
+    assert_says(0, skua_pid_format(actor->pid, digits));
+    assert_says(0, "SKUA_E_CLOSED");
+    assert_says(0, skua_error_text(SKUA_E_CLOSED));
+    assert_says(0, "step 7");
+    assert_null(strchr(lines->list[0].text, '\n'));
+}
+
+TEST(process_that_fails_with_an_error_of_its_own_gives_a_line)
+{
+    world_open_with(noting_lines());
+    (void)failing_start(ACTS(fails(SKUA_E_USER - 17)), "sad");
+    tally_wait(&lines->written, 1);
+    assert_says(0, "-10017");
+}
+
+TEST(process_that_is_ended_for_a_reason_gives_a_line)
+{
+    world_open_virtual_with(noting_lines());
+    struct actor *killed = failing_start(NO_ACTS, "killed");
+    struct actor *cancelled = failing_start(NO_ACTS, "cancelled");
+    world_settle();
+    assert_int_equal(world_terminate(killed->pid), 0);
+    world_settle();
+    assert_int_equal(world_cancel(cancelled->pid, SKUA_E_TIMEOUT), 0);
+    world_settle();
+    assert_int_equal(lines->count, 2);
+    assert_says(0, "SKUA_E_TERMINATED");
+    assert_says(1, "SKUA_E_TIMEOUT");
+}
+
+TEST(process_with_a_long_name_gives_a_line_all_the_same)
+{
+    static char name[1000];
+    memset(name, 'n', sizeof name - 1);
+    world_open_virtual_with(noting_lines());
+    (void)failing_start(ACTS(fails(SKUA_E_CLOSED)), name);
+    world_settle();
+    assert_int_equal(lines->count, 1);
+    assert_says(0, "nnnn");
+    assert_says(0, "SKUA_E_CLOSED");
+}
+
+TEST(process_that_ends_in_order_gives_no_line)
+{
+    world_open_virtual_with(noting_lines());
+    (void)failing_start(ACTS(finishes(0)), "done");
+    struct actor *cancelled = failing_start(NO_ACTS, "cancelled");
+    (void)failing_start(ACTS(fails(SKUA_E_CANCELLED)), "cancelled");
+    (void)failing_start(ACTS(fails(SKUA_E_STOPPED)), "stopped");
+    (void)failing_start(NO_ACTS, "stopped");
+    world_settle();
+    assert_int_equal(world_cancel(cancelled->pid, 0), 0);
+    world_close();
+    assert_int_equal(lines->count, 0);
+}
+
+TEST(process_that_is_waited_for_gives_no_line)
+{
+    world_open_with(noting_lines());
+    assert_failed(actor_run(actor_new(ACTS(fails(SKUA_E_CLOSED)))), SKUA_E_CLOSED);
+    world_close();
+    assert_int_equal(lines->count, 0);
+}
+
+/* The hook hears of every end, but watches no process in particular. */
+TEST(process_whose_end_the_program_is_told_gives_a_line_all_the_same)
+{
+    struct exits *exits = exits_new();
+    skua_runtime_config config = noting_lines();
+    config.on_exit = exits_note;
+    config.on_exit_arg = exits;
+    world_open_with(config);
+    (void)failing_start(ACTS(fails(SKUA_E_CLOSED)), "sad");
+    exits_await(exits, 1);
+    world_close();
+    assert_int_equal(lines->count, 1);
+}
+
+/* Whoever started it has been told. */
+TEST(init_that_fails_gives_no_line)
+{
+    world_open_with(noting_lines());
+    struct actor *actor = actor_new(NO_ACTS);
+    actor->init_returns = SKUA_E_CLOSED;
+    assert_int_equal(actor_try_submit(actor), SKUA_E_CLOSED);
+    world_close();
+    assert_int_equal(lines->count, 0);
+}
+
+TEST(runtime_without_a_log_is_silent)
+{
+    world_open();
+    (void)failing_start(ACTS(fails(SKUA_E_CLOSED)), "sad");
+    world_await_live(0);
+}
+
+/* ---- how many ---- */
+
+static void fail_many(size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)failing_start(ACTS(fails(SKUA_E_CLOSED)), "sad");
+    }
+    world_settle();
+}
+
+/* How many lines have this in them. */
+static size_t count_of(const char *part)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        count += strstr(lines->list[i].text, part) != NULL;
+    }
+    return count;
+}
+
+/* In virtual time, and in the simulator's. */
+static void check_rate(void)
+{
+    fail_many(LINES_RATE + 7);
+    assert_int_equal(lines->count, LINES_RATE);
+    world_advance(SKUA_SECOND / 2);
+    fail_many(1);
+    assert_int_equal(lines->count, LINES_RATE);
+    for (size_t i = 0; i < LINES_RATE; i++) {
+        assert_null(strstr(lines->list[i].text, "left out"));
+    }
+    world_advance(SKUA_SECOND);
+    fail_many(2);
+    const size_t told = count_of("left out"); /* with the next line, or before it, by the monitor */
+    assert_int_equal(told, 1);
+    assert_int_equal(count_of("8 lines left out") + count_of("8 more lines were left out"), 1);
+    assert_in_range(lines->count, LINES_RATE + 2, LINES_RATE + 3);
+    const size_t before = lines->count;
+    world_advance(2 * SKUA_SECOND);
+    fail_many(LINES_RATE);
+    assert_int_equal(lines->count, before + LINES_RATE);
+}
+
+TEST(lines_beyond_five_a_second_are_counted)
+{
+    world_open_virtual_with(noting_lines());
+    check_rate();
+}
+
+TEST(lines_beyond_five_a_second_are_counted_in_the_simulator)
+{
+    skua_runtime_config config = noting_lines();
+    config.sim = &(skua_sim_config){0};
+    world_open_with(config);
+    check_rate();
+}
+
+TEST(stop_tells_how_many_lines_were_left_out)
+{
+    skua_runtime_config config = noting_lines();
+    config.sim = &(skua_sim_config){0};
+    world_open_with(config);
+    fail_many(LINES_RATE + 3);
+    assert_int_equal(lines->count, LINES_RATE);
+    world_close();
+    assert_int_equal(lines->count, LINES_RATE + 1);
+    assert_says(LINES_RATE, "3 more lines were left out");
+    assert_int_equal(lines->list[LINES_RATE].level, SKUA_LOG_WARNING);
+}
+
+/* ---- contexts ---- */
+
+TEST(misuse_of_a_context_gives_a_line)
+{
+    world_open_with(noting_lines());
+    struct actor *actor = actor_new(NO_ACTS);
+    actor->in_init = ACTS(refused(sleeps(1, 0), SKUA_E_CONTEXT));
+    actor->in_close = ACTS(refused(sleeps(1, 0), SKUA_E_CONTEXT));
+    actor_submit(actor);
+    world_close();
+    assert_int_equal(lines->count, 2);
+    assert_says(0, "init");
+    assert_says(1, "close");
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(skua_pid_equal(lines->list[i].pid, actor->pid));
+        assert_says(i, "actor");
+    }
+}
+
+/* ---- what the hook may do ---- */
+
+static void send_line(void *arg, const skua_log *log)
+{
+    const struct actor *clerk = arg;
+    (void)world_send(clerk->pid, skua_payload_u64(1, log->pid.bits));
+}
+
+TEST(log_may_call_the_runtime)
+{
+    struct actor *clerk = actor_new(NO_ACTS);
+    world_open_with((skua_runtime_config){.on_log = send_line, .on_log_arg = clerk});
+    actor_submit(clerk);
+    struct actor *actor = failing_start(ACTS(fails(SKUA_E_CLOSED)), "sad");
+    actor_await_seen(clerk, 1);
+    assert_saw(clerk, message(1, actor->pid.bits));
+}
