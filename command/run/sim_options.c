@@ -96,6 +96,11 @@ static bool read_fault(skua_sim_faults *rates, const char *item, const char *nam
             return true;
         }
     }
+    if (strcmp(name, "all") == 0) {
+        usage_error(RUN, "--faults: 'all' takes no rate; set single ones after it, as in "
+                         "all,message-delay=5%%");
+        return false;
+    }
     usage_error(RUN,
                 "--faults: there is no fault '%s'; there are message-delay, handler-error, "
                 "slow-completion, no-memory, spurious-wake, process-kill, delay-max and all",

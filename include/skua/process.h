@@ -9,7 +9,10 @@
  * The name tells what kind of call it is. Inside a process the first argument is always `ctx`:
  *     skua_send, skua_spawn, skua_done ...      act now
  *     skua_yield, skua_yield_sleep ...          ask for something that ends later, with an event
- * On any thread, `skua_process_...` and `skua_runtime_...` take the runtime. */
+ * On any thread, `skua_process_...` and `skua_runtime_...` take the runtime.
+ *
+ * The compiler warns if the error of a yield or a spawn is ignored: nothing would come of it. That
+ * of a send may be, as the receiver may have ended. */
 #ifndef SKUA_PROCESS_H
 #define SKUA_PROCESS_H
 
@@ -142,8 +145,8 @@ static inline int skua_send(skua_context *ctx, skua_pid to, skua_payload payload
 }
 
 /* Like skua_spawn, with a pointer to the payload. */
-SKUA_API int skua_spawn_from(skua_context *ctx, const skua_process_type *type,
-                             skua_payload *payload, skua_pid *pid);
+SKUA_API SKUA_NODISCARD int skua_spawn_from(skua_context *ctx, const skua_process_type *type,
+                                            skua_payload *payload, skua_pid *pid);
 
 /* Starts a process of a type, with `payload` as the only input of its init. It may run on another
  * worker before this step ends.
@@ -152,8 +155,8 @@ SKUA_API int skua_spawn_from(skua_context *ctx, const skua_process_type *type,
  * Returns: 0; SKUA_E_PROCESS_LIMIT; SKUA_E_NO_MEMORY; SKUA_E_STOPPED; SKUA_E_PAYLOAD_SIZE;
  *          SKUA_E_UNKNOWN_METHOD; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID (among others, init
  *          returned a positive number); what init returned. On error there is no process. */
-static inline int skua_spawn(skua_context *ctx, const skua_process_type *type, skua_payload payload,
-                             skua_pid *pid)
+static inline SKUA_NODISCARD int skua_spawn(skua_context *ctx, const skua_process_type *type,
+                                            skua_payload payload, skua_pid *pid)
 {
     return skua_spawn_from(ctx, type, &payload, pid);
 }
@@ -167,15 +170,16 @@ typedef struct skua_spawn_options {
 } skua_spawn_options;
 
 /* Like skua_spawn_with, with the size of the caller's struct. */
-SKUA_API int skua_spawn_with_sized(skua_context *ctx, const skua_spawn_options *options,
-                                   skua_pid *pid, size_t options_size);
+SKUA_API SKUA_NODISCARD int skua_spawn_with_sized(skua_context *ctx,
+                                                  const skua_spawn_options *options, skua_pid *pid,
+                                                  size_t options_size);
 
 /* Starts a process with options.
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
  * Returns: as skua_spawn. */
-static inline int skua_spawn_with(skua_context *ctx, const skua_spawn_options *options,
-                                  skua_pid *pid)
+static inline SKUA_NODISCARD int skua_spawn_with(skua_context *ctx,
+                                                 const skua_spawn_options *options, skua_pid *pid)
 {
     return skua_spawn_with_sized(ctx, options, pid, sizeof *options);
 }
@@ -240,8 +244,8 @@ SKUA_API int skua_own_free(skua_context *ctx, void *pointer);
 /* ---- inside a step: what completes later ---- */
 
 /* Like skua_yield, with a pointer to the payload. */
-SKUA_API int skua_yield_from(skua_context *ctx, uint64_t tag, uint32_t command,
-                             skua_payload *payload, uint64_t timeout_ns);
+SKUA_API SKUA_NODISCARD int skua_yield_from(skua_context *ctx, uint64_t tag, uint32_t command,
+                                            skua_payload *payload, uint64_t timeout_ns);
 
 /* Asks for a command (skua/command.h). After this step its handler carries it out; then the process
  * gets one completion event with `tag`, exactly one per yield. Any number of yields may be open. If
@@ -251,8 +255,8 @@ SKUA_API int skua_yield_from(skua_context *ctx, uint64_t tag, uint32_t command,
  * Returns: 0; SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY; SKUA_E_DURATION; SKUA_E_RESERVED; SKUA_E_DONE;
  *          SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. On error there is no yield and no
  *          completion. An unknown command completes with SKUA_E_UNKNOWN_COMMAND. */
-static inline int skua_yield(skua_context *ctx, uint64_t tag, uint32_t command,
-                             skua_payload payload, uint64_t timeout_ns)
+static inline SKUA_NODISCARD int skua_yield(skua_context *ctx, uint64_t tag, uint32_t command,
+                                            skua_payload payload, uint64_t timeout_ns)
 {
     return skua_yield_from(ctx, tag, command, &payload, timeout_ns);
 }

@@ -208,7 +208,10 @@ static int heir_step(void *self, skua_context *ctx, skua_event *events, size_t c
     (void)events;
     (void)count;
     (void)skua_send(ctx, skua_self(ctx), skua_payload_empty(0));
-    (void)skua_yield(ctx, 0, 1, skua_payload_empty(0), SKUA_FOREVER);
+    const int error = skua_yield(ctx, 0, 1, skua_payload_empty(0), SKUA_FOREVER);
+    if (error != 0) {
+        return error;
+    }
     skua_done(ctx, skua_payload_empty(0));
     return atomic_fetch_sub(left, 1) > 1 ? skua_spawn(ctx, &heir_type, input, NULL) : 0;
 }
