@@ -142,14 +142,14 @@ int skua_process_wait_sized(skua_runtime *runtime, skua_pid pid, uint64_t timeou
 }
 
 /* Starts a process on a thread that is not a worker's, and waits for it. */
-static int run_and_wait(skua_runtime *runtime, struct spawn_request *request, skua_exit *exit,
+static int run_and_wait(skua_runtime *runtime, struct spawn_request request, skua_exit *exit,
                         size_t exit_size)
 {
     skua_exit own;
     struct exit_waiter waiter = {.exit = exit != NULL ? &own : NULL};
-    request->waiter = &waiter;
+    request.waiter = &waiter;
     struct worker *worker = caller_enter(runtime);
-    int error = spawn_process(&runtime->sched, NULL, request);
+    int error = spawn_process(&runtime->sched, NULL, &request);
     if (error == 0) {
         error = wait_paused(runtime, &waiter, SKUA_FOREVER);
     }
@@ -167,8 +167,8 @@ int skua_process_run_sized(skua_runtime *runtime, const skua_process_type *type,
         payload_discard(payload);
         return runtime == NULL || payload == NULL ? SKUA_E_INVALID : SKUA_E_INSIDE_STEP;
     }
-    struct spawn_request request = {.type = type, .input = payload, .input_count = 1};
-    return run_and_wait(runtime, &request, exit, exit_size);
+    const struct spawn_request request = {.type = type, .input = payload, .input_count = 1};
+    return run_and_wait(runtime, request, exit, exit_size);
 }
 
 int skua_process_run_with_sized(skua_runtime *runtime, const skua_spawn_options *options,
@@ -183,8 +183,7 @@ int skua_process_run_with_sized(skua_runtime *runtime, const skua_spawn_options 
         payload_discard_all(own.input, own.input != NULL ? own.input_count : 0);
         return SKUA_E_INSIDE_STEP;
     }
-    struct spawn_request request = spawn_request_of(&own, NULL);
-    return run_and_wait(runtime, &request, exit, exit_size);
+    return run_and_wait(runtime, spawn_request_of(&own, NULL), exit, exit_size);
 }
 
 int skua_process_info_sized(skua_runtime *runtime, skua_pid pid, skua_process_snapshot *snapshot,

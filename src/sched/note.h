@@ -11,6 +11,7 @@
     ((worker) != NULL ? counter_add_owner(&(worker)->stats.name, 1)                                \
                       : counter_add_any(&(sched)->outside.stats.name, 1))
 
+/* NOLINTNEXTLINE(misc-redundant-expression): that the two agree is the point. */
 _Static_assert(EVENT_NODES_MAX <= (uint32_t)1 << TRACE_NODE_BITS, "a record has room for any node");
 
 /* Writes a record to the rings of tracer_active; nothing if those are null. `worker` is the

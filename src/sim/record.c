@@ -97,9 +97,8 @@ static void record_step_begin(struct observer *observer, const struct worker *wo
 
 static const char *command_name(const struct scheduler *sched, const struct yield *yield)
 {
-    const struct service *service = service_of(sched->services, yield);
-    if (service != NULL) {
-        return service->name;
+    if (yield->command >= SKUA_COMMAND_RESERVED) {
+        return sched->services[yield->command - SKUA_COMMAND_RESERVED].name;
     }
     const skua_handler *handler = registry_find(sched->registry, yield->command);
     return handler != NULL ? handler->name : NULL;
