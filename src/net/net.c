@@ -300,7 +300,7 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
 
 /* A wait without time: whether the descriptor is ready at this moment. Files and folders, which
  * poll would call ready, are refused as by epoll; so is our own number (wait_locked). */
-static int check_now(const struct net *net, int fd, bool writes)
+static int check_now_locked(const struct net *net, int fd, bool writes)
 {
     struct stat status;
     if (fd == net->wake_up || fstat(fd, &status) != 0 || S_ISREG(status.st_mode) ||
@@ -319,13 +319,12 @@ static int start_wait(void *arg, struct worker *worker, const struct yield *yiel
     struct net *net = arg;
     struct scheduler *sched = net->sched;
     const bool writes = yield->command == service_command(SERVICE_WRITABLE);
-    if (yield->timeout == 0) {
-        return check_now(net, yield->as.fd, writes);
-    }
-    mutex_lock(&net->lock);
-    const int error = wait_locked(net, worker, yield->as.fd, completion, writes);
+    const bool has_time = yield->timeout != 0;
+    mutex_lock(&net->lock); /* nobody closes the number meanwhile */
+    const int error = has_time ? wait_locked(net, worker, yield->as.fd, completion, writes)
+                               : check_now_locked(net, yield->as.fd, writes);
     mutex_unlock(&net->lock);
-    if (error == SKUA_PENDING) {
+    if (error == SKUA_PENDING && has_time) {
         poll_publish(sched, worker, UINT64_MAX);
         chores_schedule(sched, worker, CHORE_CHECK,
                         time_after(time_now(sched->time), CHECK_PERIOD_NS));
