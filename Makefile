@@ -58,7 +58,7 @@ property: build-release ## run random programs, simulated and on threads; SEEDS=
 mutants: build-release ## plant every fault of tests/model/mutants; some model must catch each
 	tools/mutants
 
-proof: build-release ## run all models and mutants, and update the tables in docs/testing.md
+proof: build-release ## run all models and mutants, and update the tables in docs/proof.md
 	tools/proof_table
 
 stress: build-release ## run the stress programs, 100 million operations each; SEED= repeats a run
