@@ -5,10 +5,13 @@
 #ifndef SKUA_BASE_TIME_SOURCE_H
 #define SKUA_BASE_TIME_SOURCE_H
 
+#include <stdbool.h>
+
 #include "base/monotonic.h"
 
 struct time_source {
     uint64_t (*now)(struct time_source *source); /* nanoseconds; never goes back */
+    bool is_monotonic; /* it is base/monotonic.h, so base/cheap_clock.h may stand in for it */
 };
 
 static inline uint64_t time_now(struct time_source *source)

@@ -18,7 +18,7 @@ static uint64_t read_clock(struct time_source *source)
 
 void clock_init_monotonic(struct time_source *source)
 {
-    source->now = read_clock;
+    *source = (struct time_source){.now = read_clock, .is_monotonic = true};
 }
 
 /* ---- in a step ---- */

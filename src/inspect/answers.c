@@ -157,7 +157,8 @@ static int answer_stats(struct answers *answers, const struct request *request, 
     stats_read_total(sched, &total);
     text_add(out, "now\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", now,
              now - sched->account.created, total.live,
-             load_relaxed(&sched->global.sorted)); /* a snapshot */
+             load_relaxed(&sched->global.sorted) +     /* a snapshot */
+                 load_relaxed(&sched->behind.sorted)); /* likewise */
 #define ADD_NAME(name) "\t" #name
     text_add(out, "counters" SKUA_STATS_MAP(ADD_NAME) "\n");
 #undef ADD_NAME

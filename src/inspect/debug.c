@@ -234,10 +234,12 @@ void debug_format_schedtrace(struct schedtrace *trace, struct scheduler *sched, 
     skua_stats now;
     stats_read_total(sched, &now);
     const uint32_t global = load_relaxed(&sched->global.sorted); /* a snapshot */
+    const uint32_t behind = load_relaxed(&sched->behind.sorted); /* likewise */
     text_add(line,
              "skua: schedtrace: runtime=%" PRIu32 " ms=%" PRIu64 " live=%" PRIu64 " global=%" PRIu32
-             " workers=[",
-             process_table_runtime(&sched->table), age / SKUA_MILLISECOND, now.live, global);
+             " behind=%" PRIu32 " workers=[",
+             process_table_runtime(&sched->table), age / SKUA_MILLISECOND, now.live, global,
+             behind);
     add_workers(line, sched);
     text_add(line, "]");
 #define ADD(name) text_add(line, " " #name "=+%" PRIu64, now.name - trace->before.name);

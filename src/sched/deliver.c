@@ -8,8 +8,8 @@
 #include "sched/note.h"
 #include "sched/worker.h"
 
-/* A process with more waiting messages than it can take in one pick is behind. */
-#define CROWDED (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP)
+/* A process with more waiting messages than this cannot keep up with its senders. */
+#define CROWDED (4 * SKUA_EVENTS_PER_STEP)
 
 bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index)
 {
@@ -88,7 +88,7 @@ static int add_message(struct scheduler *sched, struct worker *worker,
         return SKUA_E_NO_PROCESS;
     }
     if (worker != NULL && mailbox_length(event->process) > CROWDED) {
-        worker->turns_left = 1; /* back-pressure: ends the sender's pick */
+        worker->is_pressed = true; /* back-pressure: ends the sender's pick */
     }
     return 0;
 }

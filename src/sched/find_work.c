@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of a worker's sources: its next slot, its deque (newest first), the global queue.
+/* The order of a worker's sources: its next slot, its deque (newest first), the global queue, the
+ * queue behind.
+ *
+ * There are two classes of processes. A process that has used up its slice and merely continues
+ * goes *behind*; whatever was woken or is new comes first. So a process that reacts waits for one
+ * slice of those that compute, however many they are.
  *
  * That order alone is unfair: two processes that wake each other would hold the next slot for ever,
- * and a deque that is never empty would starve the global queue. So
- *  - after NEXT_STREAK_MAX picks from the next slot in a row, the oldest process of the deque, or
- *    else of the global queue, is picked;
- *  - processes that cannot keep up with their events return to the next slot over and over, so the
- *    deque may never be empty; while that happens, deque and global queue alternate;
- *  - every FAIRNESS_PERIOD picks the global queue comes first, and halfway through the period the
- *    oldest process of the deque.
+ * a deque that is never empty would starve the global queue, and both the queue behind. So there
+ * are rules of fairness, in time. They are applied at a *checkpoint*: a worker counts its picks,
+ * and at zero reads the clock.
+ *  - While picks are short, there are up to PICKS_MAX between two checkpoints, or CHECK_NS. When
+ *    they are long, every pick begins with a checkpoint. The monitor asks for one if picks have
+ *    become long since the last (checkpoint_hasten).
+ *  - OLDEST_NS after the last such pick, and not before as much time has passed as that took, the
+ *    oldest process of the deque is picked, or of the global queue: they take turns.
+ *  - After a pick from behind that took d, the first class comes first for d. Then the queue behind
+ *    is due again: it gets half of the time if the first class always has work, and no more.
  *
- * The bound (INV-16): a Ready process with n others ahead of it in its queue leaves that queue
- * after at most (n + 1) * FAIRNESS_PERIOD picks of any one worker that looks at the queue: the
- * owner of its deque, or every worker for the global queue. A pick runs at most STEP_TURNS_MAX
- * steps. It leaves the queue to run; or, while a worker was without work of its own, to that
- * worker's deque; or, out of a deque that overflows, to the end of the global queue. In the next
- * slot it waits for the end of the current pick and no longer: then it runs, or goes to the deque.
- * The bound for timers and descriptors is the same FAIRNESS_PERIOD, or what the monitor allows if
- * that is shorter (watch/monitor_thread.h). */
-#include "sched/poll.h"
-#include "sched/timers.h"
+ * The bound (INV-16), for a Ready process with n others ahead of it in its queue. Let p be the
+ * longest pick that is made meanwhile: SLICE_NS and one step at most.
+ *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque.
+ *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
+ *    oldest. From the beginning of one to that of the next the worker spends at most p, then
+ *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind.
+ *  - Out of the queue behind some worker picks it after n + 1 picks from there, and every worker
+ *    makes one at least every 2 p and the time to a checkpoint and a pick of the oldest.
+ *  - The time to a checkpoint is at most that of PICKS_MAX picks, and, while the monitor runs, two
+ *    of its samples and a pick.
+ * It leaves its queue to run; or, while a worker was without work of its own, to that worker's
+ * deque; or, out of a deque that overflows, to the end of the global queue. Due timers and ready
+ * descriptors wait for a checkpoint and no longer. */
+#include "sched/checkpoint.h"
 #include "sched/worker.h"
 
-#define FAIRNESS_PERIOD 61
-#define NEXT_STREAK_MAX 3
-#define GLOBAL_BATCH    16
-#define POLL_PERIOD_NS  UINT64_C(50000)
-#define OVERDUE_NS      UINT64_C(1000000)
+#define OLDEST_NS    UINT64_C(20000)
+#define GLOBAL_BATCH 16
 
 static struct process *empty_next(struct worker *worker)
 {
@@ -67,15 +76,15 @@ static struct process *take_oldest(struct worker *worker)
 }
 
 /* Takes one, and up to `extra` more into the deque. */
-static struct process *take_global(struct worker *worker, uint32_t extra)
+static struct process *take_shared(struct worker *worker, struct global_queue *queue,
+                                   uint32_t extra)
 {
-    struct scheduler *sched = worker->sched;
-    if (!global_queue_has_items(&sched->global)) {
+    if (!global_queue_has_items(queue)) {
         return NULL;
     }
     struct queue_link *links[1 + GLOBAL_BATCH];
     const uint32_t count =
-        global_queue_pop_any(&sched->global, links, 1 + extra, sched->worker_count);
+        global_queue_pop_any(queue, links, 1 + extra, worker->sched->worker_count);
     if (count == 0) {
         return NULL;
     }
@@ -87,84 +96,82 @@ static struct process *take_global(struct worker *worker, uint32_t extra)
     return process_of_link(links[0]);
 }
 
-struct process *find_global(struct worker *worker)
+/* Only one at a time: in a deque it would belong to the first class. */
+static struct process *take_behind(struct worker *worker)
 {
-    return take_global(worker, GLOBAL_BATCH);
+    struct process *process = take_shared(worker, &worker->sched->behind, 0);
+    if (process != NULL) {
+        checkpoint_measure(worker, PICK_BEHIND);
+    }
+    return process;
 }
 
-/* Every FAIRNESS_PERIOD picks a worker that is never idle checks its own timers; those of one other
- * worker, in turn, in case that one is stuck or resting; and, if no idle worker has the poller's
- * role, the descriptors, but not too often because that is a system call. */
-static NOINLINE void check_sources(struct worker *worker)
+struct process *find_shared(struct worker *worker)
 {
-    struct scheduler *sched = worker->sched;
-    const uint32_t other = worker->rounds++ % scheduler_threads(sched);
-    const uint64_t timer = deadlines_next(&sched->deadlines, worker->index);
-    const uint64_t other_timer = deadlines_next(&sched->deadlines, other);
-    const bool waits = load_relaxed(&sched->poll.waits) > 0; /* hint: the next look sees it */
-    if (LIKELY(timer == UINT64_MAX && other_timer == UINT64_MAX && !waits)) {
-        return;
-    }
-    const uint64_t now = time_now(sched->time);
-    timers_fire(sched, worker, worker->index, now);
-    if (other_timer <= now && now - other_timer >= OVERDUE_NS) {
-        timers_fire(sched, worker, other, now);
-    }
-    const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
-    if (waits && now > last && now - last >= POLL_PERIOD_NS) {
-        poll_check(sched, worker, now);
-    }
+    struct process *process = take_shared(worker, &worker->sched->global, GLOBAL_BATCH);
+    return process != NULL ? process : take_behind(worker);
 }
 
-/* The oldest of the deque, or else of the global queue. After a process with a backlog has stayed
- * with this worker, every second time the other way round: such processes keep the deque from ever
- * being empty. */
+/* The oldest of the deque or of the global queue, by turns. It takes only what it runs: moving more
+ * processes into a deque that is never empty would gain them nothing. */
 static struct process *take_longest_waiting(struct worker *worker)
 {
-    const bool global_first = worker->is_behind && !worker->global_was_first;
-    worker->is_behind = false;
+    struct global_queue *global = &worker->sched->global;
+    const bool global_first = !worker->global_was_first;
+    struct process *process = global_first ? take_shared(worker, global, 0) : take_oldest(worker);
     worker->global_was_first = global_first;
-    struct process *process = global_first ? take_global(worker, 0) : take_oldest(worker);
-    if (process != NULL) {
-        return process;
+    if (process == NULL) {
+        process = global_first ? take_oldest(worker) : take_shared(worker, global, 0);
     }
-    return global_first ? take_oldest(worker) : take_global(worker, 0);
+    if (process != NULL) {
+        checkpoint_measure(worker, PICK_OLDEST);
+    }
+    return process;
 }
 
-/* The pick that fairness calls for, if one is due. It takes only what it runs: moving more
- * processes into a deque that is never empty would gain them nothing. */
-static struct process *take_fair(struct worker *worker)
+/* The last pick was measured: when its kind comes first again. */
+static void set_due(struct worker *worker, const struct checkpoint_result *result)
 {
-    const uint32_t phase = worker->phase;
-    worker->phase = phase + 1 < FAIRNESS_PERIOD ? phase + 1 : 0;
-    if (UNLIKELY(phase == 0)) {
-        check_sources(worker);
-        return take_global(worker, 0);
+    const uint64_t took = result->took;
+    if (result->measured == PICK_BEHIND) {
+        worker->behind_due = result->now + took + 1; /* also on a clock that stands still */
+    } else if (result->measured == PICK_OLDEST) {
+        worker->oldest_due = result->now + (took > OLDEST_NS ? took : OLDEST_NS);
     }
-    if (UNLIKELY(phase == FAIRNESS_PERIOD / 2)) {
-        return take_oldest(worker);
+}
+
+/* The pick that fairness calls for, if one is due. */
+static NOINLINE struct process *take_fair(struct worker *worker)
+{
+    const struct checkpoint_result result = checkpoint(worker);
+    struct process *process = NULL;
+    set_due(worker, &result);
+    if (result.now >= worker->behind_due) {
+        process = take_behind(worker);
     }
-    if (UNLIKELY(worker->next_streak >= NEXT_STREAK_MAX)) {
-        worker->next_streak = 0;
-        return take_longest_waiting(worker);
+    if (process == NULL && result.now >= worker->oldest_due) {
+        process = take_longest_waiting(worker);
     }
-    return NULL;
+    if (process != NULL) {
+        find_release_next(worker);
+    }
+    return process;
 }
 
 struct process *find_work(struct worker *worker)
 {
-    struct process *process = take_fair(worker);
-    if (process != NULL) {
-        find_release_next(worker);
-        return process;
+    struct process *process;
+    if (UNLIKELY(checkpoint_is_due(worker))) {
+        process = take_fair(worker);
+        if (process != NULL) {
+            return process;
+        }
     }
     process = empty_next(worker);
     if (process != NULL) {
         counter_add_owner(&worker->stats.next_pops, 1);
-        worker->next_streak++;
         return process;
     }
-    worker->next_streak = 0;
     process = take_newest(worker);
-    return process != NULL ? process : find_global(worker);
+    return process != NULL ? process : find_shared(worker);
 }

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/monotonic.h"
+#include "sched/checkpoint.h"
 #include "sched/chores.h"
 #include "sched/monitor.h"
 #include "sched/note.h"
@@ -67,7 +68,8 @@ void idle_wake_all(struct scheduler *sched)
 /* S3 for the queues. Next slots do not count, since their workers are awake. */
 bool idle_work_is_visible(struct scheduler *sched)
 {
-    if (global_queue_has_items_recheck(&sched->global)) {
+    if (global_queue_has_items_recheck(&sched->global) ||
+        global_queue_has_items_recheck(&sched->behind)) {
         return true;
     }
     const uint32_t threads = scheduler_threads(sched);
@@ -101,19 +103,35 @@ static bool is_alone(struct scheduler *sched)
     return parking_asleep(&sched->parking) + resting + 1 >= scheduler_threads(sched);
 }
 
+static bool must_exit(struct scheduler *sched)
+{
+    return load_seq_cst(&sched->exiting) != 0; /* MO-stop: pairs with shutdown.c */
+}
+
+/* Whether the search may as well end. Beside threads that compute, each sched_yield can take
+ * milliseconds: a stop must not wait for that. */
+static bool is_futile(struct scheduler *sched, uint32_t round)
+{
+    if (round <= ROUNDS_TIGHT) {
+        return false;
+    }
+    return (round == ROUNDS_TIGHT + 1 && is_alone(sched)) ||
+           UNLIKELY(shutdown_phase(sched) != PHASE_RUNNING);
+}
+
 static struct process *climb_ladder(struct worker *worker)
 {
     if (scheduler_threads(worker->sched) == 1) {
-        return find_global(worker); /* nobody to steal from or to yield to */
+        return find_shared(worker); /* nobody to steal from or to yield to */
     }
     steal_begin(worker);
     const uint32_t patience = worker->last_steal.patience;
     const uint32_t last = patience + ROUNDS_MAX;
     for (uint32_t round = 1; round <= last; round++) {
-        if (round == ROUNDS_TIGHT + 1 && is_alone(worker->sched)) {
+        if (is_futile(worker->sched, round)) {
             break;
         }
-        struct process *process = find_global(worker);
+        struct process *process = find_shared(worker);
         if (process == NULL && round > patience) {
             process = steal(worker, round == last);
         }
@@ -160,11 +178,6 @@ static void leave_search(struct worker *worker)
     }
 }
 
-static bool must_exit(struct scheduler *sched)
-{
-    return load_seq_cst(&sched->exiting) != 0; /* MO-stop: pairs with shutdown.c */
-}
-
 /* Sleeps until there may be work. On return the worker counts as searching. */
 static void park(struct worker *worker, bool searching)
 {
@@ -180,7 +193,6 @@ static void park(struct worker *worker, bool searching)
         return;
     }
     counter_add_owner(&worker->stats.parks, 1);
-    shutdown_worker_is_quiet(sched);
     note_trace(sched, worker, TRACE_PARK, (skua_pid){0}, 0, 0);
     const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
     if (sched->monitor->worker_sleeps != NULL) {
@@ -219,6 +231,9 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
 {
     struct process *process = NULL;
     for (;;) {
+        if (process == NULL) {
+            shutdown_worker_is_quiet(worker->sched);
+        }
         if (process == NULL && searching) {
             process = search(worker);
         }
@@ -244,6 +259,7 @@ struct process *idle_find(struct worker *worker)
 
 void idle_end(struct worker *worker)
 {
+    checkpoint_restart(worker);
     store_seq_cst(&worker->running, RUNNING_UNKNOWN); /* MO-busy, MO-monitor */
     monitor_notice(worker->sched);
 }

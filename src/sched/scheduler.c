@@ -20,6 +20,8 @@ static bool init_worker(struct scheduler *sched, struct worker *worker, uint32_t
 {
     worker->sched = sched;
     worker->index = index;
+    worker->picks_granted = 1;
+    cheap_clock_init(&worker->clock);
     worker->random = random_mix(sched->config.seed + index);
     worker->retires = index >= sched->worker_count;
     worker->events_max = SKUA_EVENTS_PER_STEP;
@@ -123,6 +125,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
         goto fail_workers;
     }
     global_queue_init(&sched->global);
+    global_queue_init(&sched->behind);
     parking_init(&sched->parking, sched->capacity, sched->worker_count);
     chores_init(sched);
     init_locks(sched);
@@ -141,6 +144,7 @@ void scheduler_deinit(struct scheduler *sched)
 {
     tracer_deinit(&sched->tracer);
     deinit_locks(sched);
+    global_queue_deinit(&sched->behind);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);
     deadlines_deinit(&sched->deadlines);

@@ -7,6 +7,7 @@
 #include <skua/runtime.h>
 
 #include "base/allocator.h"
+#include "base/cheap_clock.h"
 #include "base/compiler.h"
 #include "base/time_source.h"
 #include "concurrent/deque.h"
@@ -63,6 +64,13 @@ struct last_steal {
     uint64_t since;       /* when it began to run what it found */
 };
 
+/* What a pick is measured for (find_work.c). */
+enum pick_kind {
+    PICK_ANY,    /* nothing */
+    PICK_OLDEST, /* it came first because it had waited longest */
+    PICK_BEHIND, /* it comes from the queue behind */
+};
+
 struct worker {
     struct deque deque;
     /* The process that this worker's step woke last; it runs next. Only the owner fills the slot;
@@ -72,11 +80,16 @@ struct worker {
     /* For the owner only. */
     CACHE_ALIGNED struct scheduler *sched;
     uint32_t index;
-    uint32_t phase;        /* picks in this round of fairness (find_work.c) */
-    uint32_t rounds;       /* of it so far */
-    uint32_t next_streak;  /* picks from the next slot in a row */
-    bool is_behind;        /* a process with a backlog stayed with this worker */
-    bool global_was_first; /* when such a streak was last over */
+    atomic_u32 picks_left;   /* until the next checkpoint (checkpoint.h) */
+    uint32_t picks_granted;  /* at the last one */
+    enum pick_kind measured; /* what the current pick is */
+    bool picks_are_long;     /* as of the last checkpoint */
+    bool global_was_first;   /* when the oldest was last picked */
+    uint64_t checked_at;     /* when the last checkpoint was, or a measured pick began */
+    uint64_t sources_at;     /* when it last checked the sources of all workers */
+    uint64_t oldest_due;     /* when the oldest comes first again (find_work.c) */
+    uint64_t behind_due;     /* when the queue behind does */
+    struct cheap_clock clock;
     uint64_t random;
     struct caches caches;
     skua_context *context;        /* of the process that it runs */
@@ -90,8 +103,8 @@ struct worker {
     bool is_checked; /* its contexts are (context.h) */
     const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
     uint32_t events_max;                   /* per step; smaller in simulations only */
-    uint32_t turns_max;                    /* see step.c */
-    uint32_t turns_left;                   /* of this pick, with the current one */
+    uint32_t turns_max;                    /* per pick; smaller in simulations only */
+    bool is_pressed;                       /* back-pressure: its pick ends with this step */
     uint32_t init_turn;
     CACHE_ALIGNED skua_context contexts[WORKER_CONTEXTS]; /* the first; or, if they are checked, by
                                                              turns */
@@ -164,6 +177,7 @@ struct scheduler {
     struct object_pool events;
     struct deadlines deadlines;
     struct global_queue global;
+    struct global_queue behind; /* processes that used up their slice (find_work.c) */
     struct parking parking;
 
     /* See poll.h. */

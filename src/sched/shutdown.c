@@ -62,20 +62,26 @@ void shutdown_worker_is_quiet(struct scheduler *sched)
 }
 
 /* With no process left the workers run no user code, so they do exit, however slow the machine. */
-static void join_workers_locked(struct scheduler *sched)
+static void let_workers_exit_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->exiting, 1); /* MO-stop: pairs with the check before sleeping */
     idle_wake_all(sched);
     spare_wake_resting(sched);
+}
+
+static void join_workers_locked(struct scheduler *sched)
+{
     const uint32_t threads = scheduler_threads(sched);
     for (uint32_t i = 0; i < threads; i++) {
         (void)pthread_join(sched->workers[i].thread, NULL);
     }
 }
 
-/* The monitor first, since it starts workers. */
+/* All are told before the first is joined: on a busy machine each takes a while to wake up. The
+ * monitor is joined first, since it starts workers; but none once `exiting` is set. */
 static void end_threads_locked(struct scheduler *sched)
 {
+    let_workers_exit_locked(sched);
     sched->monitor->stop(sched->monitor);
     join_workers_locked(sched);
     sched->poller->close(sched->poller);
@@ -99,6 +105,7 @@ static int start_threads_locked(struct scheduler *sched)
 {
     const int error = start_workers_locked(sched);
     if (error != 0) {
+        let_workers_exit_locked(sched);
         join_workers_locked(sched);
         store_seq_cst(&sched->threads, 0); /* so that start can be tried again */
         store_seq_cst(&sched->exiting, 0);

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/checkpoint.h"
 #include "sched/context.h"
 #include "sched/note.h"
 #include "sched/spare.h"
@@ -321,10 +322,12 @@ void step_run(struct worker *worker, struct process *process)
     const skua_pid pid = process_table_pid(&worker->sched->table, process, state_generation(tag));
     context_set_process(worker, process, pid);
     store_release(&worker->running, pid.bits); /* MO-monitor */
-    for (worker->turns_left = worker->turns_max; worker->turns_left > 0; worker->turns_left--) {
+    worker->is_pressed = false;
+    uint32_t turns_left = worker->turns_max;
+    do {
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;
         }
-    }
+    } while (--turns_left > 0 && !worker->is_pressed && !checkpoint_slice_is_over(worker));
     submit_unfinished(worker, process);
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a process goes when it becomes Ready. */
+/* Where a process goes when it becomes Ready.
+ *
+ * What waits in the next slot is not published: the worker picks it as soon as its step ends, and
+ * waking another for it would cost more than most steps take. But if the step goes on for long, it
+ * must not wait beside an idle worker. So a spawn, and a send while picks are long, wake a sleeper
+ * all the same: it searches, and takes what is still there at the end of that (steal.c). That is a
+ * hint, without the order of operations that parking.h demands; if it comes to nothing because the
+ * other was about to fall asleep, the monitor frees the slot with its next sample. */
 #include "sched/worker.h"
 
-static void push_global(struct scheduler *sched, struct process *process)
+static void push_shared(struct global_queue *queue, struct process *process)
 {
-    global_queue_push_any(&sched->global, &process->link.queue, &process->link.queue);
+    global_queue_push_any(queue, &process->link.queue, &process->link.queue);
 }
 
 /* Moves the older half of a full deque to the global queue, in order. */
@@ -24,6 +31,7 @@ static void spill(struct worker *worker)
     struct process *newest = items[count - 1];
     global_queue_push_any(&worker->sched->global, &newest->link.queue, &oldest->link.queue);
     counter_add_owner(&worker->stats.spills, 1);
+    worker->is_pressed = true; /* whoever readies so many goes on when they have run */
 }
 
 void submit_all_to_global(struct worker *worker)
@@ -43,7 +51,6 @@ void submit_to_deque(struct worker *worker, struct process *process)
     idle_wake_one(worker->sched, worker);
 }
 
-/* Wakes nobody: this worker picks it as soon as its step ends. */
 static bool put_in_empty_next(struct worker *worker, struct process *process)
 {
     if (load_relaxed(&worker->next) != NULL) { /* only this thread fills it */
@@ -55,7 +62,7 @@ static bool put_in_empty_next(struct worker *worker, struct process *process)
 
 void submit_outside(struct scheduler *sched, struct process *process)
 {
-    push_global(sched, process);
+    push_shared(&sched->global, process);
     idle_wake_one(sched, NULL);
 }
 
@@ -65,6 +72,8 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
         submit_outside(sched, process);
     } else if (worker->blocks || !put_in_empty_next(worker, process)) {
         submit_to_deque(worker, process);
+    } else {
+        idle_wake_one(sched, worker); /* whoever starts a child may well go on for long */
     }
 }
 
@@ -79,6 +88,9 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
         return;
     }
     if (put_in_empty_next(worker, process)) {
+        if (UNLIKELY(worker->picks_are_long)) {
+            idle_wake_one(sched, worker);
+        }
         return;
     }
     struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
@@ -87,25 +99,27 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
     }
 }
 
-/* A process that used up its pick and asked to continue goes to the back of the global queue. */
+/* If nothing else is there, it stays, which costs no atomic operation. Under back-pressure it must
+ * not go on before those that it has put to work: it waits at the end of their queue. */
 static void submit_behind(struct worker *worker, struct process *process)
 {
     struct scheduler *sched = worker->sched;
+    struct global_queue *queue = worker->is_pressed ? &sched->global : &sched->behind;
     const bool alone = deque_length_owner(&worker->deque) == 0 &&
                        !global_queue_has_items(&sched->global) &&
+                       !global_queue_has_items(&sched->behind) &&
                        load_relaxed(&worker->next) == NULL; /* only this thread fills it */
     if (alone) {
         submit_ready(sched, worker, process);
         return;
     }
-    push_global(sched, process);
+    push_shared(queue, process);
     idle_wake_one(sched, worker);
 }
 
 void submit_unfinished(struct worker *worker, struct process *process)
 {
     if (process->backlog != OBJECT_NONE) {
-        worker->is_behind = true;
         submit_ready(worker->sched, worker, process);
     } else {
         submit_behind(worker, process);

@@ -29,8 +29,9 @@ const struct scheduler *worker_enter_callback(const struct scheduler *sched);
 /* find_work.c: the next process from this worker's own sources and the global queue, or null. */
 NODISCARD struct process *find_work(struct worker *worker);
 
-/* One from the global queue, and up to GLOBAL_BATCH more into the worker's deque. */
-NODISCARD struct process *find_global(struct worker *worker);
+/* One from the global queue, and up to GLOBAL_BATCH more into the worker's deque; or else one from
+ * the queue behind. */
+NODISCARD struct process *find_shared(struct worker *worker);
 
 /* Moves the process in the next slot, if any, to the deque, and wakes a parked worker for it. */
 void find_release_next(struct worker *worker);
@@ -75,9 +76,9 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
  * nothing: that would cost an atomic operation for each of a hundred children. */
 void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process);
 
-/* A process that used up its pick and has more to do. If it has a backlog, it stays with this
+/* A process that used up its slice and has more to do. If it has a backlog, it stays with this
  * worker and gets as large a share of it as two conversing processes do (find_work.c): at the back
- * of the queue it would get one pick for each pick of all its senders, and its mailbox would only
+ * of a queue it would get one pick for each pick of all its senders, and its mailbox would only
  * grow. A process that merely continues goes behind all that waits. */
 void submit_unfinished(struct worker *worker, struct process *process);
 
@@ -87,10 +88,10 @@ void submit_to_deque(struct worker *worker, struct process *process);
 /* Moves everything the worker has queued to the global queue. */
 void submit_all_to_global(struct worker *worker);
 
-/* A process with more to do runs this many steps in one pick, without going through a queue. */
-#define STEP_TURNS_MAX 4
+/* Steps in one pick, at most: more than fit into a slice (checkpoint.h), unless they do nothing. */
+#define STEP_TURNS_MAX 1000
 
-/* step.c: runs a process whose token the worker holds, for up to worker->turns_max steps. */
+/* step.c: runs a process whose token the worker holds, for a slice at most. */
 void step_run(struct worker *worker, struct process *process);
 
 /* settle.c: acts on what a step asked for. */

@@ -23,6 +23,7 @@
 
 /* A step that is cut short gets at most this many events. */
 #define SHORT_BATCH_MAX 8
+#define TURNS_MAX       4
 
 static uint64_t read_clock(struct time_source *source)
 {
@@ -156,7 +157,7 @@ static void cut_turn(struct sim *sim, struct worker *worker)
     const bool is_short = random_below(&sim->random, 2) == 0;
     worker->events_max =
         is_short ? 1 + random_below(&sim->random, SHORT_BATCH_MAX) : SKUA_EVENTS_PER_STEP;
-    worker->turns_max = 1 + random_below(&sim->random, STEP_TURNS_MAX);
+    worker->turns_max = 1 + random_below(&sim->random, TURNS_MAX);
 }
 
 static void run_turn(struct sim *sim)

@@ -71,28 +71,27 @@ static void walk_deque_locked(struct audit *audit, struct deque *deque)
     }
 }
 
-static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link)
+static uint32_t walk_queue_list(struct audit *audit, struct queue_link *link, enum place place)
 {
     uint32_t length = 0;
     while (link != NULL && finding_is_none(&audit->finding)) {
         struct queue_link *next = link->next;
-        put_token_locked(audit, process_of_link(link), PLACE_GLOBAL);
+        put_token_locked(audit, process_of_link(link), place);
         link = next;
         length++;
     }
     return length;
 }
 
-static void walk_global_locked(struct audit *audit, struct global_queue *queue)
+static void walk_queue_locked(struct audit *audit, struct global_queue *queue, enum place place)
 {
-    const uint32_t sorted = walk_queue_list(audit, queue->first);
+    const uint32_t sorted = walk_queue_list(audit, queue->first, place);
     const uint32_t counted = load_relaxed(&queue->sorted); /* nobody uses it */
     if (sorted != counted) {
-        finding_note(&audit->finding,
-                     "INV-3: the global queue has %u sorted processes and counts %u", sorted,
-                     counted);
+        finding_note(&audit->finding, "INV-3: %s has %u sorted processes and counts %u",
+                     census_place_name(place), sorted, counted);
     }
-    (void)walk_queue_list(audit, load_acquire(&queue->inbox)); /* MO-global */
+    (void)walk_queue_list(audit, load_acquire(&queue->inbox), place); /* MO-global */
 }
 
 static void walk_tokens_locked(struct audit *audit)
@@ -106,7 +105,8 @@ static void walk_tokens_locked(struct audit *audit)
         }
         walk_deque_locked(audit, &worker->deque);
     }
-    walk_global_locked(audit, &sched->global);
+    walk_queue_locked(audit, &sched->global, PLACE_GLOBAL);
+    walk_queue_locked(audit, &sched->behind, PLACE_BEHIND);
     if (audit->moment->show != NULL) {
         audit->moment->show(audit, audit->moment->arg);
     }
@@ -376,11 +376,13 @@ static bool check_all(struct audit *audit)
     mutex_lock(&sched->table.pool.lock);
     mutex_lock(&sched->events.lock);
     mutex_lock(&sched->global.lock);
+    mutex_lock(&sched->behind.lock);
     const bool was_alone = nobody_is_inside(sched, audit->moment);
     if (was_alone) {
         check_all_locked(audit);
     }
     const bool is_alone = nobody_is_inside(sched, audit->moment);
+    mutex_unlock(&sched->behind.lock);
     mutex_unlock(&sched->global.lock);
     mutex_unlock(&sched->events.lock);
     mutex_unlock(&sched->table.pool.lock);

@@ -40,6 +40,9 @@ static void check_queues(struct scheduler *sched, struct finding *finding)
     if (global_queue_has_items_recheck(&sched->global)) {
         finding_note(finding, "INV-10: all sleep, and the global queue is not empty");
     }
+    if (global_queue_has_items_recheck(&sched->behind)) {
+        finding_note(finding, "INV-10: all sleep, and the queue behind is not empty");
+    }
     for (uint32_t i = 0; i < threads; i++) {
         if (deque_has_items_any(&sched->workers[i].deque)) {
             finding_note(finding, "INV-10: all sleep, and the deque of worker %u is not empty", i);

@@ -12,6 +12,7 @@ const char *census_place_name(enum place place)
         [PLACE_NEXT] = "a next slot",
         [PLACE_DEQUE] = "a deque",
         [PLACE_GLOBAL] = "the global queue",
+        [PLACE_BEHIND] = "the queue behind",
         [PLACE_LIST] = "the simulator's list",
         [PLACE_CHAIN] = "a free chain",
         [PLACE_CACHE] = "a cache of free objects",

@@ -13,6 +13,7 @@ enum place {
     PLACE_NEXT,
     PLACE_DEQUE,
     PLACE_GLOBAL,
+    PLACE_BEHIND,
     PLACE_LIST,
     /* of free objects */
     PLACE_CHAIN,

@@ -6,6 +6,7 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "sched/checkpoint.h"
 #include "sched/chores.h"
 #include "sched/log.h"
 #include "sched/poll.h"
@@ -54,12 +55,21 @@ static void report(struct monitor_thread *self, struct worker *worker,
     sched->config.on_stall(sched->config.on_stall_arg, &stall);
 }
 
-/* Otherwise a process that the stuck step has readied would wait until the step ends. */
+/* Otherwise a process that a long step has readied would wait until that ends. */
 static void empty_next_slot(struct scheduler *sched, struct worker *worker)
 {
     struct process *process = exchange_acq_rel(&worker->next, NULL); /* MO-next */
     if (process != NULL) {
         submit_outside(sched, process);
+    }
+}
+
+/* Steps since the last sample of `span` were so long that timers and others wait for the next
+ * checkpoint. */
+static void hasten_checkpoint(struct worker *worker, uint64_t steps, uint64_t span)
+{
+    if (steps * CHECK_NS < span) {
+        checkpoint_hasten(worker);
     }
 }
 
@@ -79,6 +89,7 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
+    hasten_checkpoint(worker, steps - seen->steps, span);
     run_time_add(sched, (skua_pid){seen->running}, span / 2, &seen->remainder);
     run_time_add(sched, (skua_pid){running}, span / 2, &seen->remainder);
     if (running != seen->running || steps != seen->steps) {
@@ -91,7 +102,7 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
         spare_cover(sched, worker, absence);
     }
-    if (stuck) {
+    if (stuck || (now > seen->since && parking_may_claim(&sched->parking))) {
         empty_next_slot(sched, worker);
     }
 }

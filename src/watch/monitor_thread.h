@@ -5,6 +5,9 @@
  *  - a worker that has been in the same step since a sample at least the limit ago is stuck: the
  *    process in its next slot moves to the global queue, a spare worker steps in, the program is
  *    told;
+ *  - so does the process in the next slot of a worker that has been in the same step since the last
+ *    sample, if another worker sleeps;
+ *  - a worker whose steps have become long is asked for a checkpoint (sched/checkpoint.h);
  *  - a worker that blocks and has no spare yet gets one;
  *  - overdue timers are fired, and the descriptors polled, if nobody else has done so for a while,
  *    which can only be because all workers are in long steps.

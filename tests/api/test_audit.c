@@ -19,7 +19,8 @@
 #endif
 
 /* After so many turns even a limited audit has been made. */
-#define TURNS 100
+#define TURNS          100
+#define TURNS_PER_STEP 4 /* at most, as in sim.c */
 
 /* ---- faults, and the next occasion: all in a child ---- */
 
@@ -72,7 +73,7 @@ static void step_leaky(void *arg)
 {
     (void)arg;
     world_open_sim(1, (skua_sim_faults){0});
-    (void)actor_start(ACTS(continues(TURNS * STEP_TURNS_MAX)));
+    (void)actor_start(ACTS(continues(TURNS * TURNS_PER_STEP)));
     leak();
     for (uint32_t i = 0; i < TURNS; i++) {
         (void)skua_sim_step(world_runtime());
@@ -84,7 +85,7 @@ static void run_leaky(void *arg)
     (void)arg;
     world_open_sim(1, (skua_sim_faults){0});
     leak();
-    (void)actor_run(actor_new(ACTS(continues(TURNS * STEP_TURNS_MAX), finishes(0))));
+    (void)actor_run(actor_new(ACTS(continues(TURNS * TURNS_PER_STEP), finishes(0))));
 }
 
 TEST(audits_are_made_in_debug_builds_only)

@@ -229,9 +229,9 @@ TEST(wrong_settings_are_said_whenever_a_runtime_is_created)
 #define DELTA  "=\\+[0-9]+"
 /* The first may come before the workers do. */
 #define SCHEDTRACE_LINE                                                                            \
-    "^skua: schedtrace: runtime=[0-9]+ ms=[0-9]+ live=[0-9]+ global=[0-9]+ workers=\\[(" WORKER    \
-    "( " WORKER ")*)?\\] spawned" DELTA " finished" DELTA " messages" DELTA " steps" DELTA         \
-    " stolen" DELTA " parks" DELTA " wakes" DELTA " stalls" DELTA "$"
+    "^skua: schedtrace: runtime=[0-9]+ ms=[0-9]+ live=[0-9]+ global=[0-9]+ behind=[0-9]+ "         \
+    "workers=\\[(" WORKER "( " WORKER ")*)?\\] spawned" DELTA " finished" DELTA " messages" DELTA  \
+    " steps" DELTA " stolen" DELTA " parks" DELTA " wakes" DELTA " stalls" DELTA "$"
 
 /* The line about the runtime, as the thread that prints it would have it. */
 static const char *line_since(struct schedtrace *trace)
@@ -251,7 +251,8 @@ TEST(schedtrace_says_what_has_happened_since_the_line_before)
     world_open_with((skua_runtime_config){.worker_count = 1});
     workers_await_asleep(0);
     const char *line = line_since(&trace);
-    assert_non_null(strstr(line, " ms=1234 live=0 global=0 workers=[0:parked:0] spawned=+0 "));
+    assert_non_null(
+        strstr(line, " ms=1234 live=0 global=0 behind=0 workers=[0:parked:0] spawned=+0 "));
     for (int i = 0; i < 12; i++) {
         const skua_pid pid = api_submit(world->api, &api_idler, NULL);
         assert_int_equal(world_send(pid, skua_payload_empty(0)), 0);

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* Nobody waits for ever. "Players" keep a worker busy in some unfair way and count their steps; at
  * a known step they pause, "victims" are put in line, and each notes how many steps of the players
- * it had to wait for. The limits are those that src/sched/find_work.c promises; no clock is
- * involved. Players give up long after the limit, so that a starved victim ends up as a number that
- * is too large and not as a hang. */
+ * it had to wait for. The limits are those that src/sched/find_work.c promises, in time: with one
+ * worker the clock is the test's, and a step of a player takes a microsecond. With several it is
+ * the real one, and nothing but an end of the wait is asked for. Players give up long after the
+ * limit, so that a starved victim ends up as a number that is too large and not as a hang. */
 #include "actor.h"
+#include "sched/checkpoint.h"
 
-/* As in find_work.c and step.c. */
-#define FAIRNESS_PERIOD 61
-#define NEXT_STREAK_MAX 3
-#define TURNS_MAX       4
+/* As in find_work.c, in steps of a microsecond. */
+#define OLDEST_STEPS 20
+#define SLICE_STEPS  (SLICE_NS / SKUA_MICROSECOND)
+
+/* Steps from one pick of the oldest to the next, if picks have so many steps. */
+#define OLDEST_EVERY(pick) ((pick) + (OLDEST_STEPS > (pick) ? OLDEST_STEPS : (pick)) + PICKS_MAX)
+
+/* Whoever is the n-th in the deque or in the global queue waits for so many steps for each. */
+#define EACH(pick) (2 * OLDEST_EVERY(pick))
+
+/* What victims on threads wait for, at most, before their players give up. */
+#define STARVED UINT32_C(10000000)
 
 #define VICTIMS     10
 #define WORKERS_MAX 5
@@ -28,7 +38,7 @@ struct victim {
 /* That of the current test. */
 static struct game {
     uint32_t workers;
-    uint32_t give_up_at;
+    uint32_t give_up_at; /* a step */
     atomic_uint steps;
     atomic_bool over;
     bool victims_wait; /* since PAUSE_AT */
@@ -70,6 +80,9 @@ static void submit_victims(uint64_t players_pausing)
 
 static int play_or_finish(struct turn *turn, uint32_t step)
 {
+    if (game.workers == 1) {
+        virtual_advance_to(&world->time, virtual_now(&world->time) + SKUA_MICROSECOND);
+    }
     if (step == PAUSE_AT) {
         tally_add(&game.paused, 1);
         tally_wait(&game.resumed, 1);
@@ -132,21 +145,32 @@ static struct act plays_and_spawns_victims(void)
 
 static void game_open(uint32_t workers, uint32_t longest_wait)
 {
-    game = (struct game){.workers = workers, .give_up_at = PAUSE_AT + 10 * longest_wait};
+    const skua_runtime_config config = {.worker_count = workers};
+    game = (struct game){.workers = workers, .give_up_at = PAUSE_AT + longest_wait};
     tally_init(&game.paused);
     tally_init(&game.resumed);
     tally_init(&game.served);
-    world_open_with((skua_runtime_config){.worker_count = workers});
+    if (workers == 1) {
+        world_open_virtual_with(config);
+    } else {
+        world_open_with(config);
+    }
     for (size_t i = 0; i < VICTIMS; i++) {
         struct victim *victim = &game.victims[i];
         victim->actor = actor_new(ACTS(does(note_wait, victim), finishes(0)));
     }
 }
 
-/* Where the players put the victims in line, nobody else has to know of the pause. */
-static void game_open_without_pause(uint32_t longest_wait)
+/* With one worker and picks of so many steps. */
+static void game_open_alone(uint32_t pick)
 {
-    game_open(1, longest_wait);
+    game_open(1, 10 * VICTIMS * EACH(pick));
+}
+
+/* Where the players put the victims in line, nobody else has to know of the pause. */
+static void game_open_without_pause(uint32_t pick)
+{
+    game_open_alone(pick);
     tally_add(&game.resumed, 1);
 }
 
@@ -157,14 +181,13 @@ static void await_victims(void)
     game.over = true;
 }
 
-/* That the i-th, with i others ahead of it, waited for at most `base` steps and `each` for every
- * one of them. */
-static void assert_each_waited(size_t base, size_t each)
+/* That the i-th, with i others ahead of it, waited for at most (i + 1) * `each` steps. */
+static void assert_each_waited(size_t each)
 {
     await_victims();
     world_close();
     for (size_t i = 0; i < VICTIMS; i++) {
-        assert_in_range(game.victims[i].waited, 0, base + i * each);
+        assert_in_range(game.victims[i].waited, 0, (i + 1) * each);
     }
 }
 
@@ -191,38 +214,38 @@ static struct actor *start_pair(struct act move)
 
 TEST(fairness_pair_in_the_next_slot_lets_the_global_queue_have_its_turn)
 {
-    game_open(1, VICTIMS * FAIRNESS_PERIOD);
+    game_open_alone(1);
     kick_off(start_pair(plays()));
     submit_victims(1);
-    assert_each_waited(NEXT_STREAK_MAX + 1, NEXT_STREAK_MAX + 1);
+    assert_each_waited(EACH(1));
 }
 
 TEST(fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn)
 {
-    game_open_without_pause(VICTIMS * FAIRNESS_PERIOD);
+    game_open_without_pause(1);
     kick_off(start_pair(plays_and_spawns_victims()));
-    assert_each_waited(NEXT_STREAK_MAX + 1, NEXT_STREAK_MAX + 1);
+    assert_each_waited(EACH(1));
 }
 
-/* With two pairs the deque is never empty, so only the period helps those in the global queue. */
+/* With two pairs the deque is never empty either. */
 TEST(fairness_deque_that_is_never_empty_does_not_starve_the_global_queue)
 {
-    game_open(1, VICTIMS * FAIRNESS_PERIOD);
+    game_open_alone(1);
     struct actor *pairs[] = {start_pair(plays()), start_pair(plays())};
     kick_off(pairs[0]);
     kick_off(pairs[1]);
     submit_victims(1);
-    assert_each_waited(FAIRNESS_PERIOD, FAIRNESS_PERIOD);
+    assert_each_waited(EACH(1));
 }
 
 /* ---- a trio that always takes the newest of the deque ---- */
 
 /* The first readies the second (which ends in the deque) and the third (next slot); the third does
  * nothing; then the deque's newest, the second, readies the first. Next slots come one at a time
- * and nothing older in the deque is ever popped, but for the rule in the middle of the period. */
+ * and nothing older in the deque is ever popped, but when the oldest is due. */
 TEST(fairness_newest_of_the_deque_does_not_starve_the_oldest)
 {
-    game_open_without_pause(VICTIMS * FAIRNESS_PERIOD);
+    game_open_without_pause(1);
     struct actor *first = actor_new(NO_ACTS);
     struct actor *second =
         actor_start(ACTS(awaits(1), plays(), sends(first, 0, 0), repeats(FOR_EVER)));
@@ -234,18 +257,34 @@ TEST(fairness_newest_of_the_deque_does_not_starve_the_oldest)
     actor_await_state(second, SKUA_PROCESS_IDLE);
     actor_await_state(third, SKUA_PROCESS_IDLE);
     kick_off(first);
-    assert_each_waited(FAIRNESS_PERIOD, FAIRNESS_PERIOD);
+    assert_each_waited(EACH(1));
 }
 
 /* ---- processes that always continue ---- */
 
 TEST(fairness_process_that_continues_goes_behind_all_that_wait)
 {
-    game_open(1, VICTIMS * FAIRNESS_PERIOD);
+    game_open_alone(SLICE_STEPS);
     (void)actor_start(ACTS(plays(), continues(1), repeats(FOR_EVER)));
     submit_victims(1);
-    /* The turns it was in, and those of a pick from each queue that the period may ask for. */
-    assert_each_waited(3 * TURNS_MAX, 0);
+    await_victims();
+    world_close();
+    for (size_t i = 0; i < VICTIMS; i++) {
+        assert_in_range(game.victims[i].waited, 0, SLICE_STEPS); /* one slice, and no second */
+    }
+}
+
+/* Those that continue get half of the time, whatever else there is to do. */
+TEST(fairness_pair_in_the_next_slot_does_not_starve_those_that_continue)
+{
+    game_open_alone(SLICE_STEPS);
+    for (size_t i = 0; i < VICTIMS; i++) { /* each gets behind before it notes how long that took */
+        struct victim *victim = &game.victims[i];
+        victim->actor->script = ACTS(continues(1), does(note_wait, victim), finishes(0));
+    }
+    kick_off(start_pair(plays()));
+    submit_victims(1);
+    assert_each_waited(EACH(1) + 2 * SLICE_STEPS + PICKS_MAX);
 }
 
 static uint64_t shortest_wait(const struct victim *victim)
@@ -262,16 +301,14 @@ static uint64_t shortest_wait(const struct victim *victim)
 TEST(fairness_one_process_per_worker_that_continues_starves_nobody)
 {
     const uint32_t workers = test_workers() + 1;
-    /* Ahead of a victim: the other victims, and the spinners when they go to the end. */
-    const uint32_t limit = (VICTIMS + workers + 1) * FAIRNESS_PERIOD * TURNS_MAX;
-    game_open(workers, limit);
+    game_open(workers, STARVED);
     for (uint32_t i = 0; i < workers; i++) {
         (void)actor_start(ACTS(plays_alone(), continues(1), repeats(FOR_EVER)));
     }
     submit_victims(workers);
     await_victims();
     for (size_t i = 0; i < VICTIMS; i++) {
-        assert_in_range(shortest_wait(&game.victims[i]), 0, limit);
+        assert_in_range(shortest_wait(&game.victims[i]), 0, STARVED - 1);
     }
 }
 
@@ -296,12 +333,11 @@ static int flood(struct turn *turn, const struct act *act)
 
 TEST(fairness_flood_from_a_process_starves_nobody)
 {
-    const uint32_t limit = (VICTIMS + 2) * FAIRNESS_PERIOD * TURNS_MAX;
-    game_open(1, limit);
+    game_open_alone(SLICE_STEPS);
     struct actor *drain = start_drain(NO_ACTS);
     (void)actor_start(ACTS(plays(), does(flood, drain), continues(1), repeats(FOR_EVER)));
     submit_victims(1);
-    assert_each_waited(limit, 0);
+    assert_each_waited(EACH(SLICE_STEPS));
 }
 
 /* In every step, whatever it brings. */
@@ -322,21 +358,19 @@ static void *flood_from_outside(void *drain)
 
 TEST(fairness_flood_from_outside_starves_nobody)
 {
-    const uint32_t limit = (VICTIMS + 1) * FAIRNESS_PERIOD * TURNS_MAX;
     pthread_t flooder;
-    game_open(1, limit);
+    game_open_alone(SLICE_STEPS);
     struct actor *drain = start_drain(ACTS(does(keep_playing, NULL)));
     assert_int_equal(pthread_create(&flooder, NULL, flood_from_outside, drain), 0);
     submit_victims(1);
     await_victims();
     assert_int_equal(pthread_join(flooder, NULL), 0);
-    assert_each_waited(limit, 0);
+    assert_each_waited(EACH(SLICE_STEPS));
 }
 
 /* ---- processes that are never done with their messages ---- */
 
-#define HOG_MESSAGES  (3 * TURNS_MAX * SKUA_EVENTS_PER_STEP)
-#define HOG_PICKS_MAX (2 * (NEXT_STREAK_MAX + 1)) /* until the global queue comes first */
+#define HOG_MESSAGES (12 * SKUA_EVENTS_PER_STEP)
 
 /* Sends itself a message for each that it gets: its backlog never ends. */
 static int hog(struct turn *turn, const struct act *act)
@@ -353,11 +387,10 @@ static int hog(struct turn *turn, const struct act *act)
 /* They stay with their worker, so its deque is never empty either. */
 TEST(fairness_processes_with_a_backlog_starve_nobody)
 {
-    const uint32_t limit = HOG_PICKS_MAX * TURNS_MAX;
-    game_open(1, (VICTIMS + 1) * limit);
+    game_open_alone(SLICE_STEPS);
     for (int i = 0; i < 4; i++) {
         (void)actor_start(ACTS(does(hog, NULL)));
     }
     submit_victims(1);
-    assert_each_waited(2 * limit, limit);
+    assert_each_waited(EACH(SLICE_STEPS));
 }

@@ -139,11 +139,21 @@ TEST(terminate_again_changes_nothing)
     check_terminated(actor, 1);
 }
 
+static int take_a_slice(struct turn *turn, const struct act *act)
+{
+    (void)turn;
+    (void)act;
+    virtual_advance_to(&world->time, virtual_now(&world->time) + SKUA_MILLISECOND);
+    return ACT_WAITS;
+}
+
 /* A process that others were preferred to, with messages it has not read, is only queued. */
 TEST(terminate_of_a_requeued_process_ends_it_without_a_step)
 {
-    open_with_exits(1);
-    struct actor *actor = actor_start_held();
+    exits = exits_new();
+    world_open_virtual_with((skua_runtime_config){.worker_count = 1, NOTES_EXITS(exits)});
+    struct actor *actor = actor_start(ACTS(holds(), does(take_a_slice, NULL)));
+    actor_await_held(actor, 1);
     send_many(actor, 40 * SKUA_EVENTS_PER_STEP);
     struct actor *other = actor_start(ACTS(holds(), finishes(0)));
     actor_let_go(actor);

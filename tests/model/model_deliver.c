@@ -356,7 +356,7 @@ static void setup_next_in_slot(void)
 static void setup_overflowing(void)
 {
     setup_with(&type);
-    while (old_count < STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1) {
+    while (old_count < 4 * SKUA_EVENTS_PER_STEP + 1) {
         struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
         *message = (struct message){.sender = SENDERS};
         send(message, NULL, its_pid);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sched/submit.c, find_work.c and steal.c: the next slot of a worker, which its owner fills and
- * empties while thieves empty it too, and the ways from there to the deque and the global queue.
+ * empties while thieves empty it too, and the ways from there to the deque and the queues that all
+ * share.
  * The functions are the real ones; only waking is left out.
  *
  * INV-3: the token of a process is in exactly one next slot, deque or queue, or in one worker's
@@ -9,9 +10,9 @@
 
 #include "explore.h"
 #include "hand_out.h"
+#include "nothing_due.h"
 #include "rig.h"
-#include "sched/poll.h"
-#include "sched/timers.h"
+#include "sched/checkpoint.h"
 #include "sched/worker.h"
 #include "tables.h"
 
@@ -22,28 +23,11 @@ static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
 static uint32_t outside_first; /* processes from here on come from outside */
 
-/* In place of idle.c, poll.c and timers.c. */
+/* In place of idle.c. */
 void idle_wake_one(struct scheduler *all, struct worker *worker)
 {
     (void)all;
     (void)worker;
-}
-
-void poll_check(struct scheduler *all, struct worker *worker, uint64_t now)
-{
-    (void)all;
-    (void)worker;
-    (void)now;
-    EXPLORE_CHECK(false, "there are no descriptors");
-}
-
-void timers_fire(struct scheduler *all, struct worker *worker, uint32_t wheel, uint64_t now)
-{
-    (void)all;
-    (void)worker;
-    (void)wheel;
-    (void)now;
-    EXPLORE_CHECK(false, "there are no timers");
 }
 
 static void account(const struct process *process)
@@ -96,6 +80,12 @@ static void run_thief(const void *number)
     }
 }
 
+static void push_behind(uint32_t number)
+{
+    struct queue_link *link = &hand_out(number)->link.queue;
+    global_queue_push_any(&sched.behind, link, link);
+}
+
 static void run_outside(const void *count)
 {
     for (int i = 0; i < atoi(count); i++) {
@@ -107,6 +97,7 @@ static void setup(uint32_t worker_count)
 {
     rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     global_queue_init(&sched.global);
+    explore_heed(&sched.behind);
     outside_first = PROCESSES_MAX - 2;
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         submitted[i] = false;
@@ -123,17 +114,31 @@ static void setup_three(void)
     setup(3);
 }
 
-/* The owner's first look is for the oldest in its deque. */
+/* The owner's first pick is one for fairness. */
+static void make_fair(void)
+{
+    checkpoint_hasten(&workers[0]);
+    workers[0].oldest_due = workers[0].behind_due = 0;
+}
+
 static void setup_two_fair(void)
 {
     setup(2);
-    workers[0].next_streak = UINT32_MAX;
+    make_fair();
 }
 
 static void setup_three_fair(void)
 {
     setup(3);
-    workers[0].next_streak = UINT32_MAX;
+    make_fair();
+}
+
+/* And there is something behind. */
+static void setup_two_behind(void)
+{
+    setup_two_fair();
+    push_behind(PROCESSES_MAX - 1);
+    push_behind(PROCESSES_MAX - 2);
 }
 
 static void drain(struct worker *worker)
@@ -157,6 +162,7 @@ static void finish(void)
         EXPLORE_CHECK(!submitted[i], "INV-3: nothing is lost");
     }
     EXPLORE_CHECK(!global_queue_has_items(&sched.global), "INV-3: the length is right");
+    EXPLORE_CHECK(!global_queue_has_items(&sched.behind), "INV-3: the length is right");
 }
 
 #define OWNER(program) EXPLORE_THREAD("owner", run_owner, program)
@@ -181,6 +187,7 @@ static const struct explore_model models[] = {
     ALL("fair_two_thieves", setup_three_fair, finish, OWNER("nnf"), THIEF, OTHER_THIEF),
     WEAK("behind", setup_two, finish, OWNER("nbf"), THIEF),
     ALL("behind_outside", setup_two, finish, OWNER("nbb"), THIEF, OUTSIDE("1")),
+    WEAK("behind_first", setup_two_behind, finish, OWNER("nbf"), THIEF),
     WEAK("stays", setup_two, finish, OWNER("nsf"), THIEF),
     WEAK("stays_before_others", setup_two, finish, OWNER("ndnsf"), THIEF),
     WEAK("spill", setup_two, finish, OWNER("ddddnnf"), THIEF),

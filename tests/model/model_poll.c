@@ -208,7 +208,7 @@ static void ignore_sleepers_until_next_round(bool last_pass)
     }
 }
 
-struct process *find_global(struct worker *worker)
+struct process *find_shared(struct worker *worker)
 {
     if (has_looked[worker->index]) {
         explore_heed(rig.parking.sleepers);

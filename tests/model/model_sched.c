@@ -34,7 +34,6 @@ struct plan {
 
 static const struct plan *plans;
 static struct scheduler sched;
-static struct deadline_wheel wheels[WORKERS_MAX];
 static struct worker workers[WORKERS_MAX];
 static uint32_t runs[PROCESSES_MAX];
 static atomic_u32 never; /* stays zero */
@@ -88,18 +87,16 @@ static void setup(uint32_t worker_count, const struct plan *its_plans)
 {
     plans = its_plans;
     rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
-    sched.deadlines.wheels = wheels;
     store_relaxed(&never, 0);
     global_queue_init(&sched.global);
+    explore_heed(&sched.behind);
     chores_init(&sched);
     memset(submitted, 0, sizeof submitted);
     memset(runs, 0, sizeof runs);
     for (uint32_t i = 0; i < WORKERS_MAX; i++) {
-        store_relaxed(&wheels[i].next, WHEEL_NEVER);
         workers[i].out.reserve_count = STEP_RESERVE;                    /* full: there is no pool */
         explore_ignore(&workers[i].absence, sizeof workers[i].absence); /* nobody looks for it */
     }
-    explore_ignore(wheels, sizeof wheels);
     explore_ignore(&sched.chores, sizeof sched.chores);
     explore_ignore(&sched.exiting, sizeof sched.exiting);
 }

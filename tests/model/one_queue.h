@@ -17,7 +17,7 @@ static bool has_looked[RIG_WORKERS_MAX]; /* in this search */
 /* The model's: takes a process from the queue; null if there is none. */
 static struct process *take_work(struct scheduler *sched);
 
-struct process *find_global(struct worker *worker)
+struct process *find_shared(struct worker *worker)
 {
     if (has_looked[worker->index]) {
         return NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "sched/checkpoint.h"
 #include "sched/cpu_clock.h"
 #include "sched/worker.h"
 
@@ -25,6 +26,7 @@ static struct {
 } memory;
 
 static struct worker workers[RIG_WORKERS_MAX];
+static struct deadline_wheel empty_wheels[RIG_WORKERS_MAX];
 static uint64_t victim_steps[RIG_WORKERS_MAX][RIG_WORKERS_MAX];
 
 /* Never gives anything back: rig_reset does. */
@@ -118,11 +120,22 @@ static void init_pools(void)
 
 static void init_search(struct worker *worker)
 {
-    worker->phase = 1; /* 0 would begin with the global queue */
-    worker->next_streak = 0;
-    worker->is_behind = worker->global_was_first = false;
+    store_relaxed(&worker->picks_left, PICKS_MAX); /* no checkpoint */
+    worker->picks_granted = 1;
+    worker->measured = PICK_ANY;
+    worker->picks_are_long = worker->global_was_first = false;
+    worker->checked_at = worker->sources_at = RIG_BEGINNING;
+    worker->oldest_due = worker->behind_due = UINT64_MAX;
     worker->random = worker->index;
     worker->victim_steps = victim_steps[worker->index];
+    explore_ignore(&worker->picks_left, sizeof worker->picks_left);
+}
+
+/* For models that do not use it. */
+static void init_behind(struct scheduler *sched)
+{
+    global_queue_init(&sched->behind);
+    explore_ignore(&sched->behind, sizeof sched->behind);
 }
 
 static void init_worker(struct worker *worker, uint32_t index)
@@ -166,6 +179,7 @@ void rig_reset(uint32_t worker_count)
     store_relaxed(&rig.phase, PHASE_RUNNING);
     parking_init(&rig.parking, worker_count, worker_count);
     global_queue_init(&rig.global);
+    init_behind(&rig);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         store_relaxed(&rig.chores.due[i], UINT64_MAX);
     }
@@ -258,13 +272,20 @@ uint32_t rig_free_nodes(void)
 void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t count, uint32_t max)
 {
     sched->monitor = &rig_monitor;
+    sched->time = &rig_clock;
+    rig_now = RIG_BEGINNING;
     sched->workers = own;
     sched->worker_count = count;
     sched->capacity = count;
     store_relaxed(&sched->threads, count);
     store_relaxed(&sched->exiting, 0);
+    store_relaxed(&sched->phase, PHASE_RUNNING);
     parking_init(&sched->parking, count, count);
+    init_behind(sched);
+    sched->deadlines.wheels = empty_wheels;
+    explore_ignore(empty_wheels, sizeof empty_wheels);
     for (uint32_t i = 0; i < max; i++) {
+        store_relaxed(&empty_wheels[i].next, WHEEL_NEVER);
         own[i].sched = sched;
         own[i].index = i;
         init_search(&own[i]);
@@ -275,6 +296,7 @@ void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t co
         explore_ignore(&own[i].running, sizeof own[i].running);
     }
     explore_ignore(&sched->threads, sizeof sched->threads);
+    explore_ignore(&sched->phase, sizeof sched->phase);
     explore_ignore(&sched->poll, sizeof sched->poll);                     /* nobody has the role */
     explore_ignore(&sched->monitor_asleep, sizeof sched->monitor_asleep); /* never */
     explore_ignore(&sched->outside.stats, sizeof sched->outside.stats);

@@ -11,18 +11,18 @@
 /* As the program prints it: */
 /* clang-format off */
 static const uint64_t hashes_expected[] = {
-    UINT64_C(0xc8a57219d674248f),
-    UINT64_C(0x8293b7b194cf57e9),
-    UINT64_C(0x58bb39c8cac220eb),
-    UINT64_C(0xc9940c0c0ad29ebc),
-    UINT64_C(0x759d78891017b990),
-    UINT64_C(0x40a12ec6a08e3342),
-    UINT64_C(0x48fe17b33ae4d93a),
-    UINT64_C(0xd373c2a56335ed5e),
-    UINT64_C(0x515442bd46be5b22),
-    UINT64_C(0x90c734b2863111ff),
-    UINT64_C(0x074d1be2c8418d3a),
-    UINT64_C(0xb30dbced1cebcf06),
+    UINT64_C(0xd045ead921396a67),
+    UINT64_C(0x9dba108420c5e589),
+    UINT64_C(0x477bd6063f36c3c5),
+    UINT64_C(0xec473faf44061003),
+    UINT64_C(0x09983f91aecc53df),
+    UINT64_C(0xd46d6d0fa4184fb0),
+    UINT64_C(0x12b2f7c08e0307e9),
+    UINT64_C(0x3d5271e6c15df729),
+    UINT64_C(0x54433600e8849f91),
+    UINT64_C(0x1193060a1635a273),
+    UINT64_C(0xb8a8b22942437bce),
+    UINT64_C(0x04f512378ad3bf75),
 };
 /* clang-format on */
 

@@ -7,7 +7,7 @@
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
-#define PIDS_MAX 1024
+#define PIDS_MAX 2048
 
 struct scheduler_rig rig;
 

@@ -2,21 +2,49 @@
 /* Where processes go that have had their turns or are new, and when a worker steals again, on a
  * scheduler without threads. */
 #include "base/monotonic.h"
+#include "sched/checkpoint.h"
 #include "sched/worker.h"
 #include "scheduler_rig.h"
 
-/* More messages than a process can take in its turns. */
-#define MANY (STEP_TURNS_MAX * SKUA_EVENTS_PER_STEP + 1)
+#define SLICE_STEPS 10
+
+/* More messages than a process can take in its slice. */
+#define MANY (SLICE_STEPS * SKUA_EVENTS_PER_STEP + 1)
 
 static int go_on(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
     (void)events;
     (void)count;
+    rig.now += SLICE_NS / SLICE_STEPS;
     return skua_continue(ctx);
 }
 
+static int take_time(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    rig.now += SLICE_NS / SLICE_STEPS;
+    return 0;
+}
+
+/* Starts more than fit into a deque. */
+static int start_many(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)events;
+    (void)count;
+    for (uint32_t i = 0; i < DEQUE_CAPACITY + 2; i++) {
+        (void)rig_spawn(worker(0), &rig_resting);
+    }
+    return skua_continue(ctx);
+}
+
+static const skua_process_type eager = {.name = "eager", .step = start_many};
 static const skua_process_type busy = {.name = "busy", .step = go_on};
+static const skua_process_type slow = {.name = "slow", .step = take_time, .mailbox_limit = MANY};
 
 /* Makes a process that is Ready; its token is the caller's. */
 static struct process *spawn(const skua_process_type *type)
@@ -28,7 +56,7 @@ static struct process *spawn(const skua_process_type *type)
 
 static struct process *spawn_with_backlog(void)
 {
-    struct process *late = spawn(&rig_resting);
+    struct process *late = spawn(&slow);
     for (uint32_t i = 0; i < MANY; i++) {
         rig_send(late);
     }
@@ -40,8 +68,8 @@ static void assert_next(struct process *process)
     assert_ptr_equal(load_relaxed(&worker(0)->next), process);
 }
 
-/* What is in the first worker's deque, newest first, and in the global queue, oldest first. It is
- * put back. */
+/* What is in the first worker's deque, newest first, and in a shared queue, oldest first. It is put
+ * back. */
 static void assert_in_deque(struct process *const *processes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -53,26 +81,44 @@ static void assert_in_deque(struct process *const *processes, size_t count)
     }
 }
 
-static void assert_in_global(struct process *const *processes, size_t count)
+static void assert_in_shared(struct global_queue *queue, struct process *const *processes,
+                             size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct queue_link *link;
-        assert_int_equal(global_queue_pop_any(&rig.sched.global, &link, 1, 1), 1);
+        assert_int_equal(global_queue_pop_any(queue, &link, 1, 1), 1);
         assert_ptr_equal(process_of_link(link), processes[i]);
     }
-    assert_false(global_queue_has_items(&rig.sched.global));
+    assert_false(global_queue_has_items(queue));
     for (size_t i = 0; i < count; i++) {
         submit_outside(&rig.sched, processes[i]);
     }
 }
 
+static void assert_in_global(struct process *const *processes, size_t count)
+{
+    assert_in_shared(&rig.sched.global, processes, count);
+}
+
+static void assert_behind(struct process *process)
+{
+    assert_in_shared(&rig.sched.behind, &process, 1);
+}
+
 #define PROCESSES(...) ((struct process *[]){__VA_ARGS__})
 
-/* ---- after its turns ---- */
+/* ---- after its slice ---- */
 
-static void assert_had_its_turns(struct process *process)
+/* Runs a process for as long as it may. */
+static void run_slice(struct process *process)
 {
-    assert_int_equal(process_progress(process) >> PROCESS_STEP_SHIFT, STEP_TURNS_MAX);
+    checkpoint_restart(worker(0));
+    step_run(worker(0), process);
+}
+
+static void assert_had_its_slice(struct process *process)
+{
+    assert_int_equal(process_progress(process) >> PROCESS_STEP_SHIFT, SLICE_STEPS);
 }
 
 TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
@@ -82,8 +128,8 @@ TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
     struct process *others[] = {spawn(&rig_resting), spawn(&rig_resting)};
     submit_to_deque(worker(0), others[0]);
     submit_outside(&rig.sched, others[1]);
-    step_run(worker(0), late);
-    assert_had_its_turns(late);
+    run_slice(late);
+    assert_had_its_slice(late);
     assert_true(late->backlog != OBJECT_NONE);
     assert_in_range(mailbox_length(late), 1, SKUA_EVENTS_PER_STEP);
     assert_next(late);
@@ -96,7 +142,7 @@ TEST(unfinished_process_with_a_backlog_takes_the_place_of_another)
     struct process *late = spawn_with_backlog();
     struct process *other = spawn(&rig_resting);
     submit_ready(&rig.sched, worker(0), other);
-    step_run(worker(0), late);
+    run_slice(late);
     assert_next(late);
     assert_in_deque(PROCESSES(other), 1);
 }
@@ -109,19 +155,52 @@ TEST(unfinished_process_that_continues_goes_behind)
     submit_ready(&rig.sched, worker(0), others[0]);
     submit_ready(&rig.sched, worker(0), others[1]);
     submit_outside(&rig.sched, others[2]);
-    step_run(worker(0), active);
-    assert_had_its_turns(active);
+    run_slice(active);
+    assert_had_its_slice(active);
     assert_next(others[1]);
-    assert_in_global(PROCESSES(others[2], active), 2);
+    assert_in_global(PROCESSES(others[2]), 1);
+    assert_behind(active);
+}
+
+/* It would go on producing while what it has produced waits. */
+TEST(unfinished_process_under_pressure_waits_at_the_end_of_the_global_queue)
+{
+    scheduler_rig_open();
+    struct process *active = spawn(&eager);
+    run_slice(active);
+    assert_int_equal(process_progress(active) >> PROCESS_STEP_SHIFT, 1);
+    assert_false(global_queue_has_items(&rig.sched.behind));
+    struct queue_link *links[DEQUE_CAPACITY + 1];
+    const uint32_t count = global_queue_pop_any(&rig.sched.global, links, COUNT_OF(links), 1);
+    assert_true(count > 1);
+    assert_ptr_equal(process_of_link(links[count - 1]), active);
+    for (uint32_t i = 0; i < count; i++) {
+        submit_outside(&rig.sched, process_of_link(links[i]));
+    }
 }
 
 TEST(unfinished_process_that_continues_alone_stays)
 {
     scheduler_rig_open();
     struct process *active = spawn(&busy);
-    step_run(worker(0), active);
+    run_slice(active);
     assert_next(active);
-    assert_false(global_queue_has_items(&rig.sched.global));
+    assert_false(idle_work_is_visible(&rig.sched));
+}
+
+TEST(unfinished_process_does_not_stay_if_others_are_behind)
+{
+    scheduler_rig_open();
+    struct process *active[] = {spawn(&busy), spawn(&busy)};
+    struct process *other = spawn(&rig_resting);
+    submit_outside(&rig.sched, other);
+    run_slice(active[0]);
+    worker(0)->behind_due = UINT64_MAX; /* but not yet */
+    assert_ptr_equal(find_work(worker(0)), other);
+    run_slice(active[1]);
+    assert_next(NULL);
+    assert_in_shared(&rig.sched.behind, active, 2);
+    submit_outside(&rig.sched, other);
 }
 
 /* It had all that was there when its last turn began. */
@@ -130,8 +209,8 @@ TEST(unfinished_process_with_news_only_goes_behind)
     scheduler_rig_open();
     struct process *active = spawn(&busy);
     submit_outside(&rig.sched, spawn(&rig_resting));
-    step_run(worker(0), active);
-    assert_true(global_queue_has_items(&rig.sched.global));
+    run_slice(active);
+    assert_behind(active);
     assert_next(NULL);
     rig_send(active); /* it is Ready: nobody submits it */
     assert_next(NULL);
@@ -174,72 +253,21 @@ TEST(spawned_process_from_outside_goes_to_the_global_queue)
     assert_in_global(PROCESSES(child), 1);
 }
 
-/* ---- senders to a process that is behind ---- */
+/* ---- senders to a process that cannot keep up ---- */
 
-TEST(sender_to_a_crowded_mailbox_has_had_its_turns)
+#define CROWD (4 * SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
+
+TEST(sender_to_a_crowded_mailbox_has_had_its_slice)
 {
     scheduler_rig_open();
     struct process *process = spawn(&rig_resting);
     submit_to_deque(worker(0), process);
-    worker(0)->turns_left = STEP_TURNS_MAX;
-    for (uint32_t i = 1; i < MANY; i++) {
+    for (uint32_t i = 1; i < CROWD; i++) {
         rig_send(process);
     }
-    assert_int_equal(worker(0)->turns_left, STEP_TURNS_MAX);
+    assert_false(worker(0)->is_pressed);
     rig_send(process);
-    assert_int_equal(worker(0)->turns_left, 1);
-}
-
-/* ---- after many picks of the next slot ---- */
-
-/* What the worker picks when the next slot has had its streak; `behind`: a process with a backlog
- * has stayed there. */
-static struct process *pick_after_streak(bool behind)
-{
-    worker(0)->phase = 1; /* no other rule of fairness is due */
-    worker(0)->next_streak = 3;
-    worker(0)->is_behind = behind;
-    return find_work(worker(0));
-}
-
-static void fill_queues(struct process *const *in_deque, struct process *const *in_global)
-{
-    for (size_t i = 0; i < 2; i++) {
-        submit_to_deque(worker(0), in_deque[i]);
-        submit_outside(&rig.sched, in_global[i]);
-    }
-}
-
-static void put_back(struct process *const *processes, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        submit_outside(&rig.sched, processes[i]);
-    }
-}
-
-TEST(streak_is_followed_by_the_oldest_of_the_deque)
-{
-    scheduler_rig_open();
-    struct process *local[] = {spawn(&rig_resting), spawn(&rig_resting)};
-    struct process *global[] = {spawn(&rig_resting), spawn(&rig_resting)};
-    fill_queues(local, global);
-    struct process *picks[] = {pick_after_streak(false), pick_after_streak(false),
-                               pick_after_streak(false), pick_after_streak(false)};
-    put_back(picks, COUNT_OF(picks));
-    assert_memory_equal(picks, PROCESSES(local[0], local[1], global[0], global[1]), sizeof picks);
-}
-
-/* Such processes keep the deque from ever being empty. */
-TEST(streak_of_processes_with_a_backlog_is_followed_by_both_queues_in_turn)
-{
-    scheduler_rig_open();
-    struct process *local[] = {spawn(&rig_resting), spawn(&rig_resting)};
-    struct process *global[] = {spawn(&rig_resting), spawn(&rig_resting)};
-    fill_queues(local, global);
-    struct process *picks[] = {pick_after_streak(true), pick_after_streak(true),
-                               pick_after_streak(true), pick_after_streak(true)};
-    put_back(picks, COUNT_OF(picks));
-    assert_memory_equal(picks, PROCESSES(global[0], local[0], global[1], local[1]), sizeof picks);
+    assert_true(worker(0)->is_pressed);
 }
 
 /* ---- thieves ---- */
