@@ -105,6 +105,24 @@ static inline size_t bench_count(const skua_event *events, size_t count)
     return bench_starts(events) ? count - 1 : count;
 }
 
+/* ---- samples.c ---- */
+
+struct samples {
+    uint32_t *values; /* nanoseconds or microseconds, up to 4 billion */
+    atomic_uint count;
+    uint32_t capacity;
+};
+
+void samples_init(struct samples *samples, uint32_t capacity);
+void samples_free(struct samples *samples);
+
+/* Any thread may add. Returns how many there were before. */
+uint32_t samples_add(struct samples *samples, uint64_t value);
+
+/* The value below which so many of a thousand are: 500 for the median, 1000 for the largest. For
+ * when nobody adds any more; 0 if nobody has. */
+uint32_t samples_at(struct samples *samples, uint32_t permille);
+
 /* ---- the workloads, by file ---- */
 
 /* processes.c: starting and ending them. */

@@ -4,53 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench.h"
-
-/* ---- samples ---- */
-
-struct samples {
-    uint32_t *values; /* nanoseconds or microseconds, up to 4 billion */
-    atomic_uint count;
-    uint32_t capacity;
-};
-
-static void samples_init(struct samples *samples, uint32_t capacity)
-{
-    samples->values = calloc(capacity, sizeof *samples->values);
-    expect_ok(samples->values != NULL ? 0 : SKUA_E_NO_MEMORY, "samples");
-    samples->capacity = capacity;
-    atomic_store(&samples->count, 0);
-}
-
-/* Returns how many there were before. */
-static uint32_t samples_add(struct samples *samples, uint64_t value)
-{
-    const uint32_t at = atomic_fetch_add(&samples->count, 1);
-    if (at < samples->capacity) {
-        samples->values[at] = value < UINT32_MAX ? (uint32_t)value : UINT32_MAX;
-    }
-    return at;
-}
-
-static int compare_values(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a;
-    const uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static uint32_t samples_percentile(struct samples *samples, uint32_t percent)
-{
-    const uint32_t count = atomic_load(&samples->count);
-    qsort(samples->values, count, sizeof *samples->values, compare_values);
-    return samples->values[(uint64_t)count * percent / 100];
-}
 
 /* ---- timers: many processes, each asleep for its own time; if few, again and again ---- */
 
@@ -159,12 +118,12 @@ struct measurement bench_timers(uint32_t workers, uint32_t size)
     expect_right(atomic_load(&night.lateness.count) == ops, "timers: not all have fired");
     result.value = (double)elapsed / 1e9;
     result.cpu_s = cpu_s;
-    result.late_p50_us = samples_percentile(&night.lateness, 50);
-    result.late_p99_us = samples_percentile(&night.lateness, 99);
+    result.late_p50_us = samples_at(&night.lateness, 500);
+    result.late_p99_us = samples_at(&night.lateness, 990);
     snprintf(result.note, sizeof result.note,
              "none early; late p50 %.2f ms, p99 %.2f ms; CPU %.2f s", result.late_p50_us / 1e3,
              result.late_p99_us / 1e3, result.cpu_s);
-    free(night.lateness.values);
+    samples_free(&night.lateness);
     return result;
 }
 
@@ -233,17 +192,17 @@ struct measurement bench_wake(uint32_t workers)
         wake_bare_thread();
     }
     pthread_join(thread, NULL);
-    const double p50 = samples_percentile(&wakes, 50);
-    const double bare_p50 = samples_percentile(&bare_wakes, 50);
+    const double p50 = samples_at(&wakes, 500);
+    const double bare_p50 = samples_at(&bare_wakes, 500);
     struct measurement result = bench_finish(runtime, WAKES, (uint64_t)(p50 * WAKES));
     result.value = result.times_futex = p50 / bare_p50;
     result.p50_us = p50 / 1e3;
-    result.p99_us = samples_percentile(&wakes, 99) / 1e3;
+    result.p99_us = samples_at(&wakes, 990) / 1e3;
     snprintf(result.note, sizeof result.note,
              "p50 %.1f us, p99 %.1f us; bare futex p50 %.1f us, p99 %.1f us", result.p50_us,
-             result.p99_us, bare_p50 / 1e3, samples_percentile(&bare_wakes, 99) / 1e3);
-    free(wakes.values);
-    free(bare_wakes.values);
+             result.p99_us, bare_p50 / 1e3, samples_at(&bare_wakes, 990) / 1e3);
+    samples_free(&wakes);
+    samples_free(&bare_wakes);
     return result;
 }
 
