@@ -29,7 +29,16 @@ struct measurement {
     double p99_us;
     double times_futex;  /* its p50, as a multiple of that of a bare futex in the same run */
     bool counts_wakeups; /* the value is how many there were */
-    char note[160];      /* for people; otherwise counters are printed */
+    double p50_ms;
+    double p99_ms;
+    double p999_ms;
+    double max_ms;
+    bool counts_steps;        /* of others; then 0 is worth telling, too: */
+    double steps_between_p50; /* from one beat to the next */
+    double steps_between_p99;
+    double steps_per_second;
+    double throughput_share; /* of what they reach alone in the same run */
+    char note[160];          /* for people; otherwise counters are printed */
 };
 
 /* A workload that can grow has a size: how many processes, timers or messages there are at once. */
@@ -105,6 +114,12 @@ static inline size_t bench_count(const skua_event *events, size_t count)
     return bench_starts(events) ? count - 1 : count;
 }
 
+/* Fixed work: it takes as long as there are turns, and looks at no clock. */
+void bench_compute(uint64_t turns);
+
+/* How many turns take so long on a CPU that has nothing else to do; measured once. */
+uint64_t bench_turns(uint64_t ns);
+
 /* ---- samples.c ---- */
 
 struct samples {
@@ -157,5 +172,14 @@ struct measurement bench_after_burst(uint32_t workers);
 struct measurement bench_timers(uint32_t workers, uint32_t size);
 struct measurement bench_wake(uint32_t workers);
 struct measurement bench_stuck(uint32_t workers);
+
+/* latency.c: beside processes that compute. */
+struct measurement bench_heartbeat_long(uint32_t workers);
+struct measurement bench_heartbeat(uint32_t workers);
+struct measurement bench_heartbeat_short(uint32_t workers);
+struct measurement bench_child_latency(uint32_t workers);
+
+/* stopping.c: a runtime, on a busy machine. */
+struct measurement bench_stop(uint32_t workers);
 
 #endif

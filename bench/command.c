@@ -46,7 +46,7 @@ static void print_row(const struct workload *workload, struct measurement *runs,
 {
     qsort(runs, count, sizeof runs[0], compare_values);
     const struct measurement *median = &runs[count / 2];
-    printf("%-13s %9.2f %9.2f %9.2f  %-18s %5.0f MiB", workload->name, median->value, runs[0].value,
+    printf("%-19s %9.2f %9.2f %9.2f  %-18s %5.0f MiB", workload->name, median->value, runs[0].value,
            runs[count - 1].value, workload->unit, (double)median->resident_bytes / (1 << 20));
     if (median->note[0] != '\0') {
         printf("  %s\n", median->note);
@@ -61,6 +61,20 @@ static void print_field(const char *name, double value)
 {
     if (value != 0) {
         printf(", \"%s\": %.3f", name, value);
+    }
+}
+
+static void print_latency(const struct measurement *measurement)
+{
+    print_field("p50_ms", measurement->p50_ms);
+    print_field("p99_ms", measurement->p99_ms);
+    print_field("p999_ms", measurement->p999_ms);
+    print_field("max_ms", measurement->max_ms);
+    if (measurement->counts_steps) {
+        printf(", \"steps_between_p50\": %.0f, \"steps_between_p99\": %.0f"
+               ", \"steps_per_second\": %.1f, \"throughput_share\": %.4f",
+               measurement->steps_between_p50, measurement->steps_between_p99,
+               measurement->steps_per_second, measurement->throughput_share);
     }
 }
 
@@ -96,6 +110,7 @@ static void print_json(const struct workload *workload, const struct options *op
     if (median->counts_wakeups) {
         printf(", \"wakeups\": %.0f", median->value);
     }
+    print_latency(median);
     printf("}\n");
 }
 
@@ -133,7 +148,7 @@ static int run_all(const struct options *options)
         printf("Skua %s, %" PRIu32 " worker%s, %" PRIu32 " run%s\n\n", skua_version(),
                options->workers, options->workers == 1 ? "" : "s", options->runs,
                options->runs == 1 ? "" : "s");
-        printf("%-13s %9s %9s %9s\n", "workload", "median", "min", "max");
+        printf("%-19s %9s %9s %9s\n", "workload", "median", "min", "max");
     }
     for (uint32_t i = 0; i < options->chosen_count; i++) {
         run_workload(options->chosen[i], options);
@@ -149,7 +164,7 @@ static int run_all(const struct options *options)
 static void list(void)
 {
     for (const struct workload *workload = workloads; workload->name != NULL; workload++) {
-        printf("  %-13s %-18s %s\n", workload->name, workload->unit, workload->about);
+        printf("  %-19s %-18s %s\n", workload->name, workload->unit, workload->about);
     }
 }
 

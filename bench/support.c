@@ -134,6 +134,38 @@ void bench_wait_until_empty(skua_runtime *runtime, uint64_t processes)
     expect_right(stats.finished == processes, "how many processes have finished");
 }
 
+/* Xorshift: never 0, and no compiler can foresee where it ends. */
+static uint64_t turn_around(uint64_t turns)
+{
+    uint64_t value = turns | 1;
+    for (uint64_t i = 0; i < turns; i++) {
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+    }
+    return value;
+}
+
+void bench_compute(uint64_t turns)
+{
+    expect_right(turn_around(turns) != 0, "what was computed");
+}
+
+#define TRIALS      10u
+#define TRIAL_TURNS MILLION
+
+uint64_t bench_turns(uint64_t ns)
+{
+    static uint64_t fastest_ns; /* of all trials: others were interrupted */
+    for (uint32_t i = fastest_ns == 0 ? 0 : TRIALS; i < TRIALS; i++) {
+        const uint64_t begin = now_ns();
+        bench_compute(TRIAL_TURNS);
+        const uint64_t elapsed = now_ns() - begin;
+        fastest_ns = i == 0 || elapsed < fastest_ns ? elapsed : fastest_ns;
+    }
+    return ns * TRIAL_TURNS / fastest_ns;
+}
+
 uint64_t bench_resident_bytes(void)
 {
     unsigned long size = 0;
