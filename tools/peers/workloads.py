@@ -25,7 +25,7 @@ class Workload:
 # workers may be faster than one loop); with `handover`, what one core makes and another takes moves
 # between their caches; with `rmw`, whoever completes a command and its owner have to agree on one
 # word; with `futex-wake`, a thread that sleeps has to be woken. Work of its own (steal), sleeping
-# (timers) and being idle have no such limit.
+# (timers), waiting beside work (heartbeat-..., child-latency, stop) and being idle have no such limit.
 WORKLOADS = {workload.name: workload for workload in (
     Workload("spawn", "ns", limit="malloc"),
     Workload("submit", "ns", limit="handover"),
@@ -43,6 +43,11 @@ WORKLOADS = {workload.name: workload for workload in (
     Workload("timers", "s", field="wall_s", on_chart=False),
     Workload("wake", "us", field="p50_us", limit="futex-wake", scale=1e3, on_chart=False),
     Workload("idle-cpu", "wake-ups", field="wakeups", on_chart=False),
+    Workload("heartbeat-4x5ms", "ms", field="p99_ms", on_chart=False),
+    Workload("heartbeat-50x1ms", "ms", field="p99_ms", on_chart=False),
+    Workload("heartbeat-500x0.1ms", "ms", field="p99_ms", on_chart=False),
+    Workload("child-latency", "ms", field="p99_ms", on_chart=False),
+    Workload("stop", "ms", field="p50_ms", on_chart=False),
 )}
 
 

@@ -2,7 +2,7 @@
 %% The workloads of `skua bench` in Erlang, with the same parameters and the same checks. One run of
 %% the program is one run of one workload; the script `run` starts it.
 %%
-%% There are no `submit` and `wake`: Erlang has no threads beside those that run processes.
+%% There are no `submit`, `wake` and `stop`: Erlang has no threads beside those that run processes.
 -module(bench).
 
 -export([main/0, expect/2, finish/2, finish_after/2]).
@@ -21,7 +21,11 @@ workloads() ->
      {"yield", fun bench_messages:yield/0},
      {"idle-memory", fun bench_idle:memory/0},
      {"idle-cpu", fun bench_idle:cpu/0},
-     {"timers", fun bench_idle:timers/0}].
+     {"timers", fun bench_idle:timers/0},
+     {"heartbeat-4x5ms", fun() -> bench_latency:heartbeat(4, 5000000) end},
+     {"heartbeat-50x1ms", fun() -> bench_latency:heartbeat(50, 1000000) end},
+     {"heartbeat-500x0.1ms", fun() -> bench_latency:heartbeat(500, 100000) end},
+     {"child-latency", fun bench_latency:child/0}].
 
 main() ->
     case init:get_plain_arguments() of

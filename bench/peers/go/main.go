@@ -35,6 +35,10 @@ type measurement struct {
 	P50Us           float64 `json:"p50_us,omitempty"`
 	P99Us           float64 `json:"p99_us,omitempty"`
 	Wakeups         *uint64 `json:"wakeups,omitempty"` // a pointer: 0 is worth printing
+	P50Ms           float64 `json:"p50_ms,omitempty"`
+	P99Ms           float64 `json:"p99_ms,omitempty"`
+	MaxMs           float64 `json:"max_ms,omitempty"`
+	*beatSteps
 }
 
 var workloads = []struct {
@@ -57,6 +61,11 @@ var workloads = []struct {
 	{"idle-cpu", idleCPU},
 	{"timers", timers},
 	{"wake", wake},
+	{"heartbeat-4x5ms", func() measurement { return heartbeat(4, 5*time.Millisecond) }},
+	{"heartbeat-50x1ms", func() measurement { return heartbeat(50, time.Millisecond) }},
+	{"heartbeat-500x0.1ms", func() measurement { return heartbeat(500, time.Millisecond/10) }},
+	{"child-latency", childLatency},
+	{"stop", stop},
 }
 
 func main() {

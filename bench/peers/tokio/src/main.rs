@@ -3,13 +3,15 @@
 //! JSON.
 
 mod idle;
+mod latency;
 mod messages;
 mod processes;
+mod stopping;
 mod support;
 
 use std::process::exit;
-use support::Measurement;
-use tokio::runtime::{Builder, Runtime};
+use support::{start_runtime, Measurement};
+use tokio::runtime::Runtime;
 
 type Workload = fn(&Runtime) -> Measurement;
 
@@ -30,7 +32,14 @@ const WORKLOADS: &[(&str, Workload)] = &[
     ("idle-cpu", idle::cpu),
     ("timers", idle::timers),
     ("wake", idle::wake),
+    ("heartbeat-4x5ms", latency::heartbeat_4x5ms),
+    ("heartbeat-50x1ms", latency::heartbeat_50x1ms),
+    ("heartbeat-500x0.1ms", latency::heartbeat_500x01ms),
+    ("child-latency", latency::child_latency),
 ];
+
+/// It makes its own runtimes, with so many workers.
+const STOP: (&str, fn(usize) -> Measurement) = ("stop", stopping::stop);
 
 fn refuse(message: &str) -> ! {
     eprintln!("{message}\nusage: run --list | run WORKLOAD WORKERS");
@@ -41,26 +50,22 @@ fn list() {
     for (name, _) in WORKLOADS {
         println!("{name}");
     }
-}
-
-/// As `#[tokio::main]` makes it, with timers and I/O, except for the number of workers.
-fn start_runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(workers)
-        .enable_all()
-        .build()
-        .unwrap()
+    println!("{}", STOP.0);
 }
 
 fn run(name: &str, workers: &str) {
-    let workload = WORKLOADS.iter().find(|(known, _)| *known == name);
-    let (_, workload) = workload.unwrap_or_else(|| refuse(&format!("no workload '{name}'")));
     let workers = match workers.parse() {
         Ok(workers) if workers > 0 => workers,
         _ => refuse("WORKERS is a number above 0"),
     };
-    let runtime = start_runtime(workers);
-    workload(&runtime).print(name, workers);
+    let measurement = if name == STOP.0 {
+        STOP.1(workers)
+    } else {
+        let workload = WORKLOADS.iter().find(|(known, _)| *known == name);
+        let (_, workload) = workload.unwrap_or_else(|| refuse(&format!("no workload '{name}'")));
+        workload(&start_runtime(workers))
+    };
+    measurement.print(name, workers);
 }
 
 fn main() {

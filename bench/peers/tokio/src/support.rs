@@ -6,7 +6,7 @@ use std::future::Future;
 use std::process::exit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
 
 pub const MILLION: usize = 1_000_000;
@@ -48,6 +48,15 @@ impl Measurement {
             self.resident_bytes,
         );
     }
+}
+
+/// As `#[tokio::main]` makes it, with timers and I/O, except for the number of workers.
+pub fn start_runtime(workers: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .unwrap()
 }
 
 /// Runs a root task to its end on a worker, not on the thread that waits here.
@@ -101,7 +110,37 @@ impl Counter {
 }
 
 pub fn percentile(sorted: &[u32], percent: usize) -> f64 {
-    f64::from(sorted[sorted.len() * percent / 100])
+    permille(sorted, 10 * percent)
+}
+
+pub fn permille(sorted: &[u32], permille: usize) -> f64 {
+    f64::from(sorted[sorted.len() * permille / 1000])
+}
+
+/// Fixed work, xorshift: never 0, and no compiler can foresee where it ends.
+#[inline(never)]
+pub fn compute(turns: u64) {
+    let mut value = turns | 1;
+    for _ in 0..turns {
+        value ^= value << 13;
+        value ^= value >> 7;
+        value ^= value << 17;
+    }
+    expect_right(value != 0, "what was computed");
+}
+
+const TRIALS: usize = 1000; // short ones: some are not interrupted, even on a busy machine
+const TRIAL_TURNS: u64 = 100_000;
+
+/// How many turns take so long on a CPU that has nothing else to do, by the fastest of all trials.
+pub fn turns_of(duration: Duration) -> u64 {
+    let trial = |_| {
+        let begin = Instant::now();
+        compute(TRIAL_TURNS);
+        begin.elapsed().as_nanos() as u64
+    };
+    let fastest = (0..TRIALS).map(trial).min().unwrap();
+    duration.as_nanos() as u64 * TRIAL_TURNS / fastest
 }
 
 /// User and system time of all threads.
