@@ -20,6 +20,14 @@
  * woken. */
 #define ROUNDS_TIGHT 3
 #define ROUNDS_MAX   15
+/* Beside threads that compute, a single one can take milliseconds: then the next round is the last. */
+#define YIELD_LONG_NS UINT64_C(50000)
+
+/* About 3 us; see steal_before_yielding. */
+#define PATIENT_PAUSES 250
+
+/* Searches that are made again for the sake of next slots; see must_search_again. */
+#define RETRIES 2
 
 /* Stealing has a price: a process's record, events and memory move to another core, and back to the
  * victim later. So a thief whose stolen processes finished almost at once backs off: it
@@ -81,17 +89,40 @@ bool idle_work_is_visible(struct scheduler *sched)
     return false;
 }
 
-static void pause_between(uint32_t round)
+static void pause_tight(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Returns whether others must want the CPU, because yielding it took so long. */
+static bool pause_between(struct worker *worker, uint32_t round)
 {
     if (round <= ROUNDS_TIGHT) {
-#if defined(__x86_64__) || defined(__i386__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        __asm__ volatile("yield");
-#endif
-    } else {
-        (void)sched_yield();
+        pause_tight();
+        return false;
     }
+    const uint64_t before = cheap_clock_now(&worker->clock);
+    (void)sched_yield();
+    return cheap_clock_since(cheap_clock_now(&worker->clock), before) >= YIELD_LONG_NS;
+}
+
+/* Before it yields the CPU for the first time, a worker that sees a process in another's next slot
+ * gives that worker a little time to take it, and otherwise takes it itself. The kernel likes to
+ * wake a thread on the CPU of the one that wakes it: then the other is in a step that cannot go on
+ * before this thread yields, and would keep the CPU for long. */
+static struct process *steal_before_yielding(struct worker *worker)
+{
+    if (!steal_is_tempting(worker)) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < PATIENT_PAUSES; i++) {
+        pause_tight();
+    }
+    return steal(worker, true);
 }
 
 /* With every other worker asleep there is nobody to steal from, and work from outside wakes a
@@ -108,8 +139,7 @@ static bool must_exit(struct scheduler *sched)
     return load_seq_cst(&sched->exiting) != 0; /* MO-stop: pairs with shutdown.c */
 }
 
-/* Whether the search may as well end. Beside threads that compute, each sched_yield can take
- * milliseconds: a stop must not wait for that. */
+/* Whether the search may as well end. A stop must not wait for it. */
 static bool is_futile(struct scheduler *sched, uint32_t round)
 {
     if (round <= ROUNDS_TIGHT) {
@@ -125,8 +155,8 @@ static struct process *climb_ladder(struct worker *worker)
         return find_shared(worker); /* nobody to steal from or to yield to */
     }
     steal_begin(worker);
-    const uint32_t patience = worker->last_steal.patience;
-    const uint32_t last = patience + ROUNDS_MAX;
+    uint32_t patience = worker->last_steal.patience;
+    uint32_t last = patience + ROUNDS_MAX;
     for (uint32_t round = 1; round <= last; round++) {
         if (is_futile(worker->sched, round)) {
             break;
@@ -135,10 +165,16 @@ static struct process *climb_ladder(struct worker *worker)
         if (process == NULL && round > patience) {
             process = steal(worker, round == last);
         }
+        if (process == NULL && round == ROUNDS_TIGHT) {
+            process = steal_before_yielding(worker);
+        }
         if (process != NULL) {
             return process;
         }
-        pause_between(round);
+        if (pause_between(worker, round)) {
+            last = round + 1 < last ? round + 1 : last;
+            patience = round < patience ? round : patience;
+        }
     }
     return NULL;
 }
@@ -178,6 +214,18 @@ static void leave_search(struct worker *worker)
     }
 }
 
+/* A process that a step puts into its worker's next slot wakes nobody while somebody searches. If
+ * the search is over before that, or if it began before the step and so had to leave the process
+ * where it is, it is made again, but not without end: most next slots are emptied in no time. */
+static bool must_search_again(struct worker *worker)
+{
+    if (worker->retries == 0 || !steal_is_tempting(worker)) {
+        return false;
+    }
+    worker->retries--;
+    return true;
+}
+
 /* Sleeps until there may be work. On return the worker counts as searching. */
 static void park(struct worker *worker, bool searching)
 {
@@ -185,14 +233,15 @@ static void park(struct worker *worker, bool searching)
     SKUA_ASSERT(load_relaxed(&worker->next) == NULL && /* only this thread fills it */
                 deque_length_owner(&worker->deque) ==
                     0); /* INV-10: it would sleep on its own work */
-    parking_announce_owner(&sched->parking, worker->index, searching); /* S1, S2 */
-    if (idle_work_is_visible(sched) || must_exit(sched)) {             /* S3 */
+    parking_announce_owner(&sched->parking, worker->index, searching);                  /* S1, S2 */
+    if (idle_work_is_visible(sched) || must_exit(sched) || must_search_again(worker)) { /* S3 */
         if (!parking_retract_owner(&sched->parking, worker->index)) {
             park_token_take_owner(&worker->token);
         }
         return;
     }
     counter_add_owner(&worker->stats.parks, 1);
+    shutdown_worker_is_quiet(sched); /* after S1: a stop sees the bit, or this sees the stop */
     note_trace(sched, worker, TRACE_PARK, (skua_pid){0}, 0, 0);
     const bool polls = poll_try_take(sched, worker); /* S3, for timers and descriptors */
     if (sched->monitor->worker_sleeps != NULL) {
@@ -203,6 +252,7 @@ static void park(struct worker *worker, bool searching)
     } else {
         park_token_take_owner(&worker->token); /* S4 */
     }
+    worker->retries = RETRIES;
     note_trace(sched, worker, TRACE_UNPARK, (skua_pid){0}, 0, 0);
 }
 
@@ -232,7 +282,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
     struct process *process = NULL;
     for (;;) {
         if (process == NULL) {
-            shutdown_worker_is_quiet(worker->sched);
+            shutdown_worker_is_quiet(worker->sched); /* before a search that may take long */
         }
         if (process == NULL && searching) {
             process = search(worker);
@@ -250,6 +300,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
 
 struct process *idle_find(struct worker *worker)
 {
+    worker->retries = RETRIES;
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     struct process *process =
         find_or_exit(worker, parking_start_search_owner(&worker->sched->parking));

@@ -97,6 +97,7 @@ struct worker {
     struct step_output out;
     pthread_t thread;
     uint64_t *victim_steps; /* per worker: its steps when the current search began */
+    uint32_t retries;       /* searches left for what is in the next slot of another (idle.c) */
     struct last_steal last_steal;
     bool retires;    /* a spare worker: rests when it is not needed (spare.h) */
     bool blocks;     /* its step is in a blocking section: nothing may wait for its end */

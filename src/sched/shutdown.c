@@ -77,8 +77,9 @@ static void join_workers_locked(struct scheduler *sched)
     }
 }
 
-/* All are told before the first is joined: on a busy machine each takes a while to wake up. The
- * monitor is joined first, since it starts workers; but none once `exiting` is set. */
+/* All are told before the first is joined: on a busy machine each takes a while to wake up. From
+ * then on the monitor starts no worker: it does so under spare.lock, if `exiting` is not set, and
+ * spare_wake_resting has had that lock since. */
 static void end_threads_locked(struct scheduler *sched)
 {
     let_workers_exit_locked(sched);

@@ -37,7 +37,7 @@ static inline enum sched_phase shutdown_phase(struct scheduler *sched)
 /* Whether nothing runs: never started, or all threads joined. */
 bool shutdown_is_complete(struct scheduler *sched);
 
-/* Called by a worker that has nothing to do and is about to search. */
+/* Called by a worker that has nothing to do, before it searches and before it sleeps. */
 void shutdown_worker_is_quiet(struct scheduler *sched);
 
 #endif

@@ -62,6 +62,18 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
     return process;
 }
 
+bool steal_is_tempting(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    const uint32_t count = scheduler_threads(sched);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i != worker->index && load_relaxed(&sched->workers[i].next) != NULL) { /* hint */
+            return true;
+        }
+    }
+    return false;
+}
+
 struct process *steal(struct worker *worker, bool last_pass)
 {
     struct scheduler *sched = worker->sched;

@@ -44,6 +44,9 @@ NODISCARD struct process *steal(struct worker *worker, bool last_pass);
 /* How long a stolen process must run to be worth moving to another worker. */
 #define STEAL_WORTH_NS 400
 
+/* Whether another worker has a process in its next slot. */
+bool steal_is_tempting(struct worker *worker);
+
 /* Records how many steps every worker has made as a search begins. */
 void steal_begin(struct worker *worker);
 

@@ -195,6 +195,7 @@ static void ignore_the_rest(void)
         explore_ignore(&worker->deque, sizeof worker->deque);
         explore_heed(&worker->running);
     }
+    explore_ignore(&rig.phase, sizeof rig.phase);
     explore_ignore(&rig.poll, sizeof rig.poll);
     explore_ignore(&rig.exiting, sizeof rig.exiting);
 }

@@ -218,6 +218,12 @@ struct process *find_shared(struct worker *worker)
     return rig_take_work(&rig) ? &work : NULL;
 }
 
+bool steal_is_tempting(struct worker *worker)
+{
+    (void)worker;
+    return false;
+}
+
 void steal_begin(struct worker *worker)
 {
     has_looked[worker->index] = false;
@@ -348,6 +354,7 @@ static void ignore_the_rest(void)
             explore_ignore(&rig.deadlines.wheels[i].next, sizeof(atomic_u64));
         }
     }
+    explore_ignore(&rig.phase, sizeof rig.phase);
     explore_ignore(&rig.threads, sizeof rig.threads);
     explore_ignore(&rig.poll.last, sizeof rig.poll.last);
     explore_ignore(&rig.chores.kept, sizeof rig.chores.kept);

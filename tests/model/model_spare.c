@@ -273,6 +273,7 @@ static void ignore_the_rest(void)
         struct worker *worker = &rig.workers[i];
         explore_ignore(&worker->deque, sizeof worker->deque);
     }
+    explore_ignore(&rig.phase, sizeof rig.phase);
     explore_ignore(&rig.poll, sizeof rig.poll);
     explore_ignore(&rig.monitor_asleep, sizeof rig.monitor_asleep);
 }

@@ -26,6 +26,12 @@ struct process *find_shared(struct worker *worker)
     return take_work(worker->sched);
 }
 
+bool steal_is_tempting(struct worker *worker)
+{
+    (void)worker;
+    return false;
+}
+
 void steal_begin(struct worker *worker)
 {
     has_looked[worker->index] = false;

@@ -126,6 +126,7 @@ static void init_search(struct worker *worker)
     worker->picks_are_long = worker->global_was_first = false;
     worker->checked_at = worker->sources_at = RIG_BEGINNING;
     worker->oldest_due = worker->behind_due = UINT64_MAX;
+    worker->clock = (struct cheap_clock){.span = UINT64_MAX}; /* stands still */
     worker->random = worker->index;
     worker->victim_steps = victim_steps[worker->index];
     explore_ignore(&worker->picks_left, sizeof worker->picks_left);
