@@ -20,7 +20,7 @@
  * woken. */
 #define ROUNDS_TIGHT 3
 #define ROUNDS_MAX   15
-/* Beside threads that compute, a single one can take milliseconds: then the next round is the last. */
+/* Beside threads that compute, one can take milliseconds: then the next round is the last. */
 #define YIELD_LONG_NS UINT64_C(50000)
 
 /* About 3 us; see steal_before_yielding. */
