@@ -182,4 +182,10 @@ struct measurement bench_child_latency(uint32_t workers);
 /* stopping.c: a runtime, on a busy machine. */
 struct measurement bench_stop(uint32_t workers);
 
+/* bursts.c */
+struct measurement bench_burst_timers(uint32_t workers, uint32_t size);
+struct measurement bench_burst_overload(uint32_t workers, uint32_t size);
+struct measurement bench_burst_exit(uint32_t workers, uint32_t size);
+struct measurement bench_burst_spawn(uint32_t workers, uint32_t size);
+
 #endif

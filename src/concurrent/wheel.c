@@ -99,16 +99,22 @@ static void set_first(struct wheel *wheel, struct position position, uint32_t fi
     }
 }
 
+/* Takes an object that is not the first of its slot out. */
+static void unlink_later(struct wheel *wheel, const struct wheel_link *link)
+{
+    wheel_link_of(wheel, link->previous)->next = link->next;
+    if (link->next != OBJECT_NONE) {
+        wheel_link_of(wheel, link->next)->previous = link->previous;
+    }
+}
+
 void wheel_remove(struct wheel *wheel, uint32_t index)
 {
     struct wheel_link *link = wheel_link_of(wheel, index);
     if (link->previous == OBJECT_NONE) {
         set_first(wheel, position_of_first(wheel, index, link->when), link->next);
     } else {
-        wheel_link_of(wheel, link->previous)->next = link->next;
-        if (link->next != OBJECT_NONE) {
-            wheel_link_of(wheel, link->next)->previous = link->previous;
-        }
+        unlink_later(wheel, link);
     }
     link->when = 0;
     wheel->count--;
@@ -194,6 +200,62 @@ uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, 
     }
     if (wheel->current < tick) {
         wheel->current = tick; /* nothing lies between; additions now land on a low level */
+    }
+    return count;
+}
+
+/* The slots of a level that have begun by `tick`, from the one that the current tick is in on; but
+ * on the higher levels without that one, which is cascading. */
+static uint64_t begun_slots(const struct wheel *wheel, uint32_t level, uint64_t tick)
+{
+    const uint32_t above = (level + 1) * WHEEL_LEVEL_BITS;
+    const uint32_t from = index_on(level, wheel->current) + (level > 0);
+    const uint32_t to =
+        (tick >> above) > (wheel->current >> above) ? WHEEL_SLOTS - 1 : index_on(level, tick);
+    if (from > to) {
+        return 0;
+    }
+    return wheel->occupied[level] & UINT64_MAX << from & UINT64_MAX >> (WHEEL_SLOTS - 1 - to);
+}
+
+/* Takes what is due out of one slot. *looks is how many objects may still be looked at. */
+static uint32_t expire_some(struct wheel *wheel, struct position position, uint64_t tick,
+                            struct wheel_due *due, uint32_t *looks)
+{
+    uint32_t count = 0;
+    uint32_t index = wheel->first[position.level][position.slot];
+    while (index != OBJECT_NONE && *looks > 0) {
+        struct wheel_link *link = wheel_link_of(wheel, index);
+        const uint32_t next = link->next;
+        --*looks;
+        if (tick_of(link->when) <= tick) {
+            if (link->previous == OBJECT_NONE) {
+                set_first(wheel, position, next);
+            } else {
+                unlink_later(wheel, link);
+            }
+            due[count++] = (struct wheel_due){.when = link->when, .index = index};
+            link->when = 0;
+            wheel->count--;
+        }
+        index = next;
+    }
+    return count;
+}
+
+uint32_t wheel_expire_latest(struct wheel *wheel, uint64_t now, struct wheel_due *due,
+                             uint32_t most)
+{
+    const uint64_t tick = now >> WHEEL_TICK_SHIFT;
+    uint32_t looks = tick >= wheel->current ? most : 0;
+    uint32_t count = 0;
+    for (uint32_t level = WHEEL_LEVELS; level-- > 0 && looks > 0;) {
+        uint64_t begun = begun_slots(wheel, level, tick);
+        while (begun != 0 && looks > 0) {
+            const uint32_t slot = 63 - (uint32_t)__builtin_clzll(begun);
+            begun &= ~(UINT64_C(1) << slot);
+            count += expire_some(wheel, (struct position){level, slot}, tick, &due[count], &looks);
+        }
     }
     return count;
 }

@@ -82,4 +82,10 @@ uint64_t wheel_next(const struct wheel *wheel);
 uint32_t wheel_expire(struct wheel *wheel, uint64_t now, struct wheel_due *due, uint32_t most,
                       uint32_t budget);
 
+/* The same, latest first and in no exact order, looking at `most` objects and moving none. For when
+ * a million are due: those that became due after them do not have to wait until all are out. It
+ * goes from the latest slot that has begun back to the one that wheel_expire is in. */
+uint32_t wheel_expire_latest(struct wheel *wheel, uint64_t now, struct wheel_due *due,
+                             uint32_t most);
+
 #endif

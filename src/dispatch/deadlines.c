@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "dispatch/deadlines.h"
 
+#include <string.h>
+
 #include "base/mutex.h"
 #include "dispatch/call.h"
 
 /* Calls moved within a wheel per acquisition of its lock, at most. */
 #define MOVES_MAX 256
+/* One in so many of a batch is for calls that are due later than others that are still to come. */
+#define LATEST_SHARE 4
 
 static size_t wheels_size(uint32_t count)
 {
@@ -89,13 +93,25 @@ void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
     mutex_unlock(&wheel->lock);
 }
 
+/* Takes due calls out of the wheel, the latest before the others: who comes first runs first. */
+static uint32_t expire_locked(struct wheel *wheel, uint64_t now, struct wheel_due *due,
+                              uint32_t most)
+{
+    const uint32_t room = most / LATEST_SHARE;
+    const uint32_t ordered = wheel_expire(wheel, now, &due[room], most - room, MOVES_MAX);
+    const uint32_t latest =
+        wheel_next(wheel) <= now ? wheel_expire_latest(wheel, now, due, room) : 0;
+    memmove(&due[latest], &due[room], ordered * sizeof *due);
+    return latest + ordered;
+}
+
 uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
                                struct wheel_due *due, uint32_t most)
 {
     struct deadline_wheel *from = &deadlines->wheels[wheel];
     uint32_t claimed = 0;
     mutex_lock(&from->lock);
-    const uint32_t count = wheel_expire(&from->wheel, now, due, most, MOVES_MAX);
+    const uint32_t count = expire_locked(&from->wheel, now, due, most);
     for (uint32_t i = 0; i < count; i++) {
         struct event_node *node = event_at(deadlines->events, due[i].index);
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */

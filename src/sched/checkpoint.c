@@ -9,17 +9,19 @@
 /* A worker whose timers have been due for so long is in a long step, stuck or resting. */
 #define OVERDUE_NS UINT64_C(100000)
 
-/* The timers of the other workers. */
-static void check_other_timers(struct worker *worker, uint64_t now)
+/* The wheel of another worker with timers that are overdue; or its own. */
+static uint32_t find_overdue(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t threads = scheduler_threads(sched);
-    for (uint32_t i = 0; i < threads; i++) {
-        const uint64_t due = deadlines_next(&sched->deadlines, i);
+    for (uint32_t i = 1; i < threads; i++) {
+        const uint32_t other = (worker->index + i) % threads;
+        const uint64_t due = deadlines_next(&sched->deadlines, other);
         if (UNLIKELY(due <= now && now - due >= OVERDUE_NS)) {
-            timers_fire(sched, worker, i, time_now(sched->time));
+            return other;
         }
     }
+    return worker->index;
 }
 
 static void check_descriptors(struct worker *worker, uint64_t now)
@@ -32,17 +34,34 @@ static void check_descriptors(struct worker *worker, uint64_t now)
     }
 }
 
-/* Its own timers, each time; what concerns all workers, not more often than it should. The cheap
- * clock only tells that there may be something to do: no timer fires by it. */
-static void check_sources(struct worker *worker, uint64_t now)
+/* Fires one wheel: its own, or every other time that of another worker, if there is need. What a
+ * batch wakes comes before what the last one woke. So if a million timers are due, the next batch
+ * waits until most of the last have run, or these would wait for all others. The cheap clock only
+ * tells that there may be something to do: no timer fires by it. */
+static void check_timers(struct worker *worker, uint64_t now, bool looks_around)
 {
     struct scheduler *sched = worker->sched;
-    if (UNLIKELY(deadlines_next(&sched->deadlines, worker->index) <= now)) {
-        timers_fire(sched, worker, worker->index, time_now(sched->time));
+    const bool is_due = deadlines_next(&sched->deadlines, worker->index) <= now;
+    if (LIKELY(!is_due && !looks_around) ||
+        cheap_clock_since(now, worker->fired_at) < CHECK_NS / 2) {
+        return;
     }
-    if (cheap_clock_since(now, worker->sources_at) >= CHECK_NS) {
+    const bool own_first = is_due && !worker->fired_own;
+    const uint32_t wheel = looks_around && !own_first ? find_overdue(worker, now) : worker->index;
+    worker->fired_own = wheel == worker->index;
+    if (is_due || !worker->fired_own) {
+        worker->fired_at = now;
+        timers_fire(sched, worker, wheel, time_now(sched->time));
+    }
+}
+
+/* Its own timers each time; what concerns all workers not more often than it should. */
+static void check_sources(struct worker *worker, uint64_t now)
+{
+    const bool looks_around = cheap_clock_since(now, worker->sources_at) >= CHECK_NS;
+    check_timers(worker, now, looks_around);
+    if (looks_around) {
         worker->sources_at = now;
-        check_other_timers(worker, now);
         check_descriptors(worker, now);
     }
 }

@@ -13,8 +13,9 @@
  *  - While picks are short, there are up to PICKS_MAX between two checkpoints, or CHECK_NS. When
  *    they are long, every pick begins with a checkpoint. The monitor asks for one if picks have
  *    become long since the last (checkpoint_hasten).
- *  - OLDEST_NS after the last such pick, and not before as much time has passed as that took, the
- *    oldest process of the deque is picked, or of the global queue: they take turns.
+ *  - The oldest process of the deque is picked, or of the global queue: they take turns. After such
+ *    a pick the others come first: for OLDEST_NS if it was short, so that those that converse stay
+ *    in the cache; for as long as it took, if that was LASTING_NS or more.
  *  - After a pick from behind that took d, the first class comes first for d. Then the queue behind
  *    is due again: it gets half of the time if the first class always has work, and no more.
  *
@@ -23,7 +24,8 @@
  *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque.
  *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
  *    oldest. From the beginning of one to that of the next the worker spends at most p, then
- *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind.
+ *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind, then one from the
+ *    next slot.
  *  - Out of the queue behind some worker picks it after n + 1 picks from there, and every worker
  *    makes one at least every 2 p and the time to a checkpoint and a pick of the oldest.
  *  - The time to a checkpoint is at most that of PICKS_MAX picks, and, while the monitor runs, two
@@ -35,6 +37,7 @@
 #include "sched/worker.h"
 
 #define OLDEST_NS    UINT64_C(20000)
+#define LASTING_NS   UINT64_C(1000)
 #define GLOBAL_BATCH 16
 
 static struct process *empty_next(struct worker *worker)
@@ -112,12 +115,14 @@ struct process *find_shared(struct worker *worker)
     return process != NULL ? process : take_behind(worker);
 }
 
-/* The oldest of the deque or of the global queue, by turns. It takes only what it runs: moving more
- * processes into a deque that is never empty would gain them nothing. */
+/* The oldest of the deque or of the global queue, by turns; but a deque that has overflowed has
+ * nothing older than what it spilled. It takes only what it runs: moving more processes into a
+ * deque that is never empty would gain them nothing. */
 static struct process *take_longest_waiting(struct worker *worker)
 {
     struct global_queue *global = &worker->sched->global;
-    const bool global_first = !worker->global_was_first;
+    const bool global_first = worker->has_spilled || !worker->global_was_first;
+    worker->has_spilled = false;
     struct process *process = global_first ? take_shared(worker, global, 0) : take_oldest(worker);
     worker->global_was_first = global_first;
     if (process == NULL) {
@@ -136,8 +141,19 @@ static void set_due(struct worker *worker, const struct checkpoint_result *resul
     if (result->measured == PICK_BEHIND) {
         worker->behind_due = result->now + took + 1; /* also on a clock that stands still */
     } else if (result->measured == PICK_OLDEST) {
-        worker->oldest_due = result->now + (took > OLDEST_NS ? took : OLDEST_NS);
+        worker->oldest_due = result->now + (took >= LASTING_NS ? took : OLDEST_NS);
     }
+}
+
+/* What is in the next slot was woken just now, perhaps by a timer, and goes first, once. If it went
+ * to the deque, the next timers that fire would bury it there. */
+static bool gives_way_to_next(struct worker *worker)
+{
+    worker->gave_way = !worker->gave_way && load_relaxed(&worker->next) != NULL; /* its own */
+    if (worker->gave_way) {
+        checkpoint_hasten(worker);
+    }
+    return worker->gave_way;
 }
 
 /* The pick that fairness calls for, if one is due. */
@@ -146,10 +162,16 @@ static NOINLINE struct process *take_fair(struct worker *worker)
     const struct checkpoint_result result = checkpoint(worker);
     struct process *process = NULL;
     set_due(worker, &result);
-    if (result.now >= worker->behind_due) {
+    const bool behind_is_due =
+        result.now >= worker->behind_due && global_queue_has_items(&worker->sched->behind);
+    const bool oldest_is_due = result.now >= worker->oldest_due;
+    if ((behind_is_due || oldest_is_due) && gives_way_to_next(worker)) {
+        return NULL;
+    }
+    if (behind_is_due) {
         process = take_behind(worker);
     }
-    if (process == NULL && result.now >= worker->oldest_due) {
+    if (process == NULL && oldest_is_due) {
         process = take_longest_waiting(worker);
     }
     if (process != NULL) {

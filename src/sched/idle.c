@@ -23,7 +23,7 @@
 /* Beside threads that compute, one can take milliseconds: then the next round is the last. */
 #define YIELD_LONG_NS UINT64_C(50000)
 
-/* About 3 us; see steal_before_yielding. */
+/* About 3 us; see take_before_yielding. */
 #define PATIENT_PAUSES 250
 
 /* Searches that are made again for the sake of next slots; see must_search_again. */
@@ -114,7 +114,7 @@ static bool pause_between(struct worker *worker, uint32_t round)
  * gives that worker a little time to take it, and otherwise takes it itself. The kernel likes to
  * wake a thread on the CPU of the one that wakes it: then the other is in a step that cannot go on
  * before this thread yields, and would keep the CPU for long. */
-static struct process *steal_before_yielding(struct worker *worker)
+static struct process *take_before_yielding(struct worker *worker)
 {
     if (!steal_is_tempting(worker)) {
         return NULL;
@@ -166,7 +166,7 @@ static struct process *climb_ladder(struct worker *worker)
             process = steal(worker, round == last);
         }
         if (process == NULL && round == ROUNDS_TIGHT) {
-            process = steal_before_yielding(worker);
+            process = take_before_yielding(worker);
         }
         if (process != NULL) {
             return process;

@@ -85,8 +85,12 @@ struct worker {
     enum pick_kind measured; /* what the current pick is */
     bool picks_are_long;     /* as of the last checkpoint */
     bool global_was_first;   /* when the oldest was last picked */
+    bool has_spilled;        /* since then */
+    bool gave_way;           /* at the last checkpoint the next slot came first */
     uint64_t checked_at;     /* when the last checkpoint was, or a measured pick began */
-    uint64_t sources_at;     /* when it last checked the sources of all workers */
+    bool fired_own;          /* of the timers that it looked at last */
+    uint64_t fired_at;       /* when it last fired timers */
+    uint64_t sources_at;     /* when it last looked at the sources of all workers */
     uint64_t oldest_due;     /* when the oldest comes first again (find_work.c) */
     uint64_t behind_due;     /* when the queue behind does */
     struct cheap_clock clock;

@@ -31,6 +31,7 @@ static void spill(struct worker *worker)
     struct process *newest = items[count - 1];
     global_queue_push_any(&worker->sched->global, &newest->link.queue, &oldest->link.queue);
     counter_add_owner(&worker->stats.spills, 1);
+    worker->has_spilled = true;
     worker->is_pressed = true; /* whoever readies so many goes on when they have run */
 }
 

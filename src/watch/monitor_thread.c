@@ -107,13 +107,29 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     }
 }
 
-/* Fires timers and polls descriptors if the workers have not done so for a while. */
-static void check_sources(struct scheduler *sched)
+/* Whether workers have fired timers since the last sample. Then they are at it, and it is only that
+ * there are many: what the monitor fires goes to the end of the global queue. */
+static bool workers_fire(struct monitor_thread *self)
 {
+    struct scheduler *sched = self->sched;
+    const uint32_t threads = scheduler_threads(sched);
+    const uint64_t before = self->fired;
+    self->fired = 0;
+    for (uint32_t i = 0; i < threads; i++) {
+        self->fired += load_relaxed(&sched->workers[i].stats.timers); /* statistic */
+    }
+    return self->fired != before;
+}
+
+/* Fires timers and polls descriptors if the workers have not done so for a while. */
+static void check_sources(struct monitor_thread *self)
+{
+    struct scheduler *sched = self->sched;
     const uint64_t now = time_now(sched->time);
     const uint64_t patience = sample_period(sched);
+    const uint32_t batches = workers_fire(self) ? 0 : FIRE_MAX;
     uint64_t due = timers_next(sched);
-    for (uint32_t i = 0; i < FIRE_MAX && due <= now && now - due >= patience; i++) {
+    for (uint32_t i = 0; i < batches && due <= now && now - due >= patience; i++) {
         timers_fire_all(sched, NULL, now);
         due = timers_next(sched);
     }
@@ -144,7 +160,7 @@ static void sample(struct monitor_thread *self)
     for (uint32_t i = 0; i < threads; i++) {
         sample_worker(sched, &sched->workers[i], &samples[i], now, span);
     }
-    check_sources(sched);
+    check_sources(self);
     log_tell_dropped(sched, false);
     for (uint32_t i = 0; i < threads; i++) {
         if (!samples[i].reported && is_stuck(sched, &samples[i], now)) {

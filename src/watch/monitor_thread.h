@@ -36,6 +36,7 @@ struct monitor_thread {
     bool stopping; /* under lock */
     pthread_t thread;
     struct worker_sample *samples; /* one per worker; the thread's own */
+    uint64_t fired;                /* timers, by workers, up to the last sample; likewise */
     struct backtrace backtrace;
 };
 

@@ -119,6 +119,7 @@ static void make_fair(void)
 {
     checkpoint_hasten(&workers[0]);
     workers[0].oldest_due = workers[0].behind_due = 0;
+    workers[0].gave_way = true; /* so what is in the next slot goes to the deque */
 }
 
 static void setup_two_fair(void)

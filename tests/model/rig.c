@@ -124,7 +124,8 @@ static void init_search(struct worker *worker)
     worker->picks_granted = 1;
     worker->measured = PICK_ANY;
     worker->picks_are_long = worker->global_was_first = false;
-    worker->checked_at = worker->sources_at = RIG_BEGINNING;
+    worker->has_spilled = worker->gave_way = worker->fired_own = false;
+    worker->checked_at = worker->sources_at = worker->fired_at = RIG_BEGINNING;
     worker->oldest_due = worker->behind_due = UINT64_MAX;
     worker->clock = (struct cheap_clock){.span = UINT64_MAX}; /* stands still */
     worker->random = worker->index;

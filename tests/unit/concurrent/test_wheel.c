@@ -149,8 +149,8 @@ static void remove_item(uint32_t index)
     wheel_remove(&wheel, index);
 }
 
-/* One that has come out: nothing is early, lost, doubled or out of order. */
-static void take_out(const struct wheel_due *due, uint64_t now)
+/* One that has come out: nothing is early, lost or doubled. */
+static struct expected *take_out(const struct wheel_due *due, uint64_t now)
 {
     assert_in_range(due->index, 1, item_count);
     struct expected *item = &expected[due->index];
@@ -158,11 +158,10 @@ static void take_out(const struct wheel_due *due, uint64_t now)
     assert_int_equal(due->when, item->when);
     assert_true(item->when <= now || now / TICK == LAST_TICK);
     assert_true(item->tick <= now / TICK);
-    assert_true(item->tick >= last_tick);
     assert_int_equal(item_at(due->index)->link.when, 0);
-    last_tick = item->tick;
     item->is_in = false;
     in_count--;
+    return item;
 }
 
 static uint32_t expire_some(uint64_t now, uint32_t most, uint32_t budget)
@@ -174,7 +173,9 @@ static uint32_t expire_some(uint64_t now, uint32_t most, uint32_t budget)
     assert_true(count <= most);
     assert_true(due[most].when == MARK && due[most].index == ALL);
     for (uint32_t i = 0; i < count; i++) {
-        take_out(&due[i], now);
+        const struct expected *item = take_out(&due[i], now);
+        assert_true(item->tick >= last_tick); /* nothing is out of order */
+        last_tick = item->tick;
     }
     const uint64_t next = wheel_next(&wheel);
     const uint64_t rest = first_tick();
@@ -182,6 +183,20 @@ static uint32_t expire_some(uint64_t now, uint32_t most, uint32_t budget)
     assert_true(next <= now || in_count == 0 || rest > now / TICK);
     if (budget == ALL && count < most) {
         assert_true(next > now); /* all that was due came out, and it knows */
+    }
+    return count;
+}
+
+/* The same in no order. */
+static uint32_t expire_latest(uint64_t now, uint32_t most)
+{
+    struct wheel_due due[DUE_MAX + 1];
+    due[most] = (struct wheel_due){MARK, ALL};
+    const uint32_t count = wheel_expire_latest(&wheel, now, due, most);
+    assert_true(count <= most);
+    assert_true(due[most].when == MARK && due[most].index == ALL);
+    for (uint32_t i = 0; i < count; i++) {
+        (void)take_out(&due[i], now);
     }
     return count;
 }
@@ -314,6 +329,42 @@ TEST(expire_brings_the_earliest_ticks_first)
         assert_items();
     }
     assert_int_equal(fired, 500);
+}
+
+/* A crowd is due at one tick, and a single one a while after that, on every level. */
+TEST(latest_comes_out_before_the_crowd_that_is_due_before_it)
+{
+    const uint64_t crowd = (UINT64_C(1) << 48) + 3 * TICK;
+    open_wheel(102);
+    for (uint32_t level = 0; level < 4; level++) {
+        const uint64_t after = crowd + (TICK << (level * WHEEL_LEVEL_BITS));
+        reset_wheel();
+        for (uint32_t i = 1; i <= 100; i++) {
+            add(i, crowd);
+        }
+        assert_int_equal(expire_some(crowd, 10, ALL), 10);
+        add(101, after);
+        add(102, after + TICK);
+        assert_true(expire_latest(after, 2) >= 1);
+        assert_false(expected[101].is_in);
+        assert_items();
+        assert_int_equal(expire_latest(after, DUE_MAX), DUE_MAX - (level == 0 ? 0 : 1));
+        assert_true(expected[102].is_in); /* it is not due */
+        while (expire_some(after, DUE_MAX, ALL) > 0) {
+        }
+        assert_int_equal(in_count, 1);
+        expire(after + TICK, 1);
+    }
+}
+
+TEST(latest_of_nothing_that_is_due_takes_nothing_out)
+{
+    open_wheel(2);
+    add(1, 10 * TICK);
+    add(2, 5000 * TICK);
+    assert_int_equal(expire_latest(9 * TICK, DUE_MAX), 0);
+    assert_items();
+    expire(10000 * TICK, 2);
 }
 
 TEST(expire_of_nothing_takes_nothing_out)
@@ -650,6 +701,10 @@ static void expire_randomly(struct run *run)
     uint64_t *random = &run->random;
     if (random_below(random, 4) > 0) { /* or go on with what is due now */
         run->now = later(run->now, random_span(random, run->profile->step_bits));
+    }
+    if (run->profile->removes && random_below(random, 4) == 0) { /* `next` is early after that */
+        run->fired += expire_latest(run->now, mosts[random_below(random, 5)]);
+        return;
     }
     const uint32_t budget = budgets[random_below(random, 5)];
     run->fired += expire_some(run->now, mosts[random_below(random, 5)], budget);

@@ -246,9 +246,9 @@ TEST(collect_of_a_large_slot_comes_in_portions)
     for (uint32_t i = 0; i < calls; i++) {
         (void)open_armed(0, (64 * 64 + i) * TICK); /* one slot of level 2 */
     }
-    assert_int_equal(collect(0, now), 0);
+    uint32_t collected = collect(0, now);
+    assert_in_range(collected, 1, 64); /* some of those that became due last */
     assert_true(next_of(0) <= now);
-    uint32_t collected = 0;
     for (uint32_t rounds = 0; next_of(0) <= now; rounds++) {
         assert_true(rounds < calls); /* each does something */
         collected += collect(0, now);
