@@ -35,7 +35,8 @@ typedef struct skua_command {
 
 /* Carries out a command. Returns 0 and the result in *result (empty at the call) if it is done; a
  * negative error if it failed; SKUA_PENDING if skua_command_complete will be, or already was,
- * called for it. (Any other positive number completes it with SKUA_E_INVALID.)
+ * called for it. (Any other positive number completes it with SKUA_E_INVALID.) A result returned
+ * after such a call, or after the yield has timed out, is a late completion: counted and dropped.
  * Threads: the worker of the yielding process, after its step.      Blocks: must not.
  * May call every skua_ function that does not wait. */
 typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);

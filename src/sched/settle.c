@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* After a step: hand its yields to their handlers and choose the next state. */
 #include "dispatch/call.h"
+#include "sched/note.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -82,34 +83,29 @@ static ALWAYS_INLINE int start(struct worker *worker, struct yield *yield,
                            : run_handler(worker, yield, completion, deadline, result);
 }
 
-/* A yield that is given no time needs no timer, which could fire before start returns: what has not
- * come by then is too late. */
-static NOINLINE int start_without_time(struct worker *worker, struct yield *yield,
-                                       skua_completion completion, skua_payload *result)
-{
-    const uint64_t now = time_now(worker->sched->time);
-    const int outcome = start(worker, yield, completion, now, result);
-    if (outcome != SKUA_PENDING) {
-        return outcome;
-    }
-    skua_payload_drop(result);
-    *result = skua_nothing();
-    return SKUA_E_TIMEOUT;
-}
-
 /* Starts what a yield asks for. The timeout is armed before that: from then on anybody may complete
- * the call. */
+ * the call. One that is given no time needs no timer, which could fire before start returns. */
 static int start_yield(struct worker *worker, struct yield *yield, skua_completion completion,
                        skua_payload *result)
 {
     uint64_t deadline = SKUA_FOREVER;
     if (UNLIKELY(yield->timeout != SKUA_FOREVER)) {
-        if (yield->timeout == 0) {
-            return start_without_time(worker, yield, completion, result);
-        }
-        deadline = arm_timeout(worker, yield);
+        deadline = yield->timeout != 0 ? arm_timeout(worker, yield) : time_now(worker->sched->time);
     }
     return start(worker, yield, completion, deadline, result);
+}
+
+/* Ends a call whose yield was given no time and that is pending: what has not come by now is too
+ * late. False if its completion was faster. */
+static NOINLINE bool end_without_time(struct worker *worker, struct event_node *node,
+                                      skua_completion completion, struct finished_calls *finished)
+{
+    const skua_payload nothing = skua_payload_empty(0);
+    if (!call_claim_any(node, call_guard(completion))) {
+        return false;
+    }
+    finish_call(worker, node, call_index(completion), SKUA_E_TIMEOUT, &nothing, finished);
+    return true;
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
@@ -120,13 +116,19 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     const skua_completion completion = call_open_owner(node, yield->node, worker->context->self);
     skua_payload result = skua_payload_empty(0);
     const int outcome = start_yield(worker, yield, completion, &result);
-    if (outcome <= 0 && call_claim_any(node, call_guard(completion))) {
-        finish_call(worker, node, yield->node, outcome, &result, finished);
+    if (outcome <= 0) {
+        if (LIKELY(call_claim_any(node, call_guard(completion)))) {
+            finish_call(worker, node, yield->node, outcome, &result, finished);
+            return;
+        }
+        /* The handler completed it by a call before, or its time was up: that is on its way. */
+        NOTE_COUNT(worker->sched, worker, late_completions);
+    }
+    skua_payload_drop(&result);
+    if (UNLIKELY(yield->timeout == 0) && outcome == SKUA_PENDING &&
+        end_without_time(worker, node, completion, finished)) {
         return;
     }
-    /* Pending; or the handler completed it by a call before returning a result, and that completion
-     * is on its way. */
-    skua_payload_drop(&result);
     call_link_owner(&worker->sched->allocator, events, process, yield->node);
 }
 

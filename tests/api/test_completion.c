@@ -164,6 +164,44 @@ TEST(completion_a_second_time_is_late)
     assert_saw(actor, completion_of(90, DESK_RESULT, 1), cancel(SKUA_E_STOPPED));
 }
 
+/* Completes its command by a call, and then says so. */
+static int complete_then_return(void *arg, skua_command *command, skua_payload *result)
+{
+    const int *outcome = arg;
+    (void)skua_command_complete(command->runtime, command->completion, 0,
+                                skua_payload_u64(DESK_RESULT, 1));
+    *result = skua_payload_u64(DESK_RESULT, 2);
+    return *outcome;
+}
+
+TEST(result_after_a_completion_by_a_call_is_late)
+{
+    static const struct {
+        int outcome;
+        uint64_t timeout_ns;
+        uint64_t late;
+    } rows[] = {
+        {0, SKUA_FOREVER, 1},
+        {SKUA_E_USER, SKUA_FOREVER, 1},
+        {SKUA_PENDING, SKUA_FOREVER, 0},
+        {0, SKUA_DURATION_MAX, 1},
+        {SKUA_PENDING, SKUA_DURATION_MAX, 0},
+        {0, 0, 1},
+        {SKUA_PENDING, 0, 0},
+    };
+    FOR_ROWS (row, rows) {
+        int outcome = row->outcome;
+        world_create((skua_runtime_config){0});
+        world_register(QUESTION, complete_then_return, &outcome);
+        world_start();
+        struct actor *actor =
+            actor_new(ACTS(within(row->timeout_ns, yields(5, QUESTION, 0, 0)),
+                           expects(completion_of(5, DESK_RESULT, 1)), finishes(0)));
+        assert_result(actor_run(actor), 0);
+        assert_int_equal(world_stats().late_completions, row->late);
+    }
+}
+
 TEST(completion_forged_changes_nothing)
 {
     struct api other;
