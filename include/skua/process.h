@@ -192,7 +192,8 @@ static inline SKUA_NODISCARD int skua_spawn_with(skua_context *ctx,
 SKUA_API int skua_cancel(skua_context *ctx, skua_pid pid, int reason);
 
 /* Ends a process, whatever it is doing: at once if it waits or is queued, after its step if that is
- * running. Its exit error is SKUA_E_TERMINATED. Does not wait for that.
+ * running. If this returns 0, its exit error is SKUA_E_TERMINATED and its result is empty, even if
+ * that step says skua_done or fails. Does not wait for the end.
  * Threads: worker (inside init, step or close).      Blocks: never.
  * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API int skua_terminate(skua_context *ctx, skua_pid pid);
@@ -200,10 +201,10 @@ SKUA_API int skua_terminate(skua_context *ctx, skua_pid pid);
 /* Like skua_done, with a pointer to the payload. */
 SKUA_API int skua_done_from(skua_context *ctx, skua_payload *result);
 
-/* Ends the process after this step, with `result` and exit error 0. This is final: what the step
- * returns does not matter any more, and later yields, continues and dones are refused with
- * SKUA_E_DONE; sends and spawns still work. Yields made before it in this step are carried out,
- * but nobody gets their completions.
+/* Ends the process after this step, with `result` and exit error 0, unless it is terminated until
+ * then. This is final: what the step returns does not matter any more, and later yields, continues
+ * and dones are refused with SKUA_E_DONE; sends and spawns still work. Yields made before it in
+ * this step are carried out, but nobody gets their completions.
  * Takes:   result, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_DONE; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 static inline int skua_done(skua_context *ctx, skua_payload result)

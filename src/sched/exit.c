@@ -81,6 +81,14 @@ static NOINLINE void close_state(struct worker *worker, const skua_process_type 
     context_close(context);
 }
 
+static void drop_result(skua_payload **result)
+{
+    if (*result != NULL) {
+        skua_payload_drop(*result);
+        *result = NULL;
+    }
+}
+
 void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result)
 {
     struct scheduler *sched = worker->sched;
@@ -91,6 +99,11 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
         call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
     }
     const uint64_t before = state_finish_owner(process);
+    if (UNLIKELY((event_list_tag(before) & STATE_KILL) != 0)) {
+        /* It came after the last take and was accepted, so that is what ends the process. */
+        error = SKUA_E_TERMINATED;
+        drop_result(&result);
+    }
     drop_events(worker, process, process->backlog);
     drop_events(worker, process, event_list_first(before));
     if (type->close != NULL || type->state_size > PROCESS_INLINE_STATE ||
@@ -109,8 +122,6 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
         report(worker, &exit, watched, progress >> PROCESS_STEP_SHIFT);
         return;
     }
-    if (result != NULL) {
-        skua_payload_drop(result);
-    }
+    drop_result(&result);
     count_finished(worker);
 }

@@ -55,6 +55,7 @@ static void check_terminated(struct actor *actor, unsigned steps)
     world_close();
     assert_int_equal(actor->steps, steps);
     assert_exited(exits, actor, SKUA_E_TERMINATED);
+    assert_int_equal(actor->exit_error, SKUA_E_TERMINATED); /* what its close was told */
 }
 
 TEST(terminate_of_a_ready_process_ends_it_before_its_step)
@@ -113,6 +114,17 @@ TEST(terminate_of_a_running_process_leaves_waiting_messages_unread)
     check_terminate_of_a_running_process(continues(0), 3 * SKUA_EVENTS_PER_STEP);
 }
 
+/* Whatever it says of its own end: who was told that it is terminated can rely on that. */
+TEST(terminate_of_a_running_process_wins_over_its_own_end)
+{
+    struct tracked item = {0};
+    check_terminate_of_a_running_process(finishes(1), 0);
+    check_terminate_of_a_running_process(finishes_with(1, &item), 3);
+    assert_drops(&item, 1, 1);
+    check_terminate_of_a_running_process(fails(SKUA_E_USER), 0);
+    check_terminate_of_a_running_process(fails(SKUA_E_USER), 3);
+}
+
 static int terminate_itself(struct turn *turn, const struct act *act)
 {
     (void)act;
@@ -124,6 +136,11 @@ TEST(terminate_of_itself_ends_after_the_step)
     open_with_exits(0);
     struct actor *actor = start_waiting(waiting_idle());
     actor_tell(actor, ACTS(does(terminate_itself, NULL), continues(1)));
+    check_terminated(actor, 2);
+
+    open_with_exits(0);
+    actor = start_waiting(waiting_idle());
+    actor_tell(actor, ACTS(does(terminate_itself, NULL), finishes(1)));
     check_terminated(actor, 2);
 }
 

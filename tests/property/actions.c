@@ -119,6 +119,7 @@ void act_terminate(struct agent *agent)
                                           : skua_process_terminate(world.runtime, pid);
     expect_refusal(to, error, is_over);
     if (error == 0) {
+        (void)fetch_add_relaxed(&to->killed, 1); /* see property.h */
         return;
     }
     (void)fetch_sub_relaxed(&to->kills, 1); /* see property.h */

@@ -568,6 +568,8 @@ static void check_actor(struct actor *actor)
     expect(get(&actor->is_running) == 0, actor, "still runs");
     expect(actor->outcome == 0 || get(&actor->steps) == 0, actor, "was refused, but ran");
     expect(get(&actor->seen) <= get(&actor->accepted), actor, "got more than was sent");
+    expect(get(&actor->killed) == 0 || actor->exit_error == SKUA_E_TERMINATED, actor,
+           "was terminated, but ended otherwise");
 }
 
 void ledger_check(void)

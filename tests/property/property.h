@@ -107,6 +107,7 @@ struct actor {
     atomic_u32 stops;        /* cancel events of the shutdown */
     atomic_u32 kills;        /* somebody has set out to end it */
     atomic_u32 dooms;        /* or to cancel it, and that ends it */
+    atomic_u32 killed;       /* somebody was told that it is terminated */
     atomic_u32 is_published; /* its spawn has returned 0 */
     atomic_u32 is_ending;    /* its step has said so */
     atomic_u32 is_running;

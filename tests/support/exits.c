@@ -40,6 +40,7 @@ void assert_exited(struct exits *exits, const struct actor *actor, int error)
             assert_true(skua_pid_equal(exit->pid, actor->pid));
             assert_int_equal(exit->error, error);
             assert_int_equal(exits->list[i].closes, 1);
+            assert_true(error == 0 || exit->result.storage == SKUA_PAYLOAD_EMPTY);
         }
     }
     assert_int_equal(found, 1);
