@@ -60,8 +60,8 @@ typedef struct skua_runtime_config {
     /* Memory; default: the C library's. */
     skua_alloc_fn *alloc;
     void *alloc_arg;
-    /* Called once for every process that has ended, after its close, when its place is free again.
-     * May take the result.
+    /* Called once for every process that has ended, after its close, when its place is free again
+     * and it is counted as finished. May take the result. A stop waits for it to return.
      * Threads: the worker that ran the process.      Blocks: must not. */
     void (*on_exit)(void *arg, skua_exit *exit);
     void *on_exit_arg;

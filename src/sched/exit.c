@@ -30,17 +30,22 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     mailbox_consume_owner(process, messages);
 }
 
-/* The shutdown counts the process as gone from here on. MO-finished. */
+/* MO-finished: the shutdown counts the process as gone from here on, unless it is being
+ * reported. */
 static void count_finished(struct worker *worker)
 {
     store_release(&worker->stats.finished, load_relaxed(&worker->stats.finished) + 1);
 }
 
-/* Tells everyone who asked; the last resort is the log. Threads that wait return last: the
- * process is counted by then, and nothing of it is left. */
+/* Tells everyone who asked; the last resort is the log. The process is counted before anybody hears
+ * of its end. But the shutdown must not believe yet that nothing is left: on_exit may still start a
+ * process, and the result is not dropped. `reporting` holds it up (stats_left). Threads that wait
+ * return last, when nothing of the process is left. */
 static NOINLINE void report(struct worker *worker, skua_exit *exit, bool watched, uint64_t steps)
 {
     struct scheduler *sched = worker->sched;
+    store_relaxed(&worker->reporting, 1); /* published with the count */
+    count_finished(worker);
     if (sched->observer != NULL) {
         sched->observer->process_ends(sched->observer, exit);
     }
@@ -54,7 +59,7 @@ static NOINLINE void report(struct worker *worker, skua_exit *exit, bool watched
         exit_wait_tell(sched, exit);
     }
     skua_payload_drop(&exit->result);
-    count_finished(worker);
+    store_release(&worker->reporting, 0); /* MO-finished */
     if (watched) {
         exit_wait_release(sched, exit->pid);
     }

@@ -121,6 +121,7 @@ struct worker {
 
     /* Written by the owner at every pick, read by the monitor. */
     CACHE_ALIGNED atomic_u64 running; /* the PID it runs, or one of the two below */
+    atomic_u32 reporting;             /* tells of the end of a process that is counted already */
     struct counters stats;
     CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
     atomic_u32 cpu_clock;             /* its thread's; see cpu_clock.h */

@@ -209,8 +209,9 @@ void shutdown_ask_locked(struct scheduler *sched)
     cancel_all_locked(sched);
 }
 
-static void end_survivors_locked(struct scheduler *sched)
+static bool end_survivors_locked(struct scheduler *sched)
 {
+    bool any = false;
     skua_pid pid;
     skua_process_snapshot info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
@@ -220,14 +221,16 @@ static void end_survivors_locked(struct scheduler *sched)
         if (sched->config.on_survivor != NULL) {
             sched->config.on_survivor(sched->config.on_survivor_arg, &info);
         }
+        any = true;
         (void)deliver_request(sched, NULL, pid, STATE_KILL); /* gone meanwhile: fine */
     }
+    return any;
 }
 
-void shutdown_end_survivors_locked(struct scheduler *sched)
+bool shutdown_end_survivors_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->phase, PHASE_ENDING); /* MO-stop: before the scan */
-    end_survivors_locked(sched);
+    return end_survivors_locked(sched);
 }
 
 /* Waits until no process is alive; false if the deadline comes first. */
@@ -235,10 +238,10 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
 {
     mutex_lock(&sched->quiet.lock);
     bool in_time = true;
-    while (stats_live(sched) > 0 && in_time) {
+    while (stats_left(sched) > 0 && in_time) {
         in_time = condition_wait_until(&sched->quiet.changed, &sched->quiet.lock, deadline_ns);
     }
-    const bool empty = stats_live(sched) == 0;
+    const bool empty = stats_left(sched) == 0;
     mutex_unlock(&sched->quiet.lock);
     return empty;
 }
@@ -261,11 +264,11 @@ static bool user_code_is_running(struct scheduler *sched)
 static bool wait_while_ending_locked(struct scheduler *sched)
 {
     for (uint32_t quiet = 1; quiet <= PATIENCE; quiet++) {
-        const uint64_t before = stats_live(sched);
+        const uint64_t before = stats_left(sched);
         if (wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS))) {
             return true;
         }
-        if (stats_live(sched) < before) {
+        if (stats_left(sched) < before) {
             quiet = 0;
         } else if (user_code_is_running(sched)) {
             return false;
@@ -282,8 +285,9 @@ static int stop_running_locked(struct scheduler *sched, uint64_t timeout_ns)
     if (wait_until_empty(sched, deadline)) {
         return 0;
     }
-    shutdown_end_survivors_locked(sched);
-    return wait_while_ending_locked(sched) ? SKUA_E_TIMEOUT : SKUA_E_STUCK;
+    /* If there are none, only on_exit was not over. */
+    const int late = shutdown_end_survivors_locked(sched) ? SKUA_E_TIMEOUT : 0;
+    return wait_while_ending_locked(sched) ? late : SKUA_E_STUCK;
 }
 
 /* After an earlier stop found a step stuck. */

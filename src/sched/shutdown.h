@@ -21,8 +21,8 @@ void shutdown_open_locked(struct scheduler *sched);
 /* Stops admitting processes and asks every one to cancel. */
 void shutdown_ask_locked(struct scheduler *sched);
 
-/* Reports the processes that are left and ends them. */
-void shutdown_end_survivors_locked(struct scheduler *sched);
+/* Reports the processes that are left and ends them. Returns whether there are any. */
+bool shutdown_end_survivors_locked(struct scheduler *sched);
 
 /* An outside thread holds the gate while it publishes a process. False, with nothing held, if the
  * runtime is not running. */

@@ -37,18 +37,50 @@ uint32_t stats_worker_count(struct scheduler *sched)
     return started > sched->worker_count ? started : sched->worker_count;
 }
 
-uint64_t stats_live(struct scheduler *sched)
+static uint64_t count_finished(struct scheduler *sched)
 {
-    /* Ends before beginnings: a process that ends in between counts as alive, none counts as
-     * negative. */
     uint64_t finished = 0;
     for (uint32_t i = 0; i < sched->capacity; i++) {
-        /* MO-finished: before reading spawned. */
+        /* MO-finished: before reading reporting and spawned. */
         finished += load_acquire(&sched->workers[i].stats.finished);
     }
+    return finished;
+}
+
+static uint64_t count_reports(struct scheduler *sched)
+{
+    uint64_t reports = 0;
+    for (uint32_t i = 0; i < sched->capacity; i++) {
+        /* MO-finished: after reading finished, before reading spawned. */
+        reports += load_acquire(&sched->workers[i].reporting);
+    }
+    return reports;
+}
+
+static uint64_t count_spawned(struct scheduler *sched)
+{
     uint64_t spawned = load_relaxed(&sched->outside.stats.spawned); /* statistic */
     for (uint32_t i = 0; i < sched->capacity; i++) {
         spawned += load_relaxed(&sched->workers[i].stats.spawned); /* statistic */
     }
+    return spawned;
+}
+
+/* Ends before beginnings: a process that ends in between counts as alive, none counts as
+ * negative. */
+uint64_t stats_live(struct scheduler *sched)
+{
+    const uint64_t finished = count_finished(sched);
+    const uint64_t spawned = count_spawned(sched);
     return spawned > finished ? spawned - finished : 0;
+}
+
+/* If a process is among the finished, its worker was reporting by then; if that is over when it is
+ * read, whatever on_exit has started is among the spawned. So zero means that nothing is left. */
+uint64_t stats_left(struct scheduler *sched)
+{
+    const uint64_t finished = count_finished(sched);
+    const uint64_t reports = count_reports(sched);
+    const uint64_t spawned = count_spawned(sched);
+    return (spawned > finished ? spawned - finished : 0) + reports;
 }

@@ -16,4 +16,8 @@ uint32_t stats_worker_count(struct scheduler *sched);
 /* Processes alive: exact once the workers are quiet, never negative. */
 uint64_t stats_live(struct scheduler *sched);
 
+/* Those, and the processes whose end somebody is being told. If it is zero while nobody outside can
+ * start processes, none will run any more. */
+uint64_t stats_left(struct scheduler *sched);
+
 #endif

@@ -486,7 +486,7 @@ static int stop_driven_locked(struct sim *sim, uint64_t timeout_ns)
     if (!drive_until_empty(sim, deadline)) {
         skip_to(sim, deadline);
         sim->faults_are_on = false;
-        shutdown_end_survivors_locked(sched);
+        (void)shutdown_end_survivors_locked(sched);
         const bool empty = drive_until_empty(sim, SKUA_FOREVER);
         SKUA_ASSERT(empty); /* all are Ready and marked to end */
         result = SKUA_E_TIMEOUT;

@@ -3,6 +3,9 @@
 #include <sched.h>
 
 #include "exits.h"
+#include "runtime/runtime.h"
+#include "sched/shutdown.h"
+#include "stopper.h"
 
 #define ERROR_STEP (SKUA_E_USER - 2)
 
@@ -58,6 +61,72 @@ TEST(on_exit_may_take_the_result)
     world_close();
     assert_drops(&item, 1, 0);
     assert_ptr_equal(skua_payload_data(&exits->list[0].exit.result), &item);
+}
+
+/* What statistics say while on_exit runs. */
+struct census {
+    atomic_uint exits;
+    atomic_uint uncounted; /* exits that were not among the finished */
+    atomic_uint alive;     /* exits at which more were alive than have not been told of */
+};
+
+enum { CENSUS_SIZE = 200 };
+
+static void take_census(void *arg, skua_exit *exit)
+{
+    struct census *census = arg;
+    const unsigned exits = atomic_fetch_add(&census->exits, 1) + 1;
+    const skua_stats stats = world_stats();
+    (void)exit;
+    (void)atomic_fetch_add(&census->uncounted, stats.finished < exits);
+    (void)atomic_fetch_add(&census->alive, stats.live > CENSUS_SIZE - exits);
+}
+
+TEST(on_exit_finds_the_process_counted)
+{
+    struct census *census = test_alloc(sizeof *census);
+    world_open_with((skua_runtime_config){.on_exit = take_census, .on_exit_arg = census});
+    for (unsigned i = 0; i < CENSUS_SIZE; i++) {
+        (void)actor_start(i % 2 == 0 ? ACTS(finishes(1)) : ACTS(fails(ERROR_STEP)));
+    }
+    world_await_live(0);
+    world_close();
+    assert_int_equal(census->exits, CENSUS_SIZE);
+    assert_int_equal(census->uncounted, 0);
+    assert_int_equal(census->alive, 0);
+}
+
+static bool is_past_the_timeout(void *arg)
+{
+    (void)arg;
+    return shutdown_phase(&world_runtime()->sched) == PHASE_ENDING;
+}
+
+/* Stays until the stop has waited in vain, and leaves a trace. */
+static void linger(void *arg, skua_exit *exit)
+{
+    struct tally *told = arg;
+    (void)exit;
+    tally_add(told, 1);
+    wait_until(is_past_the_timeout, NULL, "the stop's timeout");
+    tally_add(told, 1);
+}
+
+/* The process is counted as finished, so nothing is left to be ended; but the stop waits. */
+TEST(stop_waits_for_on_exit_to_return)
+{
+    struct tracked item = {0};
+    struct tally *told = test_alloc(sizeof *told);
+    tally_init(told);
+    world_open_with((skua_runtime_config){.on_exit = linger, .on_exit_arg = told});
+    (void)actor_start(ACTS(finishes_with(RESULT, &item)));
+    tally_wait(told, 1);
+    assert_int_equal(world_stats().live, 0);
+    const int stopped = skua_runtime_stop(world_runtime(), 0);
+    assert_true(stopped == 0 || stopped == SKUA_E_STUCK); /* if the machine is that slow */
+    assert_true(stopped == 0 || stop_patiently(SKUA_FOREVER) == SKUA_E_TIMEOUT);
+    assert_int_equal(tally_count(told), 2);
+    assert_drops(&item, 1, 1);
 }
 
 TEST(result_that_nobody_wants_is_dropped_once)

@@ -39,6 +39,8 @@ enum habit {
     IGNORES,         /* does not end */
     SPAWNS,          /* first starts the next one, then obeys */
     SPAWNS_AND_ENDS, /* starts the next one and ends */
+    LEAVES_ONE,      /* ends, and on_exit starts the next one */
+    LINGERS,         /* ends, and on_exit waits for a permission */
     SPAWNS_LATE,     /* tries to start the next one when it is asked to end */
     STAYS,           /* first waits for a permission in its step, then obeys */
 };
@@ -170,6 +172,8 @@ static void act(struct life *life, bool cancelled, struct worker *worker)
         }
         break;
     case ENDS:
+    case LEAVES_ONE:
+    case LINGERS:
     case GOES_ON:
     case OBEYS:
     case IGNORES:
@@ -181,6 +185,8 @@ static bool ends(const struct life *life, bool cancelled)
 {
     switch (life->habit) {
     case ENDS:
+    case LEAVES_ONE:
+    case LINGERS:
     case SPAWNS_AND_ENDS:
         return true;
     case GOES_ON:
@@ -204,7 +210,7 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     const bool cancelled = is_cancelled(life, events, count);
     act(life, cancelled, ctx->worker);
     if (ends(life, cancelled)) {
-        return skua_done(ctx, skua_nothing());
+        return skua_done(ctx, skua_payload_u64(0, number_of(life)));
     }
     return life->habit == GOES_ON ? skua_continue(ctx) : 0;
 }
@@ -236,6 +242,20 @@ static int spawn(struct worker *worker, uint32_t number)
     explore_note("process %u is %s", (unsigned)number, life->error == 0 ? "accepted" : "refused");
     EXPLORE_CHECK(life->error == 0 || life->error == SKUA_E_STOPPED, "INV-21: the right error");
     return life->error;
+}
+
+/* For the one worker of its cases. */
+static void hear_of_end(void *arg, skua_exit *exit)
+{
+    (void)arg;
+    const uint64_t number = skua_payload_to_u64(&exit->result);
+    if (exit->error == 0 && lives[number].habit == LEAVES_ONE) {
+        (void)spawn(&rig.workers[0], (uint32_t)number + 1);
+    }
+    if (exit->error == 0 && lives[number].habit == LINGERS) {
+        explore_note("stays in on_exit");
+        explore_take(&permissions);
+    }
 }
 
 static void note_survivor(void *arg, const skua_process_snapshot *info)
@@ -445,6 +465,28 @@ SETUP_SPAWNING(setup_spawns_survivor, 1, 1, SPAWNS, IGNORES)
 SETUP_SPAWNING(setup_many, 2, 1, SPAWNS, OBEYS, OBEYS, ENDS)
 SETUP_SPAWNING(setup_many_timed, 2, 1, SPAWNS, IGNORES, OBEYS, GOES_ON)
 
+SETUP_SPAWNING(setup_heir_of_worker, 1, 1, LEAVES_ONE, OBEYS)
+SETUP_SPAWNING(setup_survivor_of_worker, 1, 1, LEAVES_ONE, IGNORES)
+
+static void setup_heir(void)
+{
+    setup_heir_of_worker();
+    rig.config.on_exit = hear_of_end;
+}
+
+static void setup_surviving_heir(void)
+{
+    setup_survivor_of_worker();
+    rig.config.on_exit = hear_of_end;
+}
+
+static void setup_lingers(void)
+{
+    static const enum habit habits[LIVES_MAX] = {LINGERS};
+    setup(1, 1, habits);
+    rig.config.on_exit = hear_of_end;
+}
+
 /* The table grows while the stop looks through it. */
 static void setup_spawns_growing(void)
 {
@@ -490,7 +532,8 @@ static void finish_any(void)
 
 static bool waits_for_cancel(const struct life *life)
 {
-    return life->habit != ENDS && life->habit != GOES_ON && life->habit != SPAWNS_AND_ENDS;
+    return life->habit != ENDS && life->habit != GOES_ON && life->habit != SPAWNS_AND_ENDS &&
+           life->habit != LEAVES_ONE && life->habit != LINGERS;
 }
 
 /* The stop was in no hurry: what waits for the cancel event has got it. */
@@ -582,6 +625,7 @@ static const struct explore_model models[] = {
     BOUNDED("spawns_two", 1, 0, setup_spawns_two, WORKER(0), WORKER(1), STOPPER),
     BOUNDED("hands_over", 3, 1, setup_hands_over, WORKER(0), STOPPER),
     BOUNDED("hands_over_two", 1, 0, setup_hands_over_two, WORKER(0), WORKER(1), STOPPER),
+    BOUNDED("heir", 3, 1, setup_heir, WORKER(0), STOPPER),
     /* The timeout. */
     LATE("survivor", 2, 1, 1, setup_survivor, WORKER(0), HASTY_STOPPER),
     TIMED("survivor_timed", 2, 1, 1, setup_survivor, WORKER(0), HASTY_STOPPER),
@@ -591,11 +635,13 @@ static const struct explore_model models[] = {
     TIMED("submit_survivor", 2, 0, 1, setup_submit_survivor, WORKER(0), SUBMITTER(0),
           HASTY_STOPPER),
     TIMED("spawns_survivor", 2, 1, 1, setup_spawns_survivor, WORKER(0), HASTY_STOPPER),
+    TIMED("surviving_heir", 2, 1, 1, setup_surviving_heir, WORKER(0), HASTY_STOPPER),
     MODEL("spawns_ignoring", EXPLORE_PREEMPTIONS, 2, 0, 1, true, setup_spawns_survivor,
           finish_timed, WORKER(0), HASTY_STOPPER),
     /* A second stop: after one that gave up, and beside another. */
     LATE("stuck", 2, 1, 3, setup_stays, WORKER(0), HASTY_STOPPER),
     TIMED("stuck_timed", 1, 1, 3, setup_stays, WORKER(0), HASTY_STOPPER, PERMITTER),
+    TIMED("lingers", 2, 1, 5, setup_lingers, WORKER(0), HASTY_STOPPER),
     BOUNDED("stop_twice", 2, 1, setup_obeys, WORKER(0), STOPPER, STOPPER2),
     RANDOM("obeys_two_random", 0, setup_obeys_two, finish, WORKER(0), WORKER(1), STOPPER),
     RANDOM("submit_two_random", 0, setup_submit_two, finish, WORKER(0), WORKER(1), SUBMITTER(0),
