@@ -164,9 +164,10 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  *          SKUA_E_BUSY (a simulation that another thread drives). */
 SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
-/* Releases a runtime that was never started or has stopped. Other threads may still be on their way
- * out of a call (send, complete, cancel, terminate, submit, wait, run): it waits for them. None may
- * begin a call any more. Null is ignored.
+/* Releases a runtime that was never started or has stopped. Other threads may still be in a call
+ * that they have begun before: it waits for those that send, complete, cancel, terminate, submit,
+ * wait, run, stop, close a descriptor, read statistics, metrics or process information, list
+ * processes, or drive a simulation. None may begin a call any more. Null is ignored.
  * Threads: any but the runtime's own.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);

@@ -5,6 +5,7 @@
 
 #include "inspect/inspect_socket.h"
 #include "inspect/metrics.h"
+#include "runtime/caller.h"
 #include "runtime/runtime.h"
 
 int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
@@ -12,7 +13,10 @@ int skua_metrics_format(skua_runtime *runtime, char *text, size_t size)
     if (runtime == NULL || (text == NULL && size > 0)) {
         return SKUA_E_INVALID;
     }
-    return metrics_format(&runtime->sched, text, size);
+    const struct worker *worker = caller_look(runtime);
+    const int length = metrics_format(&runtime->sched, text, size);
+    caller_look_away(runtime, worker);
+    return length;
 }
 
 int skua_inspect_directory(char *text, size_t size)

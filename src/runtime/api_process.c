@@ -192,23 +192,22 @@ int skua_process_info_sized(skua_runtime *runtime, skua_pid pid, skua_process_sn
     if (runtime == NULL || snapshot == NULL) {
         return SKUA_E_INVALID;
     }
+    const struct worker *worker = caller_look(runtime);
     skua_process_snapshot own;
     const int error = process_info_read(&runtime->sched, pid, &own);
     if (error == 0) {
         sized_write(snapshot, snapshot_size, &own, sizeof own);
     }
+    caller_look_away(runtime, worker);
     return error;
 }
 
 /* Snapshots that are copied to the caller's array at once. */
 #define LIST_PAGE 16
 
-int skua_process_list_sized(skua_runtime *runtime, skua_pid after, skua_process_snapshot *snapshots,
-                            size_t capacity, size_t stride)
+static int list(skua_runtime *runtime, skua_pid after, skua_process_snapshot *snapshots,
+                size_t capacity, size_t stride)
 {
-    if (runtime == NULL || (snapshots == NULL && capacity > 0) || stride == 0) {
-        return SKUA_E_INVALID;
-    }
     struct process *process;
     if (process_table_find(&runtime->sched.table, after, &process) == SKUA_E_FOREIGN_PID) {
         return SKUA_E_FOREIGN_PID;
@@ -227,4 +226,16 @@ int skua_process_list_sized(skua_runtime *runtime, skua_pid after, skua_process_
         count += read;
     }
     return (int)count;
+}
+
+int skua_process_list_sized(skua_runtime *runtime, skua_pid after, skua_process_snapshot *snapshots,
+                            size_t capacity, size_t stride)
+{
+    if (runtime == NULL || (snapshots == NULL && capacity > 0) || stride == 0) {
+        return SKUA_E_INVALID;
+    }
+    const struct worker *worker = caller_look(runtime);
+    const int count = list(runtime, after, snapshots, capacity, stride);
+    caller_look_away(runtime, worker);
+    return count;
 }

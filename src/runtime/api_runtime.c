@@ -276,6 +276,7 @@ int skua_stats_read_sized(skua_runtime *runtime, skua_stats *total, skua_stats *
     if (runtime == NULL || (workers == NULL && capacity > 0)) {
         return SKUA_E_INVALID;
     }
+    const struct worker *worker = caller_look(runtime);
     struct scheduler *sched = &runtime->sched;
     const uint32_t count = stats_worker_count(sched);
     skua_stats own;
@@ -289,5 +290,6 @@ int skua_stats_read_sized(skua_runtime *runtime, skua_stats *total, skua_stats *
         stats_read_total(sched, &own);
         sized_write(total, stride, &own, sizeof own);
     }
+    caller_look_away(runtime, worker);
     return (int)count;
 }

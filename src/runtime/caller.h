@@ -41,6 +41,25 @@ static inline void caller_resume(skua_runtime *runtime)
     (void)fetch_sub_seq_cst(&runtime->waiters, 1);       /* MO-caller */
 }
 
+/* A caller that only reads, such as statistics, counts as a waiter, too: it looks at records and
+ * counters that are valid whatever happens to them, so memory can be trimmed meanwhile. Returns the
+ * calling thread's worker or null, for caller_look_away. */
+static inline const struct worker *caller_look(skua_runtime *runtime)
+{
+    const struct worker *worker = worker_here(&runtime->sched);
+    if (worker == NULL) {
+        (void)fetch_add_seq_cst(&runtime->waiters, 1); /* MO-caller */
+    }
+    return worker;
+}
+
+static inline void caller_look_away(skua_runtime *runtime, const struct worker *worker)
+{
+    if (worker == NULL) {
+        (void)fetch_sub_seq_cst(&runtime->waiters, 1); /* MO-caller */
+    }
+}
+
 /* Waits until no caller is left. */
 void caller_wait_for_all(skua_runtime *runtime);
 
