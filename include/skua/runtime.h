@@ -14,6 +14,9 @@ SKUA_BEGIN_DECLS
 #define SKUA_PROCESSES_MAX (((uint32_t)1 << 26) - 1)
 #define SKUA_SPARES_MAX    64
 
+/* A spare_limit for no spare workers at all. */
+#define SKUA_SPARES_NONE UINT32_MAX
+
 /* How serious a line of the log is. */
 enum skua_log_level {
     SKUA_LOG_INFO = 1,    /* good to know */
@@ -71,11 +74,13 @@ typedef struct skua_runtime_config {
     void (*on_survivor)(void *arg, const skua_process_snapshot *process);
     void *on_survivor_arg;
     /* Worker threads that may be added for those that are stuck in a step or between
-     * skua_blocking_begin and end; default 32, at most SKUA_SPARES_MAX. */
+     * skua_blocking_begin and end; default 32, at most SKUA_SPARES_MAX. With SKUA_SPARES_NONE what
+     * waits for such a worker is left to the other workers, if there are any. */
     uint32_t spare_limit;
     /* How long a step may run before its worker counts as stuck: a spare worker then takes over all
-     * that it holds up. Default 10 ms, at least 1 ms. Timers and descriptors that no worker serves
-     * are rescued after a quarter of it, or after 2.5 ms if that is shorter. */
+     * that it holds up. Default 10 ms, at least 1 ms; SKUA_FOREVER: none ever does. Timers and
+     * descriptors that no worker serves are rescued after a quarter of it, or after 2.5 ms if that
+     * is shorter. */
     uint64_t stall_limit_ns;
     /* Called once for every step that exceeds the limit, while it still runs.
      * Threads: one of the runtime's own.      Blocks: must not.

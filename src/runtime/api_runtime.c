@@ -94,7 +94,7 @@ static int create_sim(skua_runtime *runtime, const struct allocator *allocator,
     }
     const struct allocator inner = sim_allocator(sim);
     config->worker_count = 1;
-    config->spare_limit = 0;
+    config->spare_limit = SKUA_SPARES_NONE;
     config->sim = &sim->config;
     config->alloc = inner.function;
     config->alloc_arg = inner.arg;

@@ -39,8 +39,10 @@ static int check(const skua_runtime_config *config)
 {
     const bool fits =
         config->worker_count <= SKUA_WORKERS_MAX && config->process_limit <= SKUA_PROCESSES_MAX &&
-        config->mailbox_limit <= SKUA_MAILBOX_MAX && config->spare_limit <= SKUA_SPARES_MAX &&
-        config->stall_limit_ns >= STALL_LIMIT_MIN && config->stall_limit_ns <= SKUA_DURATION_MAX;
+        config->mailbox_limit <= SKUA_MAILBOX_MAX &&
+        (config->spare_limit <= SKUA_SPARES_MAX || config->spare_limit == SKUA_SPARES_NONE) &&
+        config->stall_limit_ns >= STALL_LIMIT_MIN &&
+        (config->stall_limit_ns <= SKUA_DURATION_MAX || config->stall_limit_ns == SKUA_FOREVER);
     if (!fits) {
         return SKUA_E_INVALID;
     }

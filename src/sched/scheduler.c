@@ -10,6 +10,11 @@
 #include "sched/log.h"
 #include "sched/worker.h"
 
+static uint32_t spares_of(const skua_runtime_config *config)
+{
+    return config->spare_limit != SKUA_SPARES_NONE ? config->spare_limit : 0;
+}
+
 static size_t victims_size(const struct scheduler *sched)
 {
     return sched->capacity * sizeof(uint64_t);
@@ -106,7 +111,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     sched->poller = poller;
     sched->monitor = monitor;
     sched->worker_count = config->worker_count;
-    sched->capacity = config->worker_count + config->spare_limit;
+    sched->capacity = config->worker_count + spares_of(config);
     sched->context_flags = context_flags(config);
     account_init(&sched->account, config->sim != NULL ? time : NULL);
     tracer_init(&sched->tracer, &sched->allocator, sched->capacity);

@@ -47,6 +47,29 @@ TEST(blocked_step_leaves_the_only_worker_to_others)
     unblock(blocked);
 }
 
+TEST(blocked_step_without_spares_holds_up_its_worker)
+{
+    open_with_spares(1, SKUA_SPARES_NONE);
+    struct actor *blocked = start_blocked();
+    struct actor *other = actor_start(ACTS(finishes(0)));
+    assert_int_equal(other->steps, 0);
+    unblock(blocked);
+    actor_await_end(other);
+    assert_int_equal(workers_count(), 1);
+    assert_int_equal(world_stats().spares, 0);
+}
+
+TEST(blocked_step_without_spares_leaves_its_work_to_the_other_workers)
+{
+    open_with_spares(2, SKUA_SPARES_NONE);
+    struct actor *blocked = start_blocked();
+    for (int i = 0; i < 100; i++) {
+        assert_result(actor_run(actor_new(ACTS(finishes(0)))), 0);
+    }
+    assert_int_equal(workers_count(), 2);
+    unblock(blocked);
+}
+
 /* It stays in its step until all that it has spawned have run. Before the call they are in the
  * worker's next slot and its deque, and some of them in the global queue; after it, nobody is left
  * who searches and would come across them. */

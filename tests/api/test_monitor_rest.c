@@ -3,6 +3,7 @@
  * its settings, and the signal for backtraces. */
 #include <signal.h>
 
+#include "base/monotonic.h"
 #include "runtime/runtime.h"
 #include "stalls.h"
 #include "waits.h"
@@ -229,9 +230,9 @@ TEST(monitor_signal_that_a_runtime_can_use_is_taken)
 TEST(monitor_limits_out_of_range_are_refused)
 {
     static const skua_runtime_config wrong[] = {
-        {.stall_limit_ns = SKUA_MILLISECOND - 1},
-        {.stall_limit_ns = SKUA_FOREVER},
-        {.spare_limit = SKUA_SPARES_MAX + 1},
+        {.stall_limit_ns = SKUA_MILLISECOND - 1}, {.stall_limit_ns = SKUA_DURATION_MAX + 1},
+        {.stall_limit_ns = SKUA_FOREVER - 1},     {.spare_limit = SKUA_SPARES_MAX + 1},
+        {.spare_limit = SKUA_SPARES_NONE - 1},
     };
     FOR_ROWS (config, wrong) {
         skua_runtime *runtime;
@@ -243,4 +244,51 @@ TEST(monitor_limits_out_of_range_are_refused)
     assert_int_equal(skua_runtime_config_read(world_runtime(), &config), 0);
     assert_int_equal(config.stall_limit_ns, SKUA_MILLISECOND);
     assert_int_equal(config.spare_limit, SKUA_SPARES_MAX);
+}
+
+/* ---- switched off ---- */
+
+TEST(monitor_settings_that_switch_it_off_are_kept)
+{
+    skua_runtime_config config = {.stall_limit_ns = SKUA_FOREVER, .spare_limit = SKUA_SPARES_NONE};
+    world_open_with(config);
+    assert_int_equal(skua_runtime_config_read(world_runtime(), &config), 0);
+    assert_int_equal(config.stall_limit_ns, SKUA_FOREVER);
+    assert_int_equal(config.spare_limit, SKUA_SPARES_NONE);
+}
+
+/* Whether the monitor has watched a step for so long that it would be stuck. */
+static bool has_watched_long(void *arg)
+{
+    const uint64_t *since = arg;
+    return load_relaxed(&world_runtime()->sched.account.sampled_at) > *since + CLEAR_LIMIT_NS;
+}
+
+TEST(monitor_without_a_limit_takes_no_step_for_stuck)
+{
+    stalls_open((skua_runtime_config){.worker_count = 1, .stall_limit_ns = SKUA_FOREVER});
+    struct actor *culprit = actor_start(ACTS(holds(), finishes(0)));
+    actor_await_held(culprit, 1);
+    uint64_t since = monotonic_ns();
+    wait_until(has_watched_long, &since, "the monitor's samples");
+    assert_int_equal(workers_count(), 1);
+    assert_int_equal(world_stats().stalls, 0);
+    assert_int_equal(world_stats().spares, 0);
+    assert_int_equal(stall_count(), 0);
+    actor_let_go(culprit);
+}
+
+/* The stall is told, but nobody steps in. */
+TEST(monitor_without_spares_only_tells)
+{
+    stalls_open((skua_runtime_config){.worker_count = 1, .spare_limit = SKUA_SPARES_NONE});
+    struct actor *culprit = actor_start(ACTS(holds(), finishes(0)));
+    struct actor *other = actor_start(ACTS(finishes(0)));
+    (void)stall_await(culprit);
+    assert_stalled_once(culprit, "actor");
+    assert_int_equal(workers_count(), 1);
+    assert_int_equal(world_stats().spares, 0);
+    assert_int_equal(other->steps, 0);
+    actor_let_go(culprit);
+    actor_await_end(other);
 }

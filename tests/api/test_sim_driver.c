@@ -22,7 +22,7 @@ TEST(config_is_copied_with_the_defaults_filled_in)
     world_create_sim(SEED, (skua_sim_config){.faults.message_delay = 5});
     assert_int_equal(skua_runtime_config_read(world_runtime(), &config), 0);
     assert_int_equal(config.worker_count, 1);
-    assert_int_equal(config.spare_limit, 0);
+    assert_int_equal(config.spare_limit, SKUA_SPARES_NONE);
     assert_int_equal(config.seed, SEED);
     assert_ptr_equal(config.alloc_arg, &world->api->memory);
     assert_non_null(config.sim);

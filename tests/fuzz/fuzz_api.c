@@ -151,7 +151,8 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
         config.mailbox_limit = UINT32_MAX;
         break;
     case 6:
-        config.spare_limit = UINT32_MAX;
+        config.spare_limit = choice % 2 == 0 ? SKUA_SPARES_NONE : SKUA_SPARES_MAX + 1;
+        config.stall_limit_ns = SKUA_FOREVER;
         break;
     case 7:
         config.worker_count = 0;
