@@ -31,7 +31,8 @@ typedef struct skua_blocking_pool {
     uint32_t thread_limit; /* default 16 */
     uint32_t queue_limit;  /* calls that wait for a thread; default 65536 */
     uint64_t idle_ns;      /* a thread without work ends after this long; default 10 s */
-    bool direct;           /* no queue: a call that finds no free thread is refused */
+    bool direct;           /* no queue: a call that finds no free thread is refused; the thread of
+                              a call whose completion has come is free */
     bool sim_safe;         /* the simulator may run its functions (skua/sim.h); it has no limits */
     uintptr_t reserved[4]; /* zero */
 } skua_blocking_pool;
@@ -62,7 +63,9 @@ typedef int skua_blocking_fn(skua_payload *input, skua_payload *result);
  * The completion's error is what the function returned; SKUA_E_POOL_FULL; SKUA_E_THREAD or
  * SKUA_E_NO_MEMORY (the pool has no thread and none can be made); SKUA_E_TIMEOUT or
  * SKUA_E_CANCELLED: the function may then still be running or, if it had not begun, never runs; it
- * keeps its place in the queue until a thread gets to it.
+ * keeps its place in the queue until a thread gets to it. Likewise when the process ends. Only a
+ * function yielded in the step that says skua_done runs in any case, unless the pool refuses it; a
+ * stop of the runtime waits for it. Its result is dropped.
  * Takes:   input, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_UNKNOWN_POOL; SKUA_E_PAYLOAD_SIZE; SKUA_E_DURATION; SKUA_E_NO_MEMORY;
  *          SKUA_E_DONE; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */

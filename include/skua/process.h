@@ -204,7 +204,8 @@ SKUA_API int skua_done_from(skua_context *ctx, skua_payload *result);
 /* Ends the process after this step, with `result` and exit error 0, unless it is terminated until
  * then. This is final: what the step returns does not matter any more, and later yields, continues
  * and dones are refused with SKUA_E_DONE; sends and spawns still work. Yields made before it in
- * this step are carried out, but nobody gets their completions.
+ * this step are carried out, but nobody gets their completions: handlers are called, and functions
+ * run on their blocking pools.
  * Takes:   result, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_DONE; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 static inline int skua_done(skua_context *ctx, skua_payload result)

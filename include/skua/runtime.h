@@ -158,9 +158,11 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
 /* Stops the runtime. New processes are refused from now on; every process is cancelled (the reason
  * is SKUA_E_STOPPED) and has up to `timeout_ns` to end; the others are reported to on_survivor and
- * ended. A step that does not return cannot be ended, nor can a function on a blocking pool: when
- * one is running and nothing has ended for 50 ms the call returns SKUA_E_STUCK and leaves the
- * threads as they are; call stop again to go on waiting. A runtime that has stopped cannot be
+ * ended. Functions that wait for a thread of a blocking pool are dropped, but for those that a
+ * process yielded in its last step (skua_done): they are waited for. A step that does not return
+ * cannot be ended, nor can a function on a blocking pool: when one is running and nothing has ended
+ * for 50 ms the call returns SKUA_E_STUCK and leaves the threads as they are; call stop again to go
+ * on waiting. A runtime that has stopped cannot be
  * started again; stopping it again returns 0. A second stop at the same time first waits for the
  * other to return.
  * Threads: any but the runtime's own.      Blocks: yes, up to the timeout and what closing takes.

@@ -21,6 +21,11 @@ struct blocking_call {
     skua_blocking_fn *function;
     skua_payload input;
     skua_completion completion; /* set when the yield is carried out */
+    /* Its step has said skua_done: the function is called whatever becomes of the process. */
+    bool is_last;
+    bool was_called; /* the function; with this outcome */
+    int error;
+    skua_payload result;
 };
 
 static void free_call(struct blocking_call *call)
@@ -52,8 +57,11 @@ static int yield_call(skua_context *ctx, struct step_output *out, uint64_t tag, 
         allocator_free(allocator, call, sizeof *call, alignof(struct blocking_call));
         return error;
     }
-    *call = (struct blocking_call){
-        .sched = ctx->sched, .pool = pool, .function = function, .input = skua_payload_take(input)};
+    *call = (struct blocking_call){.sched = ctx->sched,
+                                   .pool = pool,
+                                   .function = function,
+                                   .input = skua_payload_take(input),
+                                   .result = skua_payload_empty(0)};
     yield->as.call = call;
     return 0;
 }
@@ -88,24 +96,34 @@ static struct blocking_call *job_call(struct blocking_job *job)
     return CONTAINER_OF(job, struct blocking_call, job);
 }
 
-static void complete(struct blocking_call *call, int error, skua_payload *result)
+static void complete(struct blocking_call *call)
 {
     struct scheduler *sched = call->sched;
     (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller: this thread is not a worker */
-    (void)deliver_completion(sched, NULL, call->completion, error, result);
+    (void)deliver_completion(sched, NULL, call->completion, call->error, &call->result);
     (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
 }
 
 static void run_job(struct blocking_job *job)
 {
     struct blocking_call *call = job_call(job);
-    if (deliver_is_open(call->sched, call->completion)) { /* it may have been cancelled */
-        skua_payload result = skua_payload_empty(0);
-        const struct scheduler *outer = worker_enter_callback(call->sched);
-        const int error = call->function(&call->input, &result);
-        (void)worker_enter_callback(outer); /* a simulation may run on another runtime's thread */
-        skua_payload_drop(&call->input);    /* before anybody is told */
-        complete(call, error <= 0 ? error : SKUA_E_INVALID, &result);
+    if (!call->is_last && !deliver_is_open(call->sched, call->completion)) {
+        return; /* it was cancelled, or its process has ended */
+    }
+    const struct scheduler *outer = worker_enter_callback(call->sched);
+    const int error = call->function(&call->input, &call->result);
+    (void)worker_enter_callback(outer); /* a simulation may run on another runtime's thread */
+    skua_payload_drop(&call->input);    /* before anybody is told */
+    call->error = error <= 0 ? error : SKUA_E_INVALID;
+    call->was_called = true;
+}
+
+/* The thread is free by now, so that the process finds it so. */
+static void finish_job(struct blocking_job *job)
+{
+    struct blocking_call *call = job_call(job);
+    if (call->was_called) {
+        complete(call);
     }
     free_call(call);
 }
@@ -139,11 +157,12 @@ static int run_double(const struct blocking *blocking, struct blocking_call *cal
 static int start_call(void *arg, struct worker *worker, const struct yield *yield,
                       skua_completion completion, skua_payload *result)
 {
-    (void)worker;
     struct blocking *blocking = arg;
     struct blocking_call *call = yield->as.call;
     call->completion = completion;
-    call->job = (struct blocking_job){.run = run_job, .drop = drop_job};
+    call->is_last = worker->out.status == STEP_DONE;
+    call->job = (struct blocking_job){
+        .run = run_job, .finish = finish_job, .drop = call->is_last ? NULL : drop_job};
     if (UNLIKELY(blocking->stand_in != NULL)) {
         return run_double(blocking, call, result);
     }

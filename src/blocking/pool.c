@@ -70,12 +70,26 @@ static struct blocking_job *pop_job_locked(struct blocking_pool *pool)
     return job;
 }
 
-static struct blocking_job *take_all_jobs_locked(struct blocking_pool *pool)
+/* Takes the jobs that can be dropped, oldest first; the others stay. */
+static struct blocking_job *take_droppable_jobs_locked(struct blocking_pool *pool)
 {
     struct blocking_job *jobs = pool->first;
+    struct blocking_job *taken = NULL;
+    struct blocking_job **end = &taken;
     pool->first = NULL;
     pool->counts.queued = 0;
-    return jobs;
+    while (jobs != NULL) {
+        struct blocking_job *job = jobs;
+        jobs = job->next;
+        if (job->drop == NULL) {
+            push_job_locked(pool, job);
+        } else {
+            *end = job;
+            end = &job->next;
+        }
+    }
+    *end = NULL;
+    return taken;
 }
 
 static void drop_jobs(struct blocking_job *jobs)
@@ -114,12 +128,21 @@ static void leave_idle_locked(struct blocking_pool *pool, struct blocking_thread
     pool->counts.idle--;
 }
 
-/* Waits for a job; false if none came in time, or if the pool stops. */
+/* Its job has returned: takes the next, or is idle. */
+static void become_free_locked(struct blocking_pool *pool, struct blocking_thread *self)
+{
+    if (pool->first != NULL) {
+        self->job = pop_job_locked(pool);
+    } else {
+        push_idle_locked(pool, self);
+    }
+}
+
+/* An idle thread waits for a job; false if none came in time, or if the pool stops. */
 static bool wait_for_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
 {
     const uint64_t deadline = monotonic_deadline(pool->limits.idle_ns);
     bool in_time = pool->limits.idle_ns > 0;
-    push_idle_locked(pool, self);
     while (self->job == NULL && !pool->stopping && in_time) {
         in_time = condition_wait_until(&self->woken, &pool->lock, deadline);
     }
@@ -130,24 +153,22 @@ static bool wait_for_job_locked(struct blocking_pool *pool, struct blocking_thre
     return false;
 }
 
-/* False if the thread is to end. */
-static bool find_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
-{
-    if (pool->first != NULL) {
-        self->job = pop_job_locked(pool);
-        return true;
-    }
-    return wait_for_job_locked(pool, self);
-}
-
 static void run_assigned_job_locked(struct blocking_pool *pool, struct blocking_thread *self)
 {
     struct blocking_job *job = self->job;
-    void (*const function)(struct blocking_job *) = pool->stopping ? job->drop : job->run;
+    const bool drops = pool->stopping && job->drop != NULL;
+    void (*const function)(struct blocking_job *) = drops ? job->drop : job->run;
+    void (*const finish)(struct blocking_job *) = drops ? NULL : job->finish;
     self->job = NULL;
     mutex_unlock(&pool->lock);
     function(job);
     mutex_lock(&pool->lock);
+    become_free_locked(pool, self);
+    if (finish != NULL) {
+        mutex_unlock(&pool->lock);
+        finish(job);
+        mutex_lock(&pool->lock);
+    }
 }
 
 static void *serve_jobs(void *arg)
@@ -155,9 +176,9 @@ static void *serve_jobs(void *arg)
     struct blocking_thread *self = arg;
     struct blocking_pool *pool = self->pool;
     mutex_lock(&pool->lock); /* when it is free, the first job has been assigned */
-    while (self->job != NULL || find_job_locked(pool, self)) {
+    do {
         run_assigned_job_locked(pool, self);
-    }
+    } while (self->job != NULL || wait_for_job_locked(pool, self));
     pool->counts.threads--;
     self->next = pool->ended;
     pool->ended = self;
@@ -283,7 +304,7 @@ bool blocking_pool_stop(struct blocking_pool *pool, uint64_t deadline_ns)
 {
     mutex_lock(&pool->lock);
     pool->stopping = true;
-    struct blocking_job *queued = take_all_jobs_locked(pool);
+    struct blocking_job *queued = take_droppable_jobs_locked(pool);
     wake_idle_threads_locked(pool);
     mutex_unlock(&pool->lock);
     drop_jobs(queued);

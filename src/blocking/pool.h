@@ -15,6 +15,11 @@
  *               one. So exactly `threads` jobs run and exactly `queue` wait, however slowly the
  *               threads wake up, and a signal cannot reach the wrong thread or none.
  *
+ * A thread is free before it tells anybody that its job is done: it takes the next job or joins the
+ * idle ones, and only then calls `finish`. So whoever has heard of the end of a job can submit
+ * another in its place, also to a pool without a queue. A job that is assigned to the thread in
+ * that moment waits for `finish` to return, which takes less time than waking another thread.
+ *
  * Threads are created under the lock, too, so other submitters sometimes wait for that. Without it,
  * jobs could be queued behind a thread that then cannot be created, and nobody would run them.
  *
@@ -31,16 +36,28 @@
 #include "base/compiler.h"
 #include "base/thread.h"
 
-/* Embedded in a struct of the caller. For each job that was accepted exactly one of the two
- * functions is called, once, without any lock; it may free the job. */
+/* Embedded in a struct of the caller. For each job that was accepted either `run` is called, and
+ * `finish` after it, or `drop`; each once, without any lock. The last of them may free the job. */
 struct blocking_job {
     struct blocking_job *next; /* the pool's */
     /* On a thread of the pool. May take as long as it likes. */
     void (*run)(struct blocking_job *job);
-    /* Instead of run, when the pool is stopped first: on a thread of the pool, or on the one that
-     * stops it. Must not block. */
+    /* On the same thread, which is free for another job by then. Must not block. Null: nothing. */
+    void (*finish)(struct blocking_job *job);
+    /* Instead of both, when the pool is stopped first: on a thread of the pool, or on the one that
+     * stops it. Must not block. Null: the job is run even so. */
     void (*drop)(struct blocking_job *job);
 };
+
+/* What a thread of the pool does with a job, for whoever has no threads. */
+static inline void blocking_job_carry_out(struct blocking_job *job)
+{
+    void (*const finish)(struct blocking_job *) = job->finish; /* if null, run may free it */
+    job->run(job);
+    if (finish != NULL) {
+        finish(job);
+    }
+}
 
 struct blocking_pool_limits {
     uint32_t threads; /* at most; not 0 */
@@ -93,9 +110,9 @@ void blocking_pool_deinit(struct blocking_pool *pool);
  *          SKUA_E_STOPPED. */
 NODISCARD int blocking_pool_submit(struct blocking_pool *pool, struct blocking_job *job);
 
-/* From now on no job is accepted and none is begun: those that have not begun are dropped. Waits
- * until all threads have ended and are joined, or until the monotonic clock shows deadline_ns
- * (UINT64_MAX: never). A deadline in the past only asks.
+/* From now on no job is accepted and none is begun that can be dropped: those that have not begun
+ * are. The others are run. Waits until all threads have ended and are joined, or until the
+ * monotonic clock shows deadline_ns (UINT64_MAX: never). A deadline in the past only asks.
  * Threads: any but those of the pool, one after the other.
  * Returns: whether all threads are gone. If so, nothing but a later call will touch the pool. If
  *          not, some job has not returned yet; call again to go on waiting. */

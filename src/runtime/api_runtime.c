@@ -186,7 +186,8 @@ int skua_runtime_start(skua_runtime *runtime)
 }
 
 /* With no process left, nobody wants the results of blocking calls. A function that has not
- * returned gets the rest of the timeout, and at least a moment, which idle threads need to exit.
+ * returned, or that a process has left behind with its last step, gets the rest of the timeout, and
+ * at least a moment, which idle threads need to exit.
  * Returns `result`, or that of the first of several stops, or SKUA_E_STUCK. */
 static int stop_blocking(skua_runtime *runtime, uint64_t deadline, int result)
 {

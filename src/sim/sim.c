@@ -188,7 +188,7 @@ static void arrive(struct sim *sim, struct agenda_item *item)
                                  item->as.completion.error, &item->payload);
         break;
     case AGENDA_JOB:
-        item->as.job->run(item->as.job);
+        blocking_job_carry_out(item->as.job);
         break;
     }
 }
@@ -463,13 +463,14 @@ static bool drive_until_empty(struct sim *sim, uint64_t deadline)
     return stats_live(sim->sched) == 0;
 }
 
-/* Drops what is left: it concerns processes that are gone. */
+/* Drops what is left: it concerns processes that are gone. Only the blocking calls of their last
+ * steps are still made. */
 static void empty_agenda(struct sim *sim)
 {
     struct agenda_item item;
     while (sim->agenda.count > 0) {
         agenda_take(&sim->agenda, &item);
-        if (item.type == AGENDA_JOB) {
+        if (item.type == AGENDA_JOB && item.as.job->drop != NULL) {
             item.as.job->drop(item.as.job);
         } else {
             arrive(sim, &item);

@@ -2,6 +2,7 @@
 /* Blocking calls, one at a time: what comes back, what becomes of those that nobody waits for any
  * more, what is refused, and what the function may do. */
 #include "blocking_support.h"
+#include "stopper.h"
 
 #define NARROW "narrow" /* a pool of one thread */
 
@@ -205,17 +206,96 @@ TEST(call_of_a_failing_step_is_dropped)
     assert_int_equal(job->begun, 0);
 }
 
-/* It is carried out if it begins before the process has ended. */
-TEST(call_of_a_last_step_is_carried_out_unheard_or_dropped)
+/* ---- calls of a step that is done ---- */
+
+/* A pool that is busy, and the process whose call it is busy with. */
+static struct job *open_busy(void)
 {
+    struct job *busy = job_new((struct job){.waits = true});
     open_with(narrow);
+    struct actor *actor = actor_start(ACTS(runs_job(1, NARROW, busy)));
+    job_await_begun(busy);
+    actor_await_state(actor, SKUA_PROCESS_BLOCKED);
+    return busy;
+}
+
+/* Its process is gone before a thread gets to it, and its result is dropped. */
+TEST(call_of_a_last_step_is_carried_out_unheard)
+{
+    struct job *busy = open_busy();
     struct job *job = job_new((struct job){.gives = true});
-    assert_result(actor_run(actor_new(ACTS(runs_job(1, NARROW, job), finishes(0)))), 0);
+    struct job *in_time = job_new((struct job){.gives = true, .takes = true});
+    struct actor *actor =
+        actor_new(ACTS(runs_job(1, NARROW, job),
+                       within(SKUA_DURATION_MAX, runs_job(2, NARROW, in_time)), finishes(0)));
+    assert_result(actor_run(actor), 0);
+    assert_int_equal(job->begun, 0);
+    job_release(busy);
+    struct job *after = job_new((struct job){0});
+    job_run(after, NARROW, job_end(1, after, 0)); /* behind both */
+    assert_int_equal(job->ended, 1);
+    assert_int_equal(in_time->ended, 1);
+    assert_saw_nothing(actor);
+}
+
+/* The stop waits for it, as for one that runs. */
+TEST(call_of_a_last_step_is_carried_out_during_a_stop)
+{
+    struct job *busy = open_busy();
+    struct job *last = job_new((struct job){.gives = true});
+    struct job *taken_back = job_new((struct job){0});
+    struct actor *waiting = actor_start(ACTS(runs_job(1, NARROW, taken_back)));
+    actor_await_state(waiting, SKUA_PROCESS_BLOCKED);
+    assert_result(actor_run(actor_new(ACTS(runs_job(1, NARROW, last), finishes(0)))), 0);
+    struct stopper *stopper = stopper_begin(SKUA_FOREVER);
+    world_await_live(0);
+    assert_int_equal(last->begun, 0);
+    job_release(busy);
+    assert_int_equal(stopper_join(stopper), 0);
+    assert_int_equal(last->ended, 1);
+    assert_int_equal(taken_back->begun, 0);
+}
+
+/* However it ends, once its step has said so. */
+TEST(call_of_a_last_step_is_carried_out_even_if_the_process_is_terminated)
+{
+    struct job *busy = open_busy();
+    struct job *last = job_new((struct job){.gives = true});
+    struct actor *actor = actor_start(ACTS(runs_job(1, NARROW, last), holds(), finishes(0)));
+    actor_await_held(actor, 1);
+    assert_int_equal(world_terminate(actor->pid), 0);
+    actor_let_go(actor);
+    actor_await_end(actor);
+    assert_int_equal(actor->exit_error, SKUA_E_TERMINATED);
+    job_release(busy);
+    world_close();
+    assert_int_equal(last->ended, 1);
+}
+
+/* Calls of earlier steps end with their process, as at any other end. */
+TEST(call_of_an_earlier_step_is_dropped_when_the_process_is_done)
+{
+    struct job *busy = open_busy();
+    struct job *job = job_new((struct job){.gives = true});
+    assert_result(actor_run(actor_new(ACTS(runs_job(1, NARROW, job), continues(1), finishes(0)))),
+                  0);
+    job_release(busy);
     struct job *after = job_new((struct job){0});
     job_run(after, NARROW, job_end(1, after, 0));
-    world_close();
-    assert_int_equal(job->input_drops, 1);
-    assert_in_range(job->begun, 0, 1);
+    assert_int_equal(job->begun, 0);
+}
+
+TEST(call_of_a_last_step_is_carried_out_in_a_simulation)
+{
+    FOR_ROUNDS (seed, 20) {
+        struct job *job = job_new((struct job){.gives = true});
+        world_create_sim(seed, (skua_sim_config){.faults.slow_completion = seed % 2 * 1000000});
+        pool_register((skua_blocking_pool){.name = NARROW, .sim_safe = true});
+        world_start();
+        assert_result(actor_run(actor_new(ACTS(runs_job(1, NARROW, job), finishes(0)))), 0);
+        world_close(); /* also what is put off beyond that */
+        assert_int_equal(job->ended, 1);
+    }
 }
 
 /* ---- bad input ---- */

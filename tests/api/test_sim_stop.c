@@ -139,14 +139,15 @@ TEST(stop_drops_what_is_on_the_agenda)
     world_register(PROMISE, promise_result, results);
     world_start();
     struct actor *receiver = actor_start(NO_ACTS);
-    struct act acts[10];
+    struct act acts[11];
     for (size_t i = 0; i < 3; i++) {
         acts[3 * i] = sends_item(receiver, 0, &messages[i]);
         acts[3 * i + 1] = yields(i, PROMISE, 0, i);
         acts[3 * i + 2] =
             with_payload(offloads(10 + i, "pool", count_job, 0), tracked_payload(0, &inputs[i]));
     }
-    acts[9] = finishes(0);
+    acts[9] = continues(1); /* what its last step leaves behind is not dropped */
+    acts[10] = finishes(0);
     struct actor *sender = actor_start(script_copy(acts, COUNT_OF(acts)));
     assert_int_equal(skua_sim_run(world_runtime(), START + SKUA_MILLISECOND), 1);
     assert_int_equal(sender->closes, 1);

@@ -291,3 +291,56 @@ TEST(job_may_free_itself_when_it_is_dropped)
     stop_pool();
     assert_int_equal(jobs->begun, 1);
 }
+
+/* ---- the moment between the end of a job and its announcement ---- */
+
+/* A job that submits a task when it says that it is done. */
+struct announced {
+    struct blocking_job job;
+    uint32_t successor;
+    int error; /* of that submit */
+    struct blocking_pool_counts counts;
+};
+
+static void run_announced(struct blocking_job *job)
+{
+    (void)job;
+    count_begun();
+}
+
+static void announce(struct blocking_job *job)
+{
+    struct announced *announced = CONTAINER_OF(job, struct announced, job);
+    announced->counts = blocking_pool_counts(&jobs->pool);
+    announced->error = try_submit(announced->successor);
+    count_begun();
+}
+
+TEST(thread_is_free_when_the_end_of_its_job_is_announced)
+{
+    struct announced announced = {.job = {.run = run_announced, .finish = announce}, .error = 1};
+    open_pool(.threads = 1, .queue = 0, .idle_ns = FOR_EVER);
+    assert_int_equal(blocking_pool_submit(&jobs->pool, &announced.job), 0);
+    await_begun(3); /* its begin, its end, and the task */
+    assert_int_equal(announced.error, 0);
+    assert_int_equal(announced.counts.threads, 1);
+    assert_int_equal(announced.counts.idle, 1);
+    assert_counts(1, 0, 0);
+}
+
+TEST(place_in_the_queue_is_free_when_the_end_of_a_job_is_announced)
+{
+    struct announced announced = {
+        .job = {.run = run_announced, .finish = announce}, .successor = 2, .error = 1};
+    open_pool(.threads = 1, .queue = 2, .idle_ns = FOR_EVER);
+    submit_tasks(0, 1);
+    await_begun(1);
+    assert_int_equal(blocking_pool_submit(&jobs->pool, &announced.job), 0);
+    submit_tasks(1, 1);
+    assert_int_equal(try_submit(2), SKUA_E_POOL_FULL);
+    release_task(0);
+    await_begun(4); /* the task before it, its begin, its end, and the task behind it */
+    assert_int_equal(announced.error, 0);
+    assert_int_equal(announced.counts.queued, 0);
+    assert_counts(1, 0, 1);
+}

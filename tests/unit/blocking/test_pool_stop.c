@@ -53,6 +53,29 @@ TEST(stop_drops_what_is_queued_in_order_and_not_what_runs)
     }
 }
 
+TEST(stop_runs_what_cannot_be_dropped_in_order)
+{
+    open_pool(.threads = 1, .queue = 6);
+    for (uint32_t i = 1; i < 7; i += 2) {
+        jobs->tasks[i].job.drop = NULL;
+    }
+    submit_tasks(0, 7);
+    await_begun(1);
+    assert_false(stop_pool_at_once());
+    assert_counts(1, 0, 3);
+    assert_false(stop_pool_at_once()); /* and a second one drops no more */
+    assert_counts(1, 0, 3);
+    release_all();
+    stop_pool();
+    for (uint32_t i = 0; i < 7; i++) {
+        const bool is_run = i == 0 || i % 2 == 1;
+        assert_task(i, is_run, !is_run);
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_ptr_equal(jobs->begun_order[1 + i], &jobs->tasks[1 + 2 * i]);
+    }
+}
+
 /* Uses the pool, which would never return if the pool's lock were held. */
 static void drop_and_submit_again(struct blocking_job *job)
 {
