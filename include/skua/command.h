@@ -41,6 +41,16 @@ typedef struct skua_command {
  * May call every skua_ function that does not wait. */
 typedef int skua_handler_fn(void *arg, skua_command *command, skua_payload *result);
 
+/* Tells a handler that nobody waits any more for a yield that it has left pending: it was taken
+ * back, has timed out, or its process has ended. So a handler can call off what it has started, and
+ * forget the completion. For each yield for which `run` has returned SKUA_PENDING either one
+ * skua_command_complete returns 0, or this is called, once; whichever comes first, also if both are
+ * under way on two threads. It is never called before `run` has returned.
+ * Threads: the worker of the process, between two steps; one of the runtime's own, if the timeout
+ * has passed at the moment when the process ended. No lock of Skua's is held.      Blocks: must
+ * not. May call every skua_ function that does not wait. */
+typedef void skua_abandon_fn(void *arg, skua_runtime *runtime, skua_completion completion);
+
 /* A handler. Leave what you do not set zero. */
 typedef struct skua_handler {
     const char *name;     /* for traces of the simulator; may be null */
@@ -52,7 +62,8 @@ typedef struct skua_handler {
      * runtime's clock. With neither, the simulator completes the command with
      * SKUA_E_NOT_SIMULATED. */
     bool sim_safe;
-    uintptr_t reserved[4]; /* zero */
+    skua_abandon_fn *abandon; /* null: need not be told; in the simulator as well */
+    uintptr_t reserved[3];    /* zero */
 } skua_handler;
 
 /* Registers the handler of a command. Ids 0 to 255 are the fastest to find.

@@ -8,7 +8,7 @@
 
 static void set_previous(struct event_node *node, uint32_t previous)
 {
-    node->as.call.previous = (node->as.call.previous & CALL_ENDS) | previous;
+    node->as.call.previous = (node->as.call.previous & CALL_FLAGS) | previous;
 }
 
 void call_drop_index_owner(const struct allocator *allocator, struct object_pool *events,
@@ -55,7 +55,7 @@ static void link_behind(struct object_pool *events, uint32_t other, uint32_t ind
 static ALWAYS_INLINE void unlink_call(struct object_pool *events, struct process *process,
                                       const struct event_node *node, uint32_t index)
 {
-    const uint32_t previous = node->as.call.previous & ~CALL_ENDS;
+    const uint32_t previous = node->as.call.previous & ~CALL_FLAGS;
     const uint32_t next = node->as.call.next;
     if (previous != OBJECT_NONE) {
         event_at(events, previous)->as.call.next = next;
@@ -235,11 +235,12 @@ uint32_t call_next_owner(struct object_pool *events, struct process *process, ui
                                              : find_in_list(events, node->as.call.next, tag);
 }
 
-void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
-                           struct pool_cache *cache, struct process *process)
+uint32_t call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
+                               struct pool_cache *cache, struct process *process)
 {
     uint32_t *first = annex_calls(events, process);
     uint32_t index = *first;
+    uint32_t kept = OBJECT_NONE;
     while (index != OBJECT_NONE) {
         struct event_node *node = event_at(events, index);
         /* Read before the claim: a completer that has won owns the node from then on, although
@@ -248,9 +249,15 @@ void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlin
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim_any(node, guard)) {
             call_disarm_owner(deadlines, node, index);
-            event_release_owner(events, cache, index);
+            if (UNLIKELY((node->as.call.previous & CALL_TELLS) != 0)) {
+                node->next = kept;
+                kept = index;
+            } else {
+                event_release_owner(events, cache, index);
+            }
         }
         index = next;
     }
     *first = OBJECT_NONE;
+    return kept;
 }

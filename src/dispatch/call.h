@@ -16,6 +16,12 @@
  *  - the worker that ends the process: it releases the node, and all later completions are late.
  * A ticker is a call that reopens each time its tick is delivered, with the next serial.
  *
+ * A handler may want to hear of calls that it has left pending and that end without its completion.
+ * Whoever claims such a call in the handler's stead makes that known in the call's event
+ * (EVENT_ABANDONED), or keeps the node if the process ends; who then has the node tells the handler
+ * (sched/abandon.h). That the handler has left the call pending is known to the owner alone, so it
+ * is told by the owner, or by whoever finds that the owner is gone.
+ *
  * A process lists its open calls. Only its worker touches the list: it adds a call when the
  * handler returns SKUA_PENDING and removes it when it delivers the completion. A process with
  * many calls that takes some back has an index of them, too (dispatch/tag_index.h).
@@ -39,7 +45,12 @@
  * reopen. */
 #define CALL_ENDS (UINT32_C(1) << 31)
 
-_Static_assert(EVENT_NODES_MAX <= CALL_ENDS, "no index has that bit");
+/* The same for a call that its handler has left pending and wants to be told about. */
+#define CALL_TELLS (UINT32_C(1) << 30)
+
+#define CALL_FLAGS (CALL_ENDS | CALL_TELLS)
+
+_Static_assert(EVENT_NODES_MAX <= CALL_TELLS, "no index has these bits");
 
 /* Opens a call, or reopens a ticker's, on a node whose tag is set; `owner` is the process. */
 static inline skua_completion call_reopen_owner(struct event_node *node, uint32_t index,
@@ -70,6 +81,14 @@ NODISCARD static inline bool call_claim_any(struct event_node *node, uint32_t gu
     return cas_acq_rel_relaxed(&node->guard, &expected, guard & ~CALL_OPEN); /* MO-guard */
 }
 
+/* The right to complete a call that was open a moment ago, as its handler knows it. */
+static inline skua_completion call_completion(struct event_node *node, uint32_t index,
+                                              skua_pid owner)
+{
+    const uint32_t guard = load_relaxed(&node->guard) | CALL_OPEN; /* claimed by the caller */
+    return (skua_completion){.process = owner, .call = (uint64_t)index << 32 | guard};
+}
+
 static inline uint32_t call_index(skua_completion completion)
 {
     return (uint32_t)(completion.call >> 32);
@@ -98,6 +117,16 @@ static inline void call_complete_owner(struct event_node *node, int error,
     node->as.event.payload = *result;
 }
 
+/* The call has ended without a completion, as its event says: `listener`, if there is one, may have
+ * to be told of that. */
+static inline void call_mark_abandoned_owner(struct event_node *node, const skua_handler *listener)
+{
+    if (UNLIKELY(listener != NULL)) {
+        node->as.event.type = EVENT_ABANDONED;
+        node->as.call.listener = listener; /* where its payload has a word that is not used */
+    }
+}
+
 /* Adds a call to the list of its process. */
 void call_link_owner(const struct allocator *allocator, struct object_pool *events,
                      struct process *process, uint32_t index);
@@ -122,8 +151,9 @@ void call_drop_index_owner(const struct allocator *allocator, struct object_pool
 
 /* Revokes all calls of a process that is ending but still Ready, and releases their nodes to
  * `cache`. A call that a completer has just won stays the completer's: it will find the process
- * closed, not before this has returned, and release the node itself. */
-void call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
-                           struct pool_cache *cache, struct process *process);
+ * closed, not before this has returned, and release the node itself. Those with CALL_TELLS are not
+ * released: returns the first, linked by `next`, oldest first. */
+NODISCARD uint32_t call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
+                                         struct pool_cache *cache, struct process *process);
 
 #endif

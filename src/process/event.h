@@ -8,6 +8,7 @@
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
 
+#include <skua/command.h>
 #include <skua/process.h>
 
 #include "base/assert.h"
@@ -26,12 +27,17 @@ struct open_call {
     int32_t error;  /* reported when its deadline passes */
     uint64_t tag;
     /* Links of the process's list of calls; only the worker that runs it uses them. They overlay
-     * `from` and survive the completion. `previous` also holds CALL_ENDS (dispatch/call.h). */
+     * `from` and survive the completion. `previous` also holds CALL_FLAGS (dispatch/call.h). */
     uint32_t previous;
     uint32_t next;
     skua_pid owner;
     struct wheel_link timer;
-    uint64_t period; /* of a ticker; otherwise 0 if it was armed */
+    union {
+        uint64_t period; /* of a ticker; otherwise, if it was armed with no error, 0 */
+        /* If it was armed with an error, or has CALL_TELLS: the handler that wants to be told if
+         * the call is abandoned, or null. It survives that, like the period of a tick. */
+        const skua_handler *listener;
+    };
 };
 
 struct own_block;
@@ -44,6 +50,10 @@ struct annex {
     struct own_block *own;  /* memory that belongs to the process (sched/own_memory.h) */
     size_t own_bytes;
 };
+
+/* In a node, never in an event that a process gets: the completion of a call that was taken back or
+ * has timed out, whose handler may have to be told (sched/abandon.h). */
+#define EVENT_ABANDONED (SKUA_EVENT_CONTINUE + 1)
 
 /* The words of a tick's payload: two for the process, and one to rearm the ticker. */
 enum { TICK_COUNT, TICK_TIME, TICK_PERIOD };

@@ -5,6 +5,7 @@
 #include "dispatch/call.h"
 #include "process/mailbox.h"
 #include "process/payload.h"
+#include "sched/abandon.h"
 #include "sched/note.h"
 #include "sched/worker.h"
 
@@ -204,6 +205,9 @@ static enum state_duty push_call(struct scheduler *sched, struct worker *worker,
     *process = process_at(&sched->table, pid_slot(owner));
     const enum state_duty duty = state_push_any(*process, pid_generation(owner), call, &node->next);
     if (duty == STATE_CLOSED) {
+        if (UNLIKELY(node->as.event.type == EVENT_ABANDONED)) {
+            abandon_refused(sched, owner, node, call);
+        }
         deliver_release_node(sched, worker, call);
     }
     return duty;
@@ -222,8 +226,10 @@ bool deliver_is_open(struct scheduler *sched, skua_completion completion)
     return load_acquire(&node->guard) == call_guard(completion); /* MO-guard */
 }
 
+/* Once it has claimed the call, the completion is accepted: if the process ends just then, it is
+ * dropped with the process's other events, as it were. */
 static int complete(struct scheduler *sched, struct worker *worker, skua_completion completion,
-                    int error, const skua_payload *result)
+                    int error, skua_payload *result)
 {
     const uint32_t index = call_index(completion);
     struct process *process;
@@ -247,7 +253,10 @@ static int complete(struct scheduler *sched, struct worker *worker, skua_complet
     if (duty == STATE_ENQUEUE) {
         submit_ready(sched, worker, process);
     }
-    return duty != STATE_CLOSED ? 0 : SKUA_E_LATE;
+    if (UNLIKELY(duty == STATE_CLOSED)) {
+        skua_payload_drop(result);
+    }
+    return 0;
 }
 
 int deliver_completion(struct scheduler *sched, struct worker *worker, skua_completion completion,

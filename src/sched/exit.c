@@ -2,6 +2,7 @@
 /* The end of a process: take back, close, report, free. */
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/abandon.h"
 #include "sched/context.h"
 #include "sched/exit_wait.h"
 #include "sched/log.h"
@@ -22,6 +23,9 @@ static void drop_events(struct worker *worker, struct process *process, uint32_t
     while (first != OBJECT_NONE) {
         struct event_node *node = event_at(events, first);
         const uint32_t next = node->next;
+        if (UNLIKELY(node->as.event.type == EVENT_ABANDONED)) {
+            abandon_take(worker, node, first);
+        }
         messages += node->as.event.type == SKUA_EVENT_MESSAGE;
         skua_payload_drop(&node->as.event.payload);
         event_release_owner(events, &worker->caches.events, first);
@@ -98,12 +102,17 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
 {
     struct scheduler *sched = worker->sched;
     const skua_process_type *type = process_type(process);
+    uint32_t revoked = OBJECT_NONE;
     /* Before Complete: until then a completer that has claimed a call can still push it
      * (call.h). */
     if (UNLIKELY(process->calls != OBJECT_NONE)) {
-        call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events, process);
+        revoked = call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events,
+                                        process);
     }
     const uint64_t before = state_finish_owner(process);
+    if (UNLIKELY(revoked != OBJECT_NONE)) {
+        abandon_revoked(worker, revoked);
+    }
     if (UNLIKELY((event_list_tag(before) & STATE_KILL) != 0)) {
         /* It came after the last take and was accepted, so that is what ends the process. */
         error = SKUA_E_TERMINATED;

@@ -106,6 +106,7 @@ struct worker {
     bool retires;    /* a spare worker: rests when it is not needed (spare.h) */
     bool blocks;     /* its step is in a blocking section: nothing may wait for its end */
     bool is_checked; /* its contexts are (context.h) */
+    bool puts_off;   /* the handler's result: set by the simulator while the handler runs */
     const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
     uint32_t events_max;                   /* per step; smaller in simulations only */
     uint32_t turns_max;                    /* per pick; smaller in simulations only */

@@ -12,11 +12,10 @@ struct finished_calls {
 };
 
 /* Runs the handler of a program's command. Returns what it returned; the result is in *result. */
-static ALWAYS_INLINE int run_handler(struct worker *worker, struct yield *yield,
-                                     skua_completion completion, uint64_t deadline,
-                                     skua_payload *result)
+static ALWAYS_INLINE int run_handler(struct worker *worker, const skua_handler *handler,
+                                     struct yield *yield, skua_completion completion,
+                                     uint64_t deadline, skua_payload *result)
 {
-    const skua_handler *handler = registry_find(worker->sched->registry, yield->command);
     if (UNLIKELY(handler == NULL)) {
         skua_payload_drop(&yield->as.payload);
         return SKUA_E_UNKNOWN_COMMAND;
@@ -46,11 +45,25 @@ static void finish_call(struct worker *worker, struct event_node *node, uint32_t
     }
 }
 
+/* Ends a call that this worker has claimed and nobody has completed. `listener` is to be told. */
+static void end_call(struct worker *worker, struct event_node *node, uint32_t index, int error,
+                     const skua_handler *listener, struct finished_calls *finished)
+{
+    const skua_payload nothing = skua_payload_empty(0);
+    finish_call(worker, node, index, error, &nothing, finished);
+    call_mark_abandoned_owner(node, listener);
+}
+
+/* The handler that is to be told of the end of a call that the process lists, or null. */
+static const skua_handler *listener_to(const struct event_node *node)
+{
+    return (node->as.call.previous & CALL_TELLS) != 0 ? node->as.call.listener : NULL;
+}
+
 /* Cancels the open calls with this tag. */
 static void cancel_tag(struct worker *worker, struct process *process, uint64_t tag,
                        struct finished_calls *finished)
 {
-    const skua_payload nothing = skua_payload_empty(0);
     struct scheduler *sched = worker->sched;
     uint32_t index =
         call_first_owner(&sched->allocator, &sched->events, &worker->caches.events, process, tag);
@@ -59,63 +72,93 @@ static void cancel_tag(struct worker *worker, struct process *process, uint64_t 
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         node->as.call.previous |= CALL_ENDS;
         if (call_claim_any(node, guard)) {
-            finish_call(worker, node, index, SKUA_E_CANCELLED, &nothing, finished);
+            end_call(worker, node, index, SKUA_E_CANCELLED, listener_to(node), finished);
         } /* otherwise its completion, or a ticker's tick, is on its way */
         index = call_next_owner(&sched->events, process, index, tag);
     }
 }
 
+/* The handler of a program's command, or null. */
+static ALWAYS_INLINE const skua_handler *handler_of(const struct scheduler *sched,
+                                                    const struct yield *yield)
+{
+    return yield->command < SKUA_COMMAND_RESERVED ? registry_find(sched->registry, yield->command)
+                                                  : NULL;
+}
+
+/* The handler if it wants to hear of calls that are abandoned, or null. */
+static ALWAYS_INLINE const skua_handler *listener_of(const skua_handler *handler)
+{
+    return handler != NULL && UNLIKELY(handler->abandon != NULL) ? handler : NULL;
+}
+
 /* Arms the timeout of a yield; returns the instant. */
-static uint64_t arm_timeout(struct worker *worker, const struct yield *yield)
+static uint64_t arm_timeout(struct worker *worker, const struct yield *yield,
+                            const skua_handler *listener)
 {
     const uint64_t now = time_now(worker->sched->time);
     const uint64_t deadline = time_after(now, yield->timeout);
     timers_arm(worker, yield->node,
-               &(struct timing){.now = now, .when = deadline, .error = SKUA_E_TIMEOUT});
+               &(struct timing){
+                   .now = now, .when = deadline, .error = SKUA_E_TIMEOUT, .listener = listener});
     return deadline;
-}
-
-static ALWAYS_INLINE int start(struct worker *worker, struct yield *yield,
-                               skua_completion completion, uint64_t deadline, skua_payload *result)
-{
-    const struct service *service = service_of(worker->sched->services, yield);
-    return service != NULL ? service->start(service->arg, worker, yield, completion, result)
-                           : run_handler(worker, yield, completion, deadline, result);
 }
 
 /* Starts what a yield asks for. The timeout is armed before that: from then on anybody may complete
  * the call. One that is given no time needs no timer, which could fire before start returns. */
-static int start_yield(struct worker *worker, struct yield *yield, skua_completion completion,
-                       skua_payload *result)
+static ALWAYS_INLINE int start_yield(struct worker *worker, const skua_handler *handler,
+                                     struct yield *yield, skua_completion completion,
+                                     skua_payload *result)
 {
+    const struct service *service = service_of(worker->sched->services, yield);
     uint64_t deadline = SKUA_FOREVER;
     if (UNLIKELY(yield->timeout != SKUA_FOREVER)) {
-        deadline = yield->timeout != 0 ? arm_timeout(worker, yield) : time_now(worker->sched->time);
+        deadline = yield->timeout != 0 ? arm_timeout(worker, yield, listener_of(handler))
+                                       : time_now(worker->sched->time);
     }
-    return start(worker, yield, completion, deadline, result);
+    return service != NULL ? service->start(service->arg, worker, yield, completion, result)
+                           : run_handler(worker, handler, yield, completion, deadline, result);
 }
 
 /* Ends a call whose yield was given no time and that is pending: what has not come by now is too
  * late. False if its completion was faster. */
 static NOINLINE bool end_without_time(struct worker *worker, struct event_node *node,
-                                      skua_completion completion, struct finished_calls *finished)
+                                      skua_completion completion, const skua_handler *listener,
+                                      struct finished_calls *finished)
 {
-    const skua_payload nothing = skua_payload_empty(0);
     if (!call_claim_any(node, call_guard(completion))) {
         return false;
     }
-    finish_call(worker, node, call_index(completion), SKUA_E_TIMEOUT, &nothing, finished);
+    node->as.call.previous |= listener != NULL ? CALL_TELLS : 0;
+    end_call(worker, node, call_index(completion), SKUA_E_TIMEOUT, listener, finished);
     return true;
+}
+
+/* Keeps a call that is pending, or whose end is on its way: from now on the process lists it. The
+ * handler, if it is not null, wants to hear of its end; nobody can have told it yet (abandon.h). */
+static void keep_call(struct worker *worker, struct process *process, struct yield *yield,
+                      const skua_handler *listener)
+{
+    struct object_pool *events = &worker->sched->events;
+    call_link_owner(&worker->sched->allocator, events, process, yield->node);
+    if (UNLIKELY(listener != NULL)) {
+        event_at(events, yield->node)->as.call.previous |= CALL_TELLS;
+    }
 }
 
 static void dispatch_one(struct worker *worker, struct process *process, struct yield *yield,
                          struct finished_calls *finished)
 {
-    struct object_pool *events = &worker->sched->events;
-    struct event_node *node = event_at(events, yield->node);
+    struct event_node *node = event_at(&worker->sched->events, yield->node);
+    const skua_handler *handler = handler_of(worker->sched, yield);
+    const skua_handler *listener = listener_of(handler);
     const skua_completion completion = call_open_owner(node, yield->node, worker->context->self);
     skua_payload result = skua_payload_empty(0);
-    const int outcome = start_yield(worker, yield, completion, &result);
+    if (UNLIKELY(listener != NULL)) {
+        node->as.call.listener = listener; /* nobody else knows of the call yet */
+        worker->puts_off = false;
+    }
+    const int outcome = start_yield(worker, handler, yield, completion, &result);
     if (outcome <= 0) {
         if (LIKELY(call_claim_any(node, call_guard(completion)))) {
             finish_call(worker, node, yield->node, outcome, &result, finished);
@@ -125,11 +168,14 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
         NOTE_COUNT(worker->sched, worker, late_completions);
     }
     skua_payload_drop(&result);
+    if (UNLIKELY(listener != NULL) && (outcome != SKUA_PENDING || worker->puts_off)) {
+        listener = NULL; /* it has left nothing pending */
+    }
     if (UNLIKELY(yield->timeout == 0) && outcome == SKUA_PENDING &&
-        end_without_time(worker, node, completion, finished)) {
+        end_without_time(worker, node, completion, listener, finished)) {
         return;
     }
-    call_link_owner(&worker->sched->allocator, events, process, yield->node);
+    keep_call(worker, process, yield, listener);
 }
 
 /* Completions queue behind everything that has arrived, or a process that always yields would never

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "sched/abandon.h"
 #include "sched/checkpoint.h"
 #include "sched/context.h"
 #include "sched/note.h"
@@ -108,8 +109,12 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
     while (process->backlog != OBJECT_NONE && delivery->count < most) {
         const uint32_t index = process->backlog;
         struct event_node *node = event_at(events, index);
-        const uint32_t type = node->as.event.type;
-        if (UNLIKELY(type >= SKUA_EVENT_CANCEL) && gather_end(worker, process, delivery, node)) {
+        uint32_t type = node->as.event.type;
+        if (UNLIKELY(type == EVENT_ABANDONED)) {
+            abandon_take(worker, node, index);
+            type = SKUA_EVENT_COMPLETION;
+        } else if (UNLIKELY(type >= SKUA_EVENT_CANCEL) &&
+                   gather_end(worker, process, delivery, node)) {
             break;
         }
         process->backlog = node->next;

@@ -26,7 +26,11 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
         return; /* never due */
     }
     node->as.call.error = timing->error;
-    node->as.call.period = timing->period;
+    if (timing->error != 0) {
+        node->as.call.listener = timing->listener;
+    } else {
+        node->as.call.period = timing->period;
+    }
     if (deadlines_arm_any(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
         poll_publish(sched, worker, timing->when);
     }
@@ -57,12 +61,15 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
 {
     struct event_node *node = event_at(&sched->events, due->index);
     const skua_pid owner = node->as.call.owner;
-    const uint64_t period = node->as.call.period;
+    const int error = node->as.call.error;
+    const uint64_t period = error == 0 ? node->as.call.period : 0;
     if (period != 0) {
         make_tick(node, due->when, period, now);
     } else {
         const skua_payload nothing = skua_payload_empty(0);
-        call_complete_owner(node, node->as.call.error, &nothing);
+        const skua_handler *listener = error != 0 ? node->as.call.listener : NULL;
+        call_complete_owner(node, error, &nothing);
+        call_mark_abandoned_owner(node, listener);
     }
     NOTE_COUNT(sched, worker, timers);
     note_event(sched, worker, TRACE_TIMER, owner, due->index);

@@ -5,12 +5,14 @@
 
 #include "sched/scheduler.h"
 
-/* When a call is to end, as of `now`: with `error`, or, if `period` is not zero, with a tick. */
+/* When a call is to end, as of `now`: with `error`, because that was its timeout; or with a tick,
+ * if `period` is not zero; or with success. */
 struct timing {
     uint64_t now;
     uint64_t when;
     uint64_t period;
     int error;
+    const skua_handler *listener; /* of a timeout: see process/event.h */
 };
 
 /* Arms an open call in the worker's wheel, unless it is never due. */

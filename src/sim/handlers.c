@@ -43,6 +43,7 @@ static int put_off_or_not(struct sim *sim, skua_completion completion, const cha
         return outcome;
     }
     agenda_add_completion(&sim->agenda, sim_some_time_later(sim), completion, outcome, result);
+    sim_worker(sim)->puts_off = true; /* the handler has left nothing pending */
     return SKUA_PENDING;
 }
 
@@ -63,6 +64,12 @@ static int handle(void *arg, skua_command *command, skua_payload *result)
     }
     const int outcome = run(original->arg, command, result);
     return put_off_or_not(sim, command->completion, original->name, outcome, result);
+}
+
+static void abandon(void *arg, skua_runtime *runtime, skua_completion completion)
+{
+    const struct sim_handler *handler = arg;
+    handler->original.abandon(handler->original.arg, runtime, completion);
 }
 
 int sim_start_wait(void *arg, struct worker *worker, const struct yield *yield,
@@ -103,7 +110,12 @@ int sim_register(struct sim *sim, uint32_t id, const skua_handler *handler)
         return SKUA_E_NO_MEMORY;
     }
     *wrapped = (struct sim_handler){.next = sim->handlers, .sim = sim, .original = *handler};
-    const skua_handler wrapper = {.name = handler->name, .run = handle, .arg = wrapped};
+    const skua_handler wrapper = {
+        .name = handler->name,
+        .run = handle,
+        .arg = wrapped,
+        .abandon = handler->abandon != NULL ? abandon : NULL,
+    };
     const int error = registry_add_locked(sim->sched->registry, id, &wrapper);
     if (error != 0) {
         allocator_free(&sim->allocator, wrapped, sizeof *wrapped, alignof(struct sim_handler));

@@ -147,10 +147,10 @@ static void walk_calls(struct audit *audit, struct process *process)
             return;
         }
         const struct event_node *node = event_at(audit->nodes.pool, index);
-        if ((node->as.call.previous & ~CALL_ENDS) != previous) {
+        if ((node->as.call.previous & ~CALL_FLAGS) != previous) {
             finding_note(&audit->finding,
                          "INV-20: event node %u, a call of slot %u, comes after %u, not %u", index,
-                         process->slot, previous, node->as.call.previous & ~CALL_ENDS);
+                         process->slot, previous, node->as.call.previous & ~CALL_FLAGS);
         }
         audit->nodes.marks[index].is_call = true;
         previous = index;

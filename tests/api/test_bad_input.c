@@ -412,7 +412,7 @@ TEST(register_with_bad_arguments_is_refused)
                                         UINT32_MAX};
     const skua_handler handler = {.name = "nothing", .run = nothing};
     const skua_handler lame = {.name = "lame"};
-    const skua_handler newer = {.name = "newer", .run = nothing, .reserved = {[3] = 1}};
+    const skua_handler newer = {.name = "newer", .run = nothing, .reserved = {[2] = 1}};
     world_create((skua_runtime_config){.worker_count = 1});
     skua_runtime *runtime = world_runtime();
     for (size_t i = 0; i < COUNT_OF(ids); i++) {

@@ -92,6 +92,13 @@ static int finish_later(void *arg, skua_command *command, skua_payload *result)
     return SKUA_PENDING;
 }
 
+/* Nobody waits for it any more, so nobody can complete it. */
+static void give_up(void *arg, skua_runtime *runtime, skua_completion completion)
+{
+    (void)arg;
+    EXPECT(skua_command_complete(runtime, completion, 0, ledger_payload(false, 16)) == SKUA_E_LATE);
+}
+
 static skua_handler_fn *const handlers[] = {
     succeed,         fail,       hand_back,           return_nonsense,
     leave_open,      leave_open, complete_and_say_so, complete_twice,
@@ -107,7 +114,10 @@ static uint32_t id_of(uint32_t handler)
 void commands_register(skua_runtime *runtime)
 {
     for (uint32_t i = 0; i < COUNT_OF(handlers); i++) {
-        const skua_handler handler = {.name = "some", .run = handlers[i], .sim_safe = true};
+        const skua_handler handler = {.name = "some",
+                                      .run = handlers[i],
+                                      .sim_safe = true,
+                                      .abandon = i % 2 == 0 ? give_up : NULL};
         (void)ANSWERS(skua_command_register(runtime, id_of(i), &handler),
                       ANSWER_OK | ANSWER(NO_MEMORY));
     }

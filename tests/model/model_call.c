@@ -15,6 +15,7 @@
 #include "explore.h"
 #include "killer.h"
 #include "no_blocking.h"
+#include "no_callers.h"
 #include "no_timers.h"
 #include "one_token.h"
 #include "plain_context.h"
@@ -198,8 +199,9 @@ static void complete(uint32_t who, uint32_t call, uint32_t try)
     explore_note("%s", outcome == 0 ? "was accepted" : "came too late");
     if (outcome == 0) {
         EXPLORE_CHECK(++calls[call].accepted == 1, "INV-7: one completion is accepted");
-    } else if (worker->caches.events.active.count != free_before && !reused[who].open) {
-        reuse_node(who, worker);
+    }
+    if (worker->caches.events.active.count != free_before && !reused[who].open) {
+        reuse_node(who, worker); /* the process has ended, and the node came back */
     }
 }
 

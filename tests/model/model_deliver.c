@@ -21,6 +21,7 @@
 #include "explore.h"
 #include "killer.h"
 #include "no_blocking.h"
+#include "no_callers.h"
 #include "no_timers.h"
 #include "one_token.h"
 #include "plain_context.h"

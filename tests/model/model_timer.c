@@ -7,6 +7,8 @@
  *
  * INV-14: whatever wants to end a call, it ends once; the process gets that one end, or none if it
  *         has ended itself. Of a ticker nothing comes after its end.
+ *         Its handler, if that has left it pending, has completed it or is told that it is
+ *         abandoned: once, and not before it has returned.
  * INV-15: whoever fires is told of every deadline: none stays in the wheel.
  * INV-20: each node is given back exactly once, and when it is used again nobody who knew it before
  *         touches it.
@@ -21,6 +23,7 @@
 #include "explore.h"
 #include "killer.h"
 #include "no_blocking.h"
+#include "no_callers.h"
 #include "one_token.h"
 #include "plain_context.h"
 #include "rig.h"
@@ -70,6 +73,8 @@ static struct {
 struct call {
     skua_completion completion;
     uint32_t accepted; /* completions that were */
+    uint32_t told;     /* that it is abandoned */
+    bool is_pending;   /* its handler has left it so */
     uint32_t ends;     /* that the process got */
     int error;         /* with which it ended */
     uint64_t periods;  /* that its ticks stood for */
@@ -207,8 +212,27 @@ static void note_call(skua_completion completion)
 
 static int handle(void *arg, skua_command *command, skua_payload *result)
 {
+    struct call *call = &calls[call_count];
     note_call(command->completion);
-    return handlers[command->id](arg, command, result);
+    const int outcome = handlers[command->id](arg, command, result);
+    call->is_pending = outcome == SKUA_PENDING;
+    return outcome;
+}
+
+static void abandon(void *arg, skua_runtime *runtime, skua_completion completion)
+{
+    (void)arg;
+    (void)runtime;
+    uint32_t number = 0;
+    while (number < call_count &&
+           (calls[number].completion.call != completion.call ||
+            !skua_pid_equal(calls[number].completion.process, completion.process))) {
+        number++;
+    }
+    EXPLORE_CHECK(number < call_count, "INV-14: of a call that was opened");
+    explore_note("call %u is abandoned", (unsigned)number);
+    EXPLORE_CHECK(calls[number].is_pending, "INV-14: not before its handler has left it");
+    EXPLORE_CHECK(++calls[number].told == 1, "INV-14: its handler is told once");
 }
 
 /* The real services, each behind one that notes its call. */
@@ -397,7 +421,7 @@ static void setup(void)
     rig.registry = &registry;
     attach_clock();
     for (uint32_t id = PENDING; id <= PROMPT; id++) {
-        registry.direct[id] = (skua_handler){.name = "command", .run = handle};
+        registry.direct[id] = (skua_handler){.name = "command", .run = handle, .abandon = abandon};
     }
     memset(calls, 0, sizeof calls);
     memset(reused, 0, sizeof reused);
@@ -626,6 +650,8 @@ static void check(void)
     EXPLORE_CHECK(ended > 0 || call_count >= yields, "all handlers were called");
     for (uint32_t i = 0; i < call_count; i++) {
         EXPLORE_CHECK(ended > 0 || calls[i].ends == 1, "INV-14: a call ends");
+        EXPLORE_CHECK(!calls[i].is_pending || calls[i].accepted + calls[i].told == 1,
+                      "INV-14: its handler has completed it or is told");
         if (calls[i].ends > 0) {
             check_error(&calls[i]);
         }

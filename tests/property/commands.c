@@ -90,8 +90,37 @@ static void *complete_later(void *arg)
     return NULL;
 }
 
+/* The calls that handlers were given. */
+static struct {
+    pthread_mutex_t lock;
+    struct later items[REQUESTS_MAX]; /* under lock, like the next */
+    uint32_t count;
+} given = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void note_call(struct request *request, skua_completion completion)
+{
+    (void)pthread_mutex_lock(&given.lock);
+    given.items[given.count++] = (struct later){request, completion};
+    (void)pthread_mutex_unlock(&given.lock);
+}
+
+static struct request *find_call(skua_completion completion)
+{
+    struct request *request = NULL;
+    (void)pthread_mutex_lock(&given.lock);
+    for (uint32_t i = 0; i < given.count && request == NULL; i++) {
+        const skua_completion *known = &given.items[i].completion;
+        if (known->call == completion.call && skua_pid_equal(known->process, completion.process)) {
+            request = given.items[i].request;
+        }
+    }
+    (void)pthread_mutex_unlock(&given.lock);
+    return request;
+}
+
 void commands_start(void)
 {
+    given.count = 0;
     completer.count = 0;
     completer.ends = false;
     completer.random = random_mix(world.program.seed);
@@ -123,7 +152,32 @@ static struct request *begin(const skua_command *command)
          (command->deadline == SKUA_FOREVER) != (request->deadline == SKUA_FOREVER))) {
         fault("request %u: its handler is told another deadline", request->number);
     }
+    if (request != NULL) {
+        note_call(request, command->completion);
+    }
     return request;
+}
+
+static int leave_pending(struct request *request)
+{
+    if (request != NULL) {
+        store_relaxed(&request->pending, 1); /* see property.h */
+    }
+    return SKUA_PENDING;
+}
+
+static void abandon(void *arg, skua_runtime *runtime, skua_completion completion)
+{
+    (void)arg;
+    struct request *request = find_call(completion);
+    if (request != NULL) {
+        request_abandoned(request);
+    } else {
+        fault("a call that no handler knows is abandoned");
+    }
+    if (skua_command_complete(runtime, completion, 0, skua_nothing()) != SKUA_E_LATE) {
+        fault("a call that was abandoned is completed");
+    }
 }
 
 static int handle_now(void *arg, skua_command *command, skua_payload *result)
@@ -144,8 +198,7 @@ static int handle_never(void *arg, skua_command *command, skua_payload *result)
 {
     (void)arg;
     (void)result;
-    (void)begin(command);
-    return SKUA_PENDING;
+    return leave_pending(begin(command));
 }
 
 static int handle_later(void *arg, skua_command *command, skua_payload *result)
@@ -156,7 +209,7 @@ static int handle_later(void *arg, skua_command *command, skua_payload *result)
     if (request != NULL) {
         add_later(request, command->completion);
     }
-    return SKUA_PENDING;
+    return leave_pending(request);
 }
 
 static void simulate_one(struct request *request, skua_completion completion)
@@ -184,7 +237,7 @@ static int simulate_later(void *arg, skua_command *command, skua_payload *result
             simulate_one(request, command->completion);
         }
     }
-    return SKUA_PENDING;
+    return leave_pending(request);
 }
 
 /* Completes the command itself. What it does or returns after that changes nothing. */
@@ -204,7 +257,7 @@ static int handle_inside(void *arg, skua_command *command, skua_payload *result)
         *result = letter_wrap(LETTER_RESULT, request->number, &request->random);
         return 0;
     }
-    return SKUA_PENDING;
+    return leave_pending(request);
 }
 
 void commands_register(void)
@@ -213,11 +266,15 @@ void commands_register(void)
         enum request_kind kind;
         skua_handler handler;
     } commands[] = {
-        {REQUEST_NOW, {.name = "now", .run = handle_now, .sim_safe = true}},
-        {REQUEST_FAILING, {.name = "failing", .run = handle_now, .sim_safe = true}},
-        {REQUEST_LATER, {.name = "later", .run = handle_later, .simulate = simulate_later}},
-        {REQUEST_NEVER, {.name = "never", .run = handle_never, .sim_safe = true}},
-        {REQUEST_INSIDE, {.name = "inside", .run = handle_inside, .sim_safe = true}},
+        {REQUEST_NOW, {.name = "now", .run = handle_now, .sim_safe = true, .abandon = abandon}},
+        {REQUEST_FAILING,
+         {.name = "failing", .run = handle_now, .sim_safe = true, .abandon = abandon}},
+        {REQUEST_LATER,
+         {.name = "later", .run = handle_later, .simulate = simulate_later, .abandon = abandon}},
+        {REQUEST_NEVER,
+         {.name = "never", .run = handle_never, .sim_safe = true, .abandon = abandon}},
+        {REQUEST_INSIDE,
+         {.name = "inside", .run = handle_inside, .sim_safe = true, .abandon = abandon}},
         {REQUEST_UNSAFE, {.name = "unsafe", .run = handle_now}},
     };
     static const skua_blocking_pool pools[] = {

@@ -275,6 +275,8 @@ struct request {
     /* Of any thread. */
     atomic_u32 handled;   /* calls of the handler or the blocking function */
     atomic_u32 completed; /* calls of skua_command_complete that were accepted */
+    atomic_u32 pending;   /* the handler has left it so */
+    atomic_u32 abandoned; /* and was told that nobody waits for it */
 };
 
 void requests_begin(void);
@@ -292,6 +294,9 @@ void request_ticked(struct actor *actor, skua_context *ctx, const skua_event *ev
 
 /* The handler or the function is called with this payload; null if that is a fault. */
 struct request *request_handled(const skua_payload *input, bool is_blocking);
+
+/* The handler is told that nobody waits for this call any more. */
+void request_abandoned(struct request *request);
 
 /* ---- commands.c ---- */
 

@@ -424,7 +424,30 @@ struct request *request_handled(const skua_payload *input, bool is_blocking)
     return request;
 }
 
+void request_abandoned(struct request *request)
+{
+    if (load_relaxed(&request->pending) == 0) {
+        fault("request %u: is abandoned, but not pending", request->number);
+    }
+    if (fetch_add_relaxed(&request->abandoned, 1) != 0) {
+        fault("request %u: is abandoned again", request->number);
+    }
+}
+
 /* ---- the end ---- */
+
+/* A handler that has left a request pending has completed it, or was told that it need not. What
+ * the simulator completes later is not counted. */
+static void check_pending(struct request *request)
+{
+    const uint32_t ends =
+        load_relaxed(&request->completed) + load_relaxed(&request->abandoned); /* see property.h */
+    const bool is_simulated = request->kind == REQUEST_LATER && in_simulator();
+    if (load_relaxed(&request->pending) != 0 && ends != 1 && !(is_simulated && ends == 0)) {
+        fault("request %u: was pending, and is completed or abandoned %u times", request->number,
+              ends);
+    }
+}
 
 /* What a process yields in its last step is carried out, if that step did not fail. */
 static void check_last_step(struct request *request)
@@ -456,5 +479,6 @@ void requests_check(void)
             fault("request %u: more than one completion was accepted", i);
         }
         check_last_step(request);
+        check_pending(request);
     }
 }

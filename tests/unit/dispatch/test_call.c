@@ -204,7 +204,7 @@ static void assert_list(void)
         const size_t number = number_of(index);
         assert_false(found[number]);
         found[number] = true;
-        assert_int_equal(call->previous & ~CALL_ENDS, previous);
+        assert_int_equal(call->previous & ~CALL_FLAGS, previous);
         previous = index;
         index = call->next;
     }
@@ -384,7 +384,9 @@ TEST(reopen_keeps_the_place_in_the_list)
 static void assert_revokes(uint32_t count)
 {
     const uint32_t before = call_rig.cache.active.count + call_rig.cache.spare.count;
-    call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process);
+    assert_int_equal(
+        call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process),
+        OBJECT_NONE);
     assert_int_equal(call_rig.cache.active.count + call_rig.cache.spare.count, before + count);
     assert_int_equal(process.calls, OBJECT_NONE);
     assert_armed(0, 0, 0);
@@ -431,4 +433,23 @@ TEST(revoke_leaves_a_call_whose_deadline_has_passed)
     assert_int_equal(due[0].index, call_index(calls[2]));
     assert_revokes(CALLS - 1);
     assert_false(claim(calls[2]));
+}
+
+/* Those that their handlers want to hear of are kept for that, oldest first. */
+TEST(revoke_keeps_the_nodes_of_calls_that_are_to_be_told)
+{
+    open_rig_and_link();
+    for (uint32_t i = 0; i < CALLS; i += 2) {
+        node_at(call_index(calls[i]))->as.call.previous |= CALL_TELLS;
+    }
+    complete(calls[2], -7, 99); /* which stays its completer's */
+    uint32_t kept =
+        call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process);
+    for (uint32_t i = 0; i < CALLS; i += 2) {
+        if (i != 2) {
+            assert_int_equal(kept, call_index(calls[i]));
+            kept = node_at(kept)->next;
+        }
+    }
+    assert_int_equal(kept, OBJECT_NONE);
 }
