@@ -58,20 +58,21 @@ static bool read_line(const char *path, const char *prefix, char *line, size_t s
     return found;
 }
 
-uint32_t cpu_quota_read(const char *cgroup_file, const char *mount)
-{
+/* Not on the stack: the thread that creates a runtime may have little of it. */
+struct paths {
     char line[PATH_MAX];
     char path[PATH_MAX * 2];
+};
+
+/* The smallest quota of a group and those it is in; `paths->line` is that of the group. */
+static uint32_t smallest_quota(struct paths *paths, const char *mount)
+{
     char text[64];
-    /* The line of version 2 is "0::/the/group". */
-    if (!read_line(cgroup_file, "0::/", line, sizeof line)) {
-        return UINT32_MAX;
-    }
-    char *group = line + strlen("0::");
+    char *group = paths->line + strlen("0::");
     uint32_t quota = UINT32_MAX;
     for (;;) {
-        (void)snprintf(path, sizeof path, "%s%s/cpu.max", mount, group);
-        if (read_line(path, "", text, sizeof text)) {
+        (void)snprintf(paths->path, sizeof paths->path, "%s%s/cpu.max", mount, group);
+        if (read_line(paths->path, "", text, sizeof text)) {
             const uint32_t own = cpu_quota_parse(text);
             quota = own < quota ? own : quota;
         }
@@ -81,6 +82,19 @@ uint32_t cpu_quota_read(const char *cgroup_file, const char *mount)
         }
         *slash = '\0';
     }
+}
+
+uint32_t cpu_quota_read(const char *cgroup_file, const char *mount)
+{
+    struct paths *paths = malloc(sizeof *paths);
+    if (paths == NULL) {
+        return UINT32_MAX;
+    }
+    /* The line of version 2 is "0::/the/group". */
+    const bool found = read_line(cgroup_file, "0::/", paths->line, sizeof paths->line);
+    const uint32_t quota = found ? smallest_quota(paths, mount) : UINT32_MAX;
+    free(paths);
+    return quota;
 }
 
 uint32_t cpu_usable_count(void)

@@ -213,11 +213,10 @@ static void add_page(struct scheduler *sched, skua_pid after, uint32_t limit,
 static uint64_t add_largest(struct answers *answers, enum listing_order order, uint32_t limit,
                             struct text *out)
 {
-    skua_process_snapshot infos[LISTING_MAX];
     listing_renew(&answers->listing, answers->sched);
-    const uint32_t count = listing_read(&answers->listing, answers->sched, order, infos, limit);
-    for (uint32_t i = 0; i < count; i++) {
-        add_process(out, &infos[i]);
+    const uint32_t count = listing_read(&answers->listing, answers->sched, order);
+    for (uint32_t i = 0; i < count && i < limit; i++) {
+        add_process(out, &answers->listing.rows[i].info);
     }
     return monotonic_ns() - answers->listing.made;
 }

@@ -18,9 +18,6 @@
 #define SCHEDTRACE_MAX_MS 3600000
 #define STALL_MIN_NS      SKUA_MILLISECOND
 
-/* Room for a line about all workers there may be. */
-#define LINE_SIZE ((SKUA_WORKERS_MAX + SKUA_SPARES_MAX) * 24 + 512)
-
 /* Whether standard error takes PIPE_BUF bytes now. The threads that print watch stuck workers and
  * serve clients: they must not get stuck themselves because nobody reads a pipe. */
 static bool can_print(void)
@@ -258,8 +255,7 @@ void debug_format_schedtrace(struct schedtrace *trace, struct scheduler *sched, 
 
 void debug_print_schedtrace(struct schedtrace *trace, struct scheduler *sched)
 {
-    char buffer[LINE_SIZE];
-    struct text line = {.at = buffer, .size = sizeof buffer};
+    struct text line = {.at = trace->line, .size = sizeof trace->line};
     debug_format_schedtrace(trace, sched, monotonic_ns() - sched->account.created, &line);
     print_line(&line);
 }

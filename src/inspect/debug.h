@@ -32,9 +32,10 @@ void debug_print_stall(void *arg, const skua_stall *stall);
 
 /* ---- schedtrace ---- */
 
-/* What the previous line reported. */
 struct schedtrace {
-    skua_stats before;
+    skua_stats before; /* what the previous line reported */
+    /* Room for a line about all workers there may be; too much for a stack. */
+    char line[(SKUA_WORKERS_MAX + SKUA_SPARES_MAX) * 24 + 512];
 };
 
 /* Formats one line about `sched`, `age` after its creation, with what happened since the previous

@@ -2,11 +2,11 @@
 #include "inspect/inspection.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mutex.h"
 #include "inspect/inspect_socket.h"
@@ -44,18 +44,23 @@ static bool should_listen(const skua_runtime_config *config)
     return strcmp(setting, "0") != 0;
 }
 
+/* With one write, and not by fprintf, which needs much stack: the thread that starts a runtime may
+ * have little of it. What is longer than a socket's path can be is cut. */
 static void complain(const char *variable, int error)
 {
     const int reason = errno;
-    char folder[PATH_MAX];
+    char folder[128];
     char text[128];
+    char line[512];
+    int length;
     if (error == SKUA_E_INSPECT) {
         (void)inspect_socket_directory(folder, sizeof folder);
-        (void)fprintf(stderr, "skua: %s: %s: %s: %s\n", variable, skua_error_text(error), folder,
-                      strerror_r(reason, text, sizeof text));
+        length = snprintf(line, sizeof line, "skua: %s: %s: %s: %s\n", variable,
+                          skua_error_text(error), folder, strerror_r(reason, text, sizeof text));
     } else {
-        (void)fprintf(stderr, "skua: %s: %s\n", variable, skua_error_text(error));
+        length = snprintf(line, sizeof line, "skua: %s: %s\n", variable, skua_error_text(error));
     }
+    (void)!write(STDERR_FILENO, line, (size_t)length);
 }
 
 /* Starts the inspector if it has something to do. */

@@ -116,30 +116,19 @@ void listing_renew(struct listing *listing, struct scheduler *sched)
     listing->cost = budget_thread_ns() - used;
 }
 
-/* An entry of a listing with the process as it was read now. */
-struct row {
-    struct listing_entry entry; /* first, for larger_first */
-    skua_process_snapshot info;
-};
-
-uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
-                      enum listing_order order, skua_process_snapshot *infos, uint32_t most)
+uint32_t listing_read(struct listing *listing, struct scheduler *sched, enum listing_order order)
 {
     /* Skips those that have exited since; the others may have overtaken each other. Each is read
      * once: what is shown is what was sorted by, while ages and run times go on. */
-    struct row rows[LISTING_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; i < listing->counts[order]; i++) {
-        struct row *row = &rows[count];
+        struct listing_row *row = &listing->rows[count];
         if (process_info_read(sched, listing->entries[order][i].pid, &row->info) == 0) {
             row->entry = (struct listing_entry){listing_value(&row->info, order), row->info.pid};
             count++;
         }
     }
-    qsort(rows, count, sizeof rows[0], larger_first);
-    const uint32_t shown = count < most ? count : most;
-    for (uint32_t i = 0; i < shown; i++) {
-        infos[i] = rows[i].info;
-    }
-    return shown;
+    /* The entry is the first in its row, as larger_first wants it. */
+    qsort(listing->rows, count, sizeof listing->rows[0], larger_first);
+    return count;
 }

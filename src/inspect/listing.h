@@ -18,11 +18,18 @@ struct listing_entry {
     skua_pid pid;
 };
 
+/* An entry with the process as it was read last. */
+struct listing_row {
+    struct listing_entry entry;
+    skua_process_snapshot info;
+};
+
 struct listing {
     struct listing_entry entries[LISTING_ORDERS][LISTING_MAX];
     uint32_t counts[LISTING_ORDERS];
     uint64_t made; /* when; 0: never */
     uint64_t cost; /* in CPU time: the program may have been suspended meanwhile */
+    struct listing_row rows[LISTING_MAX]; /* for listing_read; too much for a stack */
 };
 
 /* The number that an order sorts by. */
@@ -31,9 +38,7 @@ uint64_t listing_value(const skua_process_snapshot *info, enum listing_order ord
 /* Makes the listing anew, unless it is recent. */
 void listing_renew(struct listing *listing, struct scheduler *sched);
 
-/* Reads the first processes of an order, largest first, as they are now. Returns how many, at most
- * `most`. */
-uint32_t listing_read(const struct listing *listing, struct scheduler *sched,
-                      enum listing_order order, skua_process_snapshot *infos, uint32_t most);
+/* Reads the processes of an order into `rows`, largest first, as they are now. Returns how many. */
+uint32_t listing_read(struct listing *listing, struct scheduler *sched, enum listing_order order);
 
 #endif

@@ -323,7 +323,7 @@ static void init(struct inspector *inspector, struct scheduler *sched, uint64_t 
     inspector->shares = (struct shares){0};
     inspector->schedtrace.period = schedtrace_ns;
     inspector->schedtrace.due = monotonic_deadline(schedtrace_ns);
-    inspector->schedtrace.last = (struct schedtrace){0};
+    inspector->schedtrace.last.before = (skua_stats){0};
     answers_init(&inspector->answers, sched);
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         inspector->clients[i].fd = -1;

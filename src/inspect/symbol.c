@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+
 /* Of a larger table only the beginning is read: somebody waits for the line. */
 #define SYMBOLS_MAX ((uint64_t)1 << 20)
 #define CHUNK       64
@@ -160,7 +162,7 @@ static void consider(const struct table *table, const ElfW(Sym) * candidate, str
     }
 }
 
-static void search(const struct table *table, uintptr_t place, struct symbol *symbol)
+static NOINLINE void search(const struct table *table, uintptr_t place, struct symbol *symbol)
 {
     ElfW(Sym) chunk[CHUNK];
     for (uint64_t i = 0; i < table->count; i += CHUNK) {

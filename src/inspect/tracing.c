@@ -6,7 +6,7 @@
 #include "base/monotonic.h"
 
 /* Records read from one ring at a time. */
-#define CHUNK 250
+#define CHUNK 100
 
 bool tracing_start(struct tracing *tracing, struct scheduler *sched)
 {

@@ -32,7 +32,12 @@ static void open_scene(uint32_t count)
 static uint32_t renew_and_read(enum listing_order order, uint32_t most)
 {
     listing_renew(&listing, &rig.sched);
-    return listing_read(&listing, &rig.sched, order, infos, most);
+    const uint32_t count = listing_read(&listing, &rig.sched, order);
+    const uint32_t shown = count < most ? count : most;
+    for (uint32_t i = 0; i < shown; i++) {
+        infos[i] = listing.rows[i].info;
+    }
+    return shown;
 }
 
 static void set_steps(uint32_t i, uint64_t steps)
