@@ -17,7 +17,8 @@ SKUA_BEGIN_DECLS
 /* Completes when a read, an accept or the like would not block.
  * The completion's error is 0; SKUA_E_DESCRIPTOR (not open, or of a kind that is never waited for,
  * such as a regular file); SKUA_E_CLOSED (closed while it was waited for); SKUA_E_TIMEOUT;
- * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY.
+ * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_POLLER (the program has closed the descriptor that
+ * Skua itself waits with, and the system has refused another).
  * With a timeout of 0 it tells whether the descriptor is ready at this moment.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_DESCRIPTOR (negative); SKUA_E_DURATION; SKUA_E_NO_MEMORY; SKUA_E_DONE;

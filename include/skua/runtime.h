@@ -102,7 +102,8 @@ typedef struct skua_runtime_config {
      * possible, start fails with SKUA_E_INSPECT; with SKUA_INSPECT=1 in the environment it only
      * says so. */
     bool inspect;
-    /* Called with a line when a process has failed and nobody watches it, or a context was misused.
+    /* Called with a line when a process has failed and nobody watches it, a context was misused, or
+     * the program has closed a descriptor of the runtime's own.
      * A process that ends with an error other than SKUA_E_STOPPED and SKUA_E_CANCELLED gives one
      * line with its type, PID, error and step, unless a thread waits for it. At most five lines a
      * second; the next one says how many were left out. Default: no log.

@@ -3,6 +3,7 @@
 #ifndef SKUA_INSPECT_CLIENT_H
 #define SKUA_INSPECT_CLIENT_H
 
+#include "base/own_fd.h"
 #include "inspect/answers.h"
 
 #define REQUEST_MAX 200
@@ -16,6 +17,7 @@
 
 struct client {
     int fd;                        /* -1: none */
+    struct own_fd own;             /* the same: the program may have closed it */
     char request[REQUEST_MAX + 1]; /* a line, and what was sent after it */
     size_t request_length;
     char *answer; /* ANSWER_SIZE bytes */

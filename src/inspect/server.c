@@ -2,33 +2,42 @@
 #include "inspect/server.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdalign.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "base/mutex.h"
 #include "base/os_error.h"
+#include "base/own_fd.h"
 #include "base/thread.h"
 #include "inspect/budget.h"
 #include "inspect/client.h"
 #include "inspect/debug.h"
 #include "inspect/inspect_socket.h"
+#include "sched/log.h"
+#include "sched/worker.h"
 
 /* How long to accept nobody after the system refused an accept: without descriptors, a waiting
  * client would keep the thread busy for nothing. */
 #define REFUSED_NS (UINT64_C(100) * 1000000)
+
+/* The longest that poll waits. If the program has closed the descriptors that it waits for, nothing
+ * else ends it. */
+#define WAIT_MAX_MS 1000
 
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
 
 struct inspector {
     struct scheduler *sched;
-    int listener;         /* -1: none */
-    int stop;             /* an eventfd */
+    struct own_fd listener; /* its fd is -1: none */
+    pthread_mutex_t lock;   /* guards the next three */
+    bool stopping;
+    struct own_fd stop; /* a pipe: can be read from when the inspector is to stop */
+    struct own_fd stop_writer;
     uint64_t accept_from; /* when to accept again, after a refusal */
     struct sockaddr_un address;
     pthread_t thread;
@@ -54,7 +63,7 @@ static void close_client(struct inspector *inspector, struct client *client)
 {
     answers_forget(&inspector->answers, number_of(inspector, client));
     allocator_free(&inspector->sched->allocator, client->answer, ANSWER_SIZE, 1);
-    (void)close(client->fd);
+    own_fd_close(&client->own);
     client->fd = -1;
     inspector->accept_from = 0; /* a descriptor is free again */
 }
@@ -98,10 +107,16 @@ static void turn_away(int fd, int error)
     (void)close(fd);
 }
 
+static void replace_listener(struct inspector *inspector);
+
 static void accept_client(struct inspector *inspector)
 {
     const uint64_t now = monotonic_ns();
-    const int fd = accept4(inspector->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (!own_fd_is_ours(&inspector->listener)) {
+        replace_listener(inspector); /* the number may mean a socket of the program by now */
+        return;
+    }
+    const int fd = accept4(inspector->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
         inspector->accept_from = errno == EAGAIN ? 0 : now + REFUSED_NS;
         return;
@@ -120,7 +135,7 @@ static void accept_client(struct inspector *inspector)
         turn_away(fd, SKUA_E_NO_MEMORY);
         return;
     }
-    *client = (struct client){.fd = fd, .answer = answer, .active = now};
+    *client = (struct client){.fd = fd, .own = own_fd_of(fd), .answer = answer, .active = now};
 }
 
 static uint64_t time_left(const struct inspector *inspector, const struct client *client,
@@ -136,6 +151,9 @@ static bool exchange(struct inspector *inspector, struct client *client, short r
 {
     if (ready == 0) {
         return time_left(inspector, client, now) > 0;
+    }
+    if (!own_fd_is_ours(&client->own)) {
+        return false; /* the program has closed it, and may use the number */
     }
     if (client_has_answer(client)) {
         return client_send(client, monotonic_ns());
@@ -180,7 +198,7 @@ static uint64_t time_until(uint64_t instant, uint64_t now)
     return instant > now ? instant - now : 0;
 }
 
-/* How long poll may wait; UINT64_MAX: for ever. */
+/* How long poll may wait; UINT64_MAX: for as long as it can. */
 static uint64_t patience(const struct inspector *inspector, uint64_t now)
 {
     uint64_t longest = UINT64_MAX;
@@ -205,37 +223,80 @@ static uint64_t patience(const struct inspector *inspector, uint64_t now)
 
 static int wait_limit(uint64_t longest)
 {
-    if (longest == UINT64_MAX) {
-        return -1;
-    }
     const uint64_t ms = longest / 1000000 + (longest > 0);
-    return ms < INT_MAX ? (int)ms : INT_MAX;
+    return ms < WAIT_MAX_MS ? (int)ms : WAIT_MAX_MS;
 }
 
-/* False if a signal interrupted it, so nothing is known about the clients. */
-static bool wait_for_clients(struct inspector *inspector, struct pollfd *fds, uint64_t now)
+/* Returns as poll does. */
+static int wait_for_clients(struct inspector *inspector, struct pollfd *fds, uint64_t now)
 {
     const bool accepts = now >= inspector->accept_from;
-    fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop, .events = POLLIN};
+    fds[POLL_STOP] = (struct pollfd){.fd = inspector->stop.fd, .events = POLLIN};
     fds[POLL_LISTENER] =
-        (struct pollfd){.fd = accepts ? inspector->listener : -1, .events = POLLIN};
+        (struct pollfd){.fd = accepts ? inspector->listener.fd : -1, .events = POLLIN};
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         const struct client *client = &inspector->clients[i];
         fds[POLL_CLIENTS + i] = (struct pollfd){
             .fd = client->fd, .events = client_has_answer(client) ? POLLOUT : POLLIN};
     }
-    return poll(fds, POLL_COUNT, wait_limit(patience(inspector, now))) >= 0;
+    return poll(fds, POLL_COUNT, wait_limit(patience(inspector, now)));
+}
+
+/* ---- descriptors that the program has closed ---- */
+
+static int open_listener(struct inspector *inspector);
+
+static void replace_listener(struct inspector *inspector)
+{
+    if (inspector->listener.fd < 0 || own_fd_is_ours(&inspector->listener)) {
+        return;
+    }
+    log_lost_descriptor(inspector->sched, "the socket of the inspector");
+    (void)!open_listener(inspector); /* if that fails, nobody can connect any more */
+}
+
+/* Without a pipe, stopping takes until the end of poll's wait. */
+static bool replace_pipe_locked(struct inspector *inspector)
+{
+    if (own_fd_is_ours(&inspector->stop) && own_fd_is_ours(&inspector->stop_writer)) {
+        char strange; /* what the program has written to a number of ours */
+        (void)!read(inspector->stop.fd, &strange, 1);
+        return false;
+    }
+    own_fd_close(&inspector->stop);
+    own_fd_close(&inspector->stop_writer);
+    (void)!own_fd_open_pipe(&inspector->stop, &inspector->stop_writer);
+    return true;
+}
+
+/* Looks after its descriptors; false if the inspector is to stop. */
+static bool goes_on(struct inspector *inspector)
+{
+    mutex_lock(&inspector->lock);
+    const bool stopping = inspector->stopping;
+    const bool has_lost_pipe = !stopping && replace_pipe_locked(inspector);
+    mutex_unlock(&inspector->lock);
+    if (has_lost_pipe) {
+        log_lost_descriptor(inspector->sched, "the pipe that stops the inspector");
+    }
+    if (!stopping) {
+        replace_listener(inspector);
+    }
+    return !stopping;
 }
 
 /* Waits until the budget allows more; false if the inspector is to stop. */
 static bool wait_for_budget(struct inspector *inspector)
 {
     const bool traces = inspector->answers.tracer != NO_CLIENT;
-    struct pollfd stop = {.fd = inspector->stop, .events = POLLIN};
     int wait_ms;
     do {
+        struct pollfd stop = {.fd = inspector->stop.fd, .events = POLLIN};
         wait_ms = budget_wait_ms(&inspector->budget, traces);
-        if (poll(&stop, 1, wait_ms) > 0) { /* negative: a signal, which is no reason to stop */
+        const int limit = wait_ms < WAIT_MAX_MS ? wait_ms : WAIT_MAX_MS;
+        const int ready =
+            poll(&stop, 1, limit); /* negative: a signal, which is no reason to stop */
+        if ((ready > 0 || limit < wait_ms) && !goes_on(inspector)) {
             return false;
         }
     } while (wait_ms > 0);
@@ -270,13 +331,18 @@ static void *inspector_main(void *arg)
 {
     struct inspector *inspector = arg;
     struct pollfd fds[POLL_COUNT];
+    bool runs = true;
+    (void)worker_enter_callback(inspector->sched); /* a stop waits for this thread */
     budget_init(&inspector->budget);
-    while (wait_for_budget(inspector)) {
+    while (runs && wait_for_budget(inspector)) {
         const uint64_t now = monotonic_ns();
-        if (wait_for_clients(inspector, fds, now)) {
+        const int ready = wait_for_clients(inspector, fds, now);
+        if (ready >= 0) { /* otherwise nothing is known about the clients */
             serve(inspector, fds, now);
         }
         print_if_due(inspector);
+        const bool is_odd = ready == 0 || (ready > 0 && fds[POLL_STOP].revents != 0);
+        runs = !is_odd || goes_on(inspector);
     }
     return NULL;
 }
@@ -286,21 +352,21 @@ static void *inspector_main(void *arg)
 /* Returns 0 or, with the reason in errno, -1. */
 static int open_listener(struct inspector *inspector)
 {
-    inspector->listener =
-        inspect_socket_listen(process_table_runtime(&inspector->sched->table), &inspector->address);
-    return inspector->listener < 0 ? -1 : 0;
+    inspector->listener = own_fd_of(inspect_socket_listen(
+        process_table_runtime(&inspector->sched->table), &inspector->address));
+    return inspector->listener.fd < 0 ? -1 : 0;
 }
 
 static int open_descriptors(struct inspector *inspector, bool listens)
 {
-    inspector->listener = -1;
-    inspector->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (inspector->stop < 0) {
+    inspector->listener = OWN_FD_NONE;
+    if (own_fd_open_pipe(&inspector->stop, &inspector->stop_writer) != 0) {
         return os_error_keep(errno, SKUA_E_INSPECT);
     }
     if (listens && open_listener(inspector) != 0) {
         const int error = errno;
-        (void)close(inspector->stop);
+        own_fd_close(&inspector->stop);
+        own_fd_close(&inspector->stop_writer);
         errno = error;
         return os_error_keep(error, SKUA_E_INSPECT);
     }
@@ -309,16 +375,19 @@ static int open_descriptors(struct inspector *inspector, bool listens)
 
 static void close_descriptors(struct inspector *inspector)
 {
-    if (inspector->listener >= 0) {
+    if (inspector->listener.fd >= 0) {
         (void)unlink(inspector->address.sun_path);
-        (void)close(inspector->listener);
     }
-    (void)close(inspector->stop);
+    own_fd_close(&inspector->listener);
+    own_fd_close(&inspector->stop);
+    own_fd_close(&inspector->stop_writer);
 }
 
 static void init(struct inspector *inspector, struct scheduler *sched, uint64_t schedtrace_ns)
 {
     inspector->sched = sched;
+    mutex_init(&inspector->lock);
+    inspector->stopping = false;
     inspector->accept_from = 0;
     inspector->shares = (struct shares){0};
     inspector->schedtrace.period = schedtrace_ns;
@@ -327,12 +396,14 @@ static void init(struct inspector *inspector, struct scheduler *sched, uint64_t 
     answers_init(&inspector->answers, sched);
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         inspector->clients[i].fd = -1;
+        inspector->clients[i].own = OWN_FD_NONE;
         inspector->clients[i].answer_length = inspector->clients[i].answer_sent = 0;
     }
 }
 
 static void give_memory(struct inspector *inspector)
 {
+    mutex_deinit(&inspector->lock);
     allocator_free(&inspector->sched->allocator, inspector, sizeof *inspector,
                    alignof(struct inspector));
 }
@@ -363,9 +434,10 @@ int inspector_start(struct inspector **inspector, struct scheduler *sched,
 
 void inspector_stop(struct inspector *inspector)
 {
-    const uint64_t one = 1;
-    const ssize_t written = write(inspector->stop, &one, sizeof one);
-    SKUA_ASSERT(written == (ssize_t)sizeof one);
+    mutex_lock(&inspector->lock);
+    inspector->stopping = true;
+    own_fd_write(&inspector->stop_writer); /* if it is lost, the thread looks after a while */
+    mutex_unlock(&inspector->lock);
     (void)pthread_join(inspector->thread, NULL);
     for (uint32_t i = 0; i < CLIENTS_MAX; i++) {
         if (inspector->clients[i].fd >= 0) {

@@ -7,9 +7,7 @@
 #include <skua/net.h>
 #include <stdalign.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -17,6 +15,7 @@
 #include "sched/chores.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
+#include "sched/log.h"
 #include "sched/note.h"
 #include "sched/poll.h"
 #include "sched/worker.h"
@@ -32,102 +31,6 @@
 #define WAITERS_FEW 8
 /* The initial capacity of the table. */
 #define CAPACITY_MIN 64
-
-/* The data of the eventfd's registration: no descriptor has it. */
-#define WAKE_UP UINT64_MAX
-
-/* ---- the poller of the scheduler ---- */
-
-static int open_poller(struct poller *poller)
-{
-    struct net *net = CONTAINER_OF(poller, struct net, poller);
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u64 = WAKE_UP};
-    net->epoll = epoll_create1(EPOLL_CLOEXEC);
-    net->wake_up = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (net->epoll >= 0 && net->wake_up >= 0 &&
-        epoll_ctl(net->epoll, EPOLL_CTL_ADD, net->wake_up, &event) == 0) {
-        return 0;
-    }
-    const int reason = errno;
-    poller->close(poller);
-    return os_error_keep(reason, SKUA_E_POLLER);
-}
-
-static void close_if_open(int *fd)
-{
-    if (*fd >= 0) {
-        (void)close(*fd);
-    }
-    *fd = -1;
-}
-
-static void close_poller(struct poller *poller)
-{
-    struct net *net = CONTAINER_OF(poller, struct net, poller);
-    mutex_lock(&net->lock);
-    close_if_open(&net->epoll);
-    mutex_unlock(&net->lock);
-    mutex_lock(&net->wake_up_lock);
-    close_if_open(&net->wake_up);
-    mutex_unlock(&net->wake_up_lock);
-}
-
-/* For systems before Linux 5.11, and sandboxes that do not know epoll_pwait2: milliseconds, rounded
- * up. */
-static int wait_for_milliseconds(struct net *net, const struct timespec *timeout)
-{
-    const int64_t day_ms = INT64_C(24) * 60 * 60 * 1000;
-    const int64_t ms =
-        timeout == NULL ? -1 : timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000;
-    return epoll_wait(net->epoll, net->ready, NET_BATCH, ms < day_ms ? (int)ms : (int)day_ms);
-}
-
-static int wait_for_events(struct net *net, const struct timespec *timeout)
-{
-    if (!net->has_no_pwait2) {
-        const long count =
-            syscall(SYS_epoll_pwait2, net->epoll, net->ready, NET_BATCH, timeout, NULL, (size_t)0);
-        if (count >= 0 || errno == EINTR) {
-            return (int)count;
-        }
-        net->has_no_pwait2 = true;
-    }
-    return wait_for_milliseconds(net, timeout);
-}
-
-static struct timespec time_left(struct net *net, uint64_t deadline)
-{
-    const uint64_t now = deadline > 0 ? time_now(net->sched->time) : 0;
-    return monotonic_timespec(deadline > now ? deadline - now : 0);
-}
-
-/* Drops the event that only interrupted the wait. */
-static uint32_t without_wake_up(struct net *net, int count)
-{
-    uint32_t kept = 0;
-    for (int i = 0; i < count; i++) {
-        if (net->ready[i].data.u64 != WAKE_UP) {
-            net->ready[kept++] = net->ready[i];
-        }
-    }
-    return kept;
-}
-
-static uint32_t wait_poller(struct poller *poller, uint64_t deadline)
-{
-    struct net *net = CONTAINER_OF(poller, struct net, poller);
-    const struct timespec timeout = time_left(net, deadline);
-    return without_wake_up(net, wait_for_events(net, deadline == UINT64_MAX ? NULL : &timeout));
-}
-
-static void interrupt_poller(struct poller *poller)
-{
-    struct net *net = CONTAINER_OF(poller, struct net, poller);
-    const uint64_t one = 1;
-    mutex_lock(&net->wake_up_lock);
-    (void)!write(net->wake_up, &one, sizeof one);
-    mutex_unlock(&net->wake_up_lock);
-}
 
 /* ---- waiters, under the lock ---- */
 
@@ -204,7 +107,7 @@ static int control_locked(struct net *net, int operation, int fd,
         .events = events | EPOLLET | EPOLLONESHOT,
         .data.u64 = (uint64_t)descriptor->serial << 32 | (uint32_t)fd,
     };
-    return epoll_ctl(net->epoll, operation, fd, &event) == 0 ? 0 : errno;
+    return epoll_set_control(&net->set, operation, fd, &event);
 }
 
 /* The number no longer means the file that is waited for. */
@@ -220,6 +123,136 @@ static int error_of(int system_error)
     return system_error == ENOMEM || system_error == ENOSPC ? SKUA_E_NO_MEMORY : SKUA_E_DESCRIPTOR;
 }
 
+/* ---- the program has closed a descriptor of ours ---- */
+
+/* Registers a descriptor with a new epoll. Its number may mean another file by now, which nothing
+ * tells; but most likely only our descriptor was closed. */
+static void register_again_locked(struct net *net, struct worker *worker, int fd)
+{
+    struct net_descriptor *descriptor = &net->descriptors[fd];
+    if (descriptor->waiters == NULL) {
+        return;
+    }
+    const int error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, descriptor->wanted);
+    if (error != 0) {
+        descriptor->serial++;
+        scan_waiters_locked(net, worker, descriptor, 0,
+                            error == EBADF ? SKUA_E_CLOSED : error_of(error));
+    }
+    count_waits_locked(net, true, descriptor->waiters != NULL);
+}
+
+/* Finds out what was closed, if anything, and makes up for it. What is to be logged is kept for
+ * tell_lost. Returns whether there is another epoll now. */
+static bool mend_locked(struct net *net, struct worker *worker)
+{
+    const bool was_blind = load_relaxed(&net->set.epoll) == EPOLL_SET_NONE; /* under the lock */
+    const unsigned lost = epoll_set_mend(&net->set);
+    net->lost |= was_blind ? 0 : lost; /* otherwise that was logged */
+    if ((lost & EPOLL_SET_LOST_EPOLL) == 0) {
+        return false;
+    }
+    if (load_relaxed(&net->set.epoll) != EPOLL_SET_NONE) { /* under the lock */
+        for (uint32_t fd = 0; fd < net->capacity; fd++) {
+            register_again_locked(net, worker, (int)fd);
+        }
+    }
+    return true;
+}
+
+/* Whether this is a number of ours, which a program can get by closing a file twice. If we have
+ * lost it, and it means a file of the program by now, it is not: then we get another first. */
+static bool is_own_number_locked(struct net *net, struct worker *worker, int fd)
+{
+    if (LIKELY(!epoll_set_has_number(&net->set, fd))) {
+        return false;
+    }
+    (void)mend_locked(net, worker);
+    return epoll_set_has_number(&net->set, fd);
+}
+
+/* Not under the lock: what it calls is the program's. */
+static void tell_lost(struct net *net, unsigned lost)
+{
+    if (UNLIKELY((lost & EPOLL_SET_LOST_EPOLL) != 0)) {
+        log_lost_descriptor(net->sched, "the epoll that waits for descriptors");
+    }
+    if (UNLIKELY((lost & EPOLL_SET_LOST_PIPE) != 0)) {
+        log_lost_descriptor(net->sched, "the pipe that wakes a waiting worker");
+    }
+}
+
+static unsigned take_lost_locked(struct net *net)
+{
+    const unsigned lost = net->lost;
+    net->lost = 0;
+    return lost;
+}
+
+/* Mends the epoll if that is necessary. Returns whether there is another one now. */
+static bool look_after(struct net *net)
+{
+    mutex_lock(&net->lock);
+    const bool is_another = mend_locked(net, NULL);
+    const unsigned lost = take_lost_locked(net);
+    mutex_unlock(&net->lock);
+    tell_lost(net, lost);
+    return is_another;
+}
+
+/* ---- the poller of the scheduler ---- */
+
+static int open_poller(struct poller *poller)
+{
+    struct net *net = CONTAINER_OF(poller, struct net, poller);
+    const int reason = epoll_set_open(&net->set);
+    return reason == 0 ? 0 : os_error_keep(reason, SKUA_E_POLLER);
+}
+
+static void close_poller(struct poller *poller)
+{
+    struct net *net = CONTAINER_OF(poller, struct net, poller);
+    mutex_lock(&net->lock);
+    epoll_set_close(&net->set);
+    mutex_unlock(&net->lock);
+}
+
+static uint64_t time_left(struct net *net, uint64_t deadline)
+{
+    const uint64_t now = deadline > 0 && deadline < UINT64_MAX ? time_now(net->sched->time) : 0;
+    return deadline > now ? deadline - now : 0;
+}
+
+/* Drops the event that only interrupted the wait. */
+static uint32_t without_interrupt(struct net *net, int count)
+{
+    uint32_t kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (net->ready[i].data.u64 != EPOLL_SET_INTERRUPT) {
+            net->ready[kept++] = net->ready[i];
+        }
+    }
+    return kept;
+}
+
+/* A new epoll reports again what was ready in the old one. */
+static uint32_t wait_poller(struct poller *poller, uint64_t deadline)
+{
+    struct net *net = CONTAINER_OF(poller, struct net, poller);
+    int count = epoll_set_wait(&net->set, net->ready, NET_BATCH, time_left(net, deadline));
+    if (UNLIKELY(count < 0 || epoll_set_is_suspect(&net->set))) {
+        count = look_after(net) ? 0 : count;
+    }
+    return without_interrupt(net, count);
+}
+
+static void interrupt_poller(struct poller *poller)
+{
+    epoll_set_interrupt(&CONTAINER_OF(poller, struct net, poller)->set);
+}
+
+/* ---- the beginnings of waits ---- */
+
 /* Asks the kernel for what a new waiter wants, besides what others want already. */
 static int arm_locked(struct net *net, struct worker *worker, int fd,
                       struct net_descriptor *descriptor, uint32_t events)
@@ -228,7 +261,16 @@ static int arm_locked(struct net *net, struct worker *worker, int fd,
     if (error == 0) {
         return 0;
     }
-    /* Not registered, at least not this file. */
+    /* Not registered, at least not this file; or with an epoll that is not ours any more. */
+    if (UNLIKELY(!epoll_set_is_known(&net->set)) && mend_locked(net, worker)) {
+        if (load_relaxed(&net->set.epoll) == EPOLL_SET_NONE) { /* under the lock */
+            return SKUA_E_POLLER;
+        }
+        error = control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
+        if (error == 0) {
+            return 0;
+        }
+    }
     end_closed_waits_locked(net, worker, descriptor);
     if (error == ENOENT) {
         error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, events);
@@ -265,10 +307,9 @@ static bool make_room_locked(struct net *net, int fd)
 static int wait_locked(struct net *net, struct worker *worker, int fd, skua_completion completion,
                        bool writes)
 {
-    /* The first check keeps the table from growing for a made-up number. The second number is our
-     * own, which a program can get by closing a file twice: a wait for it would overwrite our
-     * registration. It is fixed while workers run. */
-    if (fcntl(fd, F_GETFD) < 0 || fd == net->wake_up) {
+    /* The first check keeps the table from growing for a made-up number. A wait for one of our own
+     * would overwrite our registration. */
+    if (fcntl(fd, F_GETFD) < 0 || is_own_number_locked(net, worker, fd)) {
         return SKUA_E_DESCRIPTOR;
     }
     struct net_waiter *waiter =
@@ -300,11 +341,11 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
 
 /* A wait without time: whether the descriptor is ready at this moment. Files and folders, which
  * poll would call ready, are refused as by epoll; so is our own number (wait_locked). */
-static int check_now_locked(const struct net *net, int fd, bool writes)
+static int check_now_locked(struct net *net, struct worker *worker, int fd, bool writes)
 {
     struct stat status;
-    if (fd == net->wake_up || fstat(fd, &status) != 0 || S_ISREG(status.st_mode) ||
-        S_ISDIR(status.st_mode)) {
+    if (is_own_number_locked(net, worker, fd) || fstat(fd, &status) != 0 ||
+        S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) {
         return SKUA_E_DESCRIPTOR;
     }
     struct pollfd entry = {.fd = fd, .events = writes ? POLLOUT : POLLIN | POLLRDHUP};
@@ -322,8 +363,10 @@ static int start_wait(void *arg, struct worker *worker, const struct yield *yiel
     const bool has_time = yield->timeout != 0;
     mutex_lock(&net->lock); /* nobody closes the number meanwhile */
     const int error = has_time ? wait_locked(net, worker, yield->as.fd, completion, writes)
-                               : check_now_locked(net, yield->as.fd, writes);
+                               : check_now_locked(net, worker, yield->as.fd, writes);
+    const unsigned lost = take_lost_locked(net);
     mutex_unlock(&net->lock);
+    tell_lost(net, lost);
     if (error == SKUA_PENDING && has_time) {
         poll_publish(sched, worker, UINT64_MAX);
         chores_schedule(sched, worker, CHORE_CHECK,
@@ -386,9 +429,11 @@ static void finish_ready(struct poller *poller, struct worker *worker, uint32_t 
     mutex_lock(&net->lock);
     for (uint32_t i = 0; i < ready; i++) {
         const uint64_t data = net->ready[i].data.u64;
-        const int fd = (int)(uint32_t)data;
-        if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
-            end_ready_waits_locked(net, worker, fd, readiness_of(net->ready[i].events));
+        const uint32_t fd = (uint32_t)data;
+        if (UNLIKELY(fd >= net->capacity)) {
+            epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
+        } else if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
+            end_ready_waits_locked(net, worker, (int)fd, readiness_of(net->ready[i].events));
         }
     }
     mutex_unlock(&net->lock);
@@ -419,6 +464,7 @@ static uint64_t check_poller(struct poller *poller, struct worker *worker, uint6
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
     uint32_t capacity = 1;
+    (void)look_after(net); /* or all would seem to be closed */
     for (uint32_t first = 0; first < capacity; first += CHECK_BATCH) {
         mutex_lock(&net->lock);
         check_locked(net, worker, first);
@@ -429,28 +475,40 @@ static uint64_t check_poller(struct poller *poller, struct worker *worker, uint6
                                                      : UINT64_MAX;
 }
 
-int net_close_descriptor(struct net *net, struct worker *worker, int fd)
+/* Closes the number while the lock is held, or another thread could begin to wait for a file that
+ * is about to be closed, and never be told. Ending the file itself may take time: a second number,
+ * which is returned or -1, keeps it open until the lock is free. */
+static int close_locked(struct net *net, struct worker *worker, int fd, int *reason)
 {
-    if (fd < 0) {
-        return SKUA_E_DESCRIPTOR;
+    if (is_own_number_locked(net, worker, fd)) {
+        *reason = EBADF; /* it is none of the program's */
+        return -1;
     }
-    mutex_lock(&net->lock);
     if ((uint32_t)fd < net->capacity && net->descriptors[fd].waiters != NULL) {
         end_closed_waits_locked(net, worker, &net->descriptors[fd]);
         count_waits_locked(net, true, false);
     }
-    /* Closes the number while the lock is held, or another thread could begin to wait for a file
-     * that is about to be closed, and never be told. Ending the file itself may take time: a second
-     * number keeps it open until the lock is free. */
     const int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    (void)epoll_ctl(net->epoll, EPOLL_CTL_DEL, fd, NULL);
-    const bool closed = close(fd) == 0 || errno != EBADF;
-    const int reason = errno;
+    (void)!epoll_set_control(&net->set, EPOLL_CTL_DEL, fd, NULL); /* it may not be registered */
+    *reason = close(fd) == 0 || errno != EBADF ? 0 : EBADF;
+    return duplicate;
+}
+
+int net_close_descriptor(struct net *net, struct worker *worker, int fd)
+{
+    int reason;
+    if (fd < 0) {
+        return SKUA_E_DESCRIPTOR;
+    }
+    mutex_lock(&net->lock);
+    const int duplicate = close_locked(net, worker, fd, &reason);
+    const unsigned lost = take_lost_locked(net);
     mutex_unlock(&net->lock);
     if (duplicate >= 0) {
         (void)close(duplicate);
     }
-    return closed ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
+    tell_lost(net, lost);
+    return reason == 0 ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
 }
 
 /* ---- beginning and end ---- */
@@ -466,10 +524,9 @@ void net_init(struct net *net, struct scheduler *sched)
         .check = check_poller,
     };
     net->sched = sched;
-    net->epoll = -1;
-    net->wake_up = -1;
+    net->lost = 0;
+    epoll_set_init(&net->set);
     mutex_init(&net->lock);
-    mutex_init(&net->wake_up_lock);
     net->descriptors = NULL;
     net->capacity = 0;
 }
@@ -483,8 +540,8 @@ void net_deinit(struct net *net)
     }
     allocator_free(&net->sched->allocator, net->descriptors, table_size(net->capacity),
                    alignof(struct net_descriptor));
-    mutex_deinit(&net->wake_up_lock);
     mutex_deinit(&net->lock);
+    epoll_set_deinit(&net->set);
 }
 
 void net_attach(struct net *net)

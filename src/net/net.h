@@ -17,14 +17,17 @@
  * stays until the next scan of the descriptor's waiters, which happens when an event arrives and
  * whenever their number has doubled.
  *
+ * If the program closes our epoll, there is a new one, and what is waited for is registered again
+ * (net/epoll_set.h).
+ *
  * One lock guards all of it. Completing a call under it takes locks of the scheduler, never the
  * other way round. */
 #ifndef SKUA_NET_NET_H
 #define SKUA_NET_NET_H
 
 #include <pthread.h>
-#include <sys/epoll.h>
 
+#include "net/epoll_set.h"
 #include "sched/poller.h"
 #include "sched/scheduler.h"
 
@@ -47,14 +50,12 @@ struct net_descriptor {
 struct net {
     struct poller poller;
     struct scheduler *sched;
-    int epoll;
-    bool has_no_pwait2; /* the system refuses it; for the holder of the poller's role */
-    /* An eventfd; never read, as it is edge-triggered. It has its own lock: the thread that gave
-     * the token may get to interrupt the wait only after the runtime has stopped. */
-    int wake_up;
-    pthread_mutex_t wake_up_lock;
+    /* It has a lock of its own: the thread that gave the token may get to interrupt the wait only
+     * after the runtime has stopped. */
+    struct epoll_set set;
     struct epoll_event ready[NET_BATCH]; /* for the holder of the poller's role */
     pthread_mutex_t lock;
+    unsigned lost;                      /* under lock: what is to be logged */
     struct net_descriptor *descriptors; /* under lock; by number */
     uint32_t capacity;                  /* under lock */
 };

@@ -128,3 +128,14 @@ void log_misuse(const skua_context *ctx, const char *text)
     write_line(sched, (skua_log){.level = SKUA_LOG_ERROR, .pid = ctx->self, .type_name = type_name},
                line, length);
 }
+
+void log_lost_descriptor(struct scheduler *sched, const char *what)
+{
+    if (sched->config.on_log == NULL) {
+        return;
+    }
+    char line[LINE_SIZE];
+    const int length =
+        snprintf(line, sizeof line, "the program has closed a descriptor of the runtime: %s", what);
+    write_line(sched, (skua_log){.level = SKUA_LOG_ERROR}, line, (size_t)length);
+}

@@ -21,6 +21,9 @@ void log_failure(struct scheduler *sched, const skua_exit *exit, uint64_t steps)
  * over. */
 void log_tell_dropped(struct scheduler *sched, bool at_end);
 
+/* The program has closed a descriptor of the runtime's own; `what` says which. Not under a lock. */
+void log_lost_descriptor(struct scheduler *sched, const char *what);
+
 /* The process of a context has misused it, as `text` says. */
 void log_misuse(const skua_context *ctx, const char *text);
 

@@ -22,8 +22,10 @@ static void assert_refused(int fd)
 TEST(descriptors_of_the_runtime_are_refused)
 {
     world_open();
-    assert_refused(world_runtime()->net.epoll);
-    assert_refused(world_runtime()->net.wake_up);
+    struct epoll_set *set = &world_runtime()->net.set;
+    assert_refused((int)load_relaxed(&set->epoll));
+    assert_refused(set->read_end.fd);
+    assert_refused(set->write_end.fd);
     struct actor *reader = reader_start(pipe_open().near);
     assert_int_equal(world_cancel(reader->pid, SKUA_E_USER), 0);
     actor_await_end(reader);

@@ -21,7 +21,7 @@
 
 /* ---- between the library and the system ---- */
 
-enum function { PTHREAD_CREATE, EPOLL_CREATE, EVENTFD, EPOLL_CTL, SOCKET, BIND, LISTEN, ACCEPT };
+enum function { PTHREAD_CREATE, EPOLL_CREATE, PIPE, EPOLL_CTL, SOCKET, BIND, LISTEN, ACCEPT };
 
 /* Which calls of a function are refused: those numbered from `first` to `last`, beginning with 1 at
  * the last refuse_calls. */
@@ -71,8 +71,8 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*start)(void *), void *arg);
 int __real_epoll_create1(int flags);
 int __wrap_epoll_create1(int flags);
-int __real_eventfd(unsigned value, int flags);
-int __wrap_eventfd(unsigned value, int flags);
+int __real_pipe2(int *ends, int flags);
+int __wrap_pipe2(int *ends, int flags);
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __real_socket(int domain, int type, int protocol);
@@ -102,9 +102,9 @@ int __wrap_epoll_create1(int flags)
     return is_refused(EPOLL_CREATE) ? fail_with(EMFILE) : __real_epoll_create1(flags);
 }
 
-int __wrap_eventfd(unsigned value, int flags)
+int __wrap_pipe2(int *ends, int flags)
 {
-    return is_refused(EVENTFD) ? fail_with(ENFILE) : __real_eventfd(value, flags);
+    return is_refused(PIPE) ? fail_with(ENFILE) : __real_pipe2(ends, flags);
 }
 
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
@@ -205,8 +205,8 @@ static const struct {
 } needed[] = {
     {PTHREAD_CREATE, SKUA_E_THREAD, WORKERS + 1}, /* and the monitor */
     {EPOLL_CREATE, SKUA_E_POLLER, 1},
-    {EVENTFD, SKUA_E_POLLER, 1},
-    {EPOLL_CTL, SKUA_E_POLLER, 1},
+    {PIPE, SKUA_E_POLLER, 1},
+    {EPOLL_CTL, SKUA_E_POLLER, 2},
 };
 
 TEST(refusal_of_any_call_of_start_can_be_tried_again)
@@ -287,13 +287,13 @@ TEST(refusal_of_what_the_inspector_needs_can_be_tried_again)
         unsigned n;
         int error;
     } calls[] = {
-        {EVENTFD, 1, SKUA_E_INSPECT},
+        {PIPE, 1, SKUA_E_INSPECT},
         {SOCKET, 1, SKUA_E_INSPECT},
         {BIND, 1, SKUA_E_INSPECT},
         {LISTEN, 1, SKUA_E_INSPECT},
         {PTHREAD_CREATE, 1, SKUA_E_THREAD},
         /* What comes after it: the socket was there already. */
-        {EVENTFD, 2, SKUA_E_POLLER},
+        {PIPE, 2, SKUA_E_POLLER},
         {EPOLL_CREATE, 1, SKUA_E_POLLER},
     };
     FOR_ROWS (call, calls) {
