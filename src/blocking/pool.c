@@ -300,6 +300,12 @@ static void join_one_locked(struct blocking_pool *pool)
     free_thread(pool, thread);
 }
 
+/* Whether a thread has a job. The others are about to end, however slow the machine is. */
+static bool is_busy_locked(const struct blocking_pool *pool)
+{
+    return pool->counts.threads > pool->counts.idle;
+}
+
 bool blocking_pool_stop(struct blocking_pool *pool, uint64_t deadline_ns)
 {
     mutex_lock(&pool->lock);
@@ -311,11 +317,12 @@ bool blocking_pool_stop(struct blocking_pool *pool, uint64_t deadline_ns)
 
     mutex_lock(&pool->lock);
     bool in_time = true;
-    while (has_threads_locked(pool) && (pool->ended != NULL || in_time)) {
+    while (has_threads_locked(pool) && (pool->ended != NULL || in_time || !is_busy_locked(pool))) {
         if (pool->ended != NULL) {
             join_one_locked(pool);
         } else {
-            in_time = condition_wait_until(&pool->thread_ended, &pool->lock, deadline_ns);
+            const uint64_t until = is_busy_locked(pool) ? deadline_ns : UINT64_MAX;
+            in_time = condition_wait_until(&pool->thread_ended, &pool->lock, until);
         }
     }
     const bool all_gone = !has_threads_locked(pool);

@@ -112,7 +112,8 @@ NODISCARD int blocking_pool_submit(struct blocking_pool *pool, struct blocking_j
 
 /* From now on no job is accepted and none is begun that can be dropped: those that have not begun
  * are. The others are run. Waits until all threads have ended and are joined, or until the
- * monotonic clock shows deadline_ns (UINT64_MAX: never). A deadline in the past only asks.
+ * monotonic clock shows deadline_ns (UINT64_MAX: never) and a job is still running. A deadline in
+ * the past only asks.
  * Threads: any but those of the pool, one after the other.
  * Returns: whether all threads are gone. If so, nothing but a later call will touch the pool. If
  *          not, some job has not returned yet; call again to go on waiting. */

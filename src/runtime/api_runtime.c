@@ -16,7 +16,7 @@
 #include "sched/worker.h"
 #include "watch/audit.h"
 
-#define BLOCKING_GRACE_NS UINT64_C(25000000)
+#define BLOCKING_GRACE_NS UINT64_C(50000000)
 
 /* The number in a runtime's PIDs. The only state outside a runtime, since it tells runtimes
  * apart. */
@@ -187,7 +187,7 @@ int skua_runtime_start(skua_runtime *runtime)
 
 /* With no process left, nobody wants the results of blocking calls. A function that has not
  * returned, or that a process has left behind with its last step, gets the rest of the timeout, and
- * at least a moment, which idle threads need to exit.
+ * at least a moment.
  * Returns `result`, or that of the first of several stops, or SKUA_E_STUCK. */
 static int stop_blocking(skua_runtime *runtime, uint64_t deadline, int result)
 {

@@ -71,6 +71,15 @@ enum pick_kind {
     PICK_BEHIND, /* it comes from the queue behind */
 };
 
+/* What a stop saw a worker do; see stuck.h. */
+struct stuck_sample {
+    uint64_t running;
+    uint64_t steps;
+    uint64_t cpu_ns;     /* when it was first seen in this */
+    uint64_t nap_cpu_ns; /* in the last sample */
+    uint32_t naps;       /* samples in a row in which its thread slept */
+};
+
 struct worker {
     struct deque deque;
     /* The process that this worker's step woke last; it runs next. Only the owner fills the slot;
@@ -127,6 +136,7 @@ struct worker {
     CACHE_ALIGNED atomic_u32 absence; /* see spare.h */
     atomic_u32 cpu_clock;             /* its thread's; see cpu_clock.h */
     atomic_u32 thread_id;             /* as the kernel knows it; 0: none yet */
+    struct stuck_sample stuck;        /* whoever stops the runtime uses it, under control */
 };
 
 enum sched_phase {

@@ -9,9 +9,9 @@
  *  4. At the timeout the survivors are reported and requested to end; the workers end those that
  *     are not in a step at once.
  *  5. With no process left, `exiting` is set and the idle workers are joined.
- * A step or close that does not return cannot be ended. If one is running and nothing has ended for
- * STUCK_GRACE in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later stop
- * continues to wait. */
+ * A step or close that does not return cannot be ended. If one is stuck (stuck.h) and nothing has
+ * ended meanwhile in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later
+ * stop continues to wait. */
 #include "sched/shutdown.h"
 
 #include <sched.h>
@@ -24,10 +24,10 @@
 #include "sched/process_info.h"
 #include "sched/spare.h"
 #include "sched/stats.h"
+#include "sched/stuck.h"
 #include "sched/worker.h"
 
-#define STUCK_GRACE_NS UINT64_C(50000000)
-#define PATIENCE       100
+#define PATIENCE 2400 /* a minute */
 
 bool shutdown_gate_enter(struct scheduler *sched)
 {
@@ -246,31 +246,20 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
-/* Whether some worker is in a step, a close or an exit callback. */
-static bool user_code_is_running(struct scheduler *sched)
-{
-    const uint32_t threads = scheduler_threads(sched);
-    for (uint32_t i = 0; i < threads; i++) {
-        if (load_relaxed(&sched->workers[i].running) != RUNNING_NOTHING) { /* a snapshot */
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Waits for processes that were told to end; true if all did. Gives up when none has ended for a
- * while and user code is running. If no user code is running, the machine is just slow and gets
- * PATIENCE times as long. */
+/* Waits for processes that were told to end; true if all did. Gives up when a worker is stuck and
+ * none has ended meanwhile. Otherwise the machine is just slow, and gets PATIENCE samples. */
 static bool wait_while_ending_locked(struct scheduler *sched)
 {
+    stuck_begin_locked(sched);
     for (uint32_t quiet = 1; quiet <= PATIENCE; quiet++) {
         const uint64_t before = stats_left(sched);
-        if (wait_until_empty(sched, monotonic_deadline(STUCK_GRACE_NS))) {
+        if (wait_until_empty(sched, monotonic_deadline(STUCK_SAMPLE_NS))) {
             return true;
         }
+        const bool stuck = stuck_sample_locked(sched);
         if (stats_left(sched) < before) {
             quiet = 0;
-        } else if (user_code_is_running(sched)) {
+        } else if (stuck) {
             return false;
         }
     }
