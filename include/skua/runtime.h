@@ -161,7 +161,7 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  * is SKUA_E_STOPPED) and has up to `timeout_ns` to end; the others are reported to on_survivor and
  * ended. Functions that wait for a thread of a blocking pool are dropped, but for those that a
  * process yielded in its last step (skua_done): they are waited for. A step that does not return
- * cannot be ended, nor can a function on a blocking pool. If one blocks for 50 ms, or computes for
+ * cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or computes for
  * about as long, and nothing ends meanwhile, the call returns SKUA_E_STUCK and leaves the threads
  * as they are; call stop again to go on waiting. A step that waits for a CPU is not stuck. A
  * runtime that has stopped cannot be started again; stopping it again returns 0. A second stop at

@@ -18,7 +18,7 @@ SKUA_BEGIN_DECLS
     X(steps)            /* step calls */                                                           \
     X(next_pops)        /* processes taken from the worker's next slot */                          \
     X(local_pops)       /* processes taken from the worker's own deque */                          \
-    X(global_pops)      /* processes taken from the global queue */                                \
+    X(global_pops)      /* processes taken from the queues that all workers share */               \
     X(steal_attempts)   /* attempts to steal from a deque */                                       \
     X(steal_successes)  /* attempts that got something */                                          \
     X(stolen)           /* processes that they got */                                              \

@@ -5,9 +5,12 @@
 #include <cpuid.h>
 #endif
 
-/* A measurement over a longer time than this is left out: the machine may have been suspended
- * meanwhile. It also keeps the product below within 64 bits. */
+/* A measurement over a longer time than this is left out. It keeps the product below within 64
+ * bits. */
 #define MEASURE_MAX_NS UINT64_C(1000000000)
+
+/* The two clocks are read at the same moment if reading them took no more ticks than this. */
+#define MOMENT_TICKS UINT64_C(2000)
 
 static bool counter_is_invariant(void)
 {
@@ -35,12 +38,17 @@ void cheap_clock_init(struct cheap_clock *clock)
     }
 }
 
+/* Two measurements in a row have to agree before the counter is trusted: it may have jumped, or
+ * gone on while the machine, and with it the system's clock, was suspended. */
 static void measure(struct cheap_clock *clock, uint64_t ticks, uint64_t ns)
 {
     const uint64_t passed_ns = ns - clock->ns;
     if (ticks > clock->ticks && passed_ns <= MEASURE_MAX_NS) {
-        clock->scale = (passed_ns << 32) / (ticks - clock->ticks);
-        clock->span = clock->scale > 0 ? (CHEAP_CLOCK_SPAN_NS << 32) / clock->scale : 0;
+        const uint64_t scale = (passed_ns << 32) / (ticks - clock->ticks);
+        const uint64_t change = scale > clock->scale ? scale - clock->scale : clock->scale - scale;
+        const bool agrees = scale > 0 && change <= clock->scale / 8;
+        clock->scale = scale;
+        clock->span = agrees ? (CHEAP_CLOCK_SPAN_NS << 32) / scale : 0;
     }
     clock->ticks = ticks;
     clock->ns = ns;
@@ -49,7 +57,8 @@ static void measure(struct cheap_clock *clock, uint64_t ticks, uint64_t ns)
 uint64_t cheap_clock_adjust(struct cheap_clock *clock, uint64_t ticks)
 {
     const uint64_t now = monotonic_ns();
-    if (clock->has_counter && cheap_clock_since(now, clock->ns) >= CHEAP_CLOCK_SPAN_NS / 2) {
+    const bool is_time = cheap_clock_since(now, clock->ns) >= CHEAP_CLOCK_SPAN_NS / 2;
+    if (clock->has_counter && is_time && cheap_clock_ticks() - ticks <= MOMENT_TICKS) {
         measure(clock, ticks, now);
     }
     return now;

@@ -6,7 +6,8 @@
  * system's clock is read again every CHEAP_CLOCK_SPAN_NS, which also measures how fast the counter
  * runs. So errors do not add up: a reading is off by a few parts per million of a millisecond, and
  * it may be earlier than the one before by as much (use cheap_clock_since). A counter that jumps,
- * as when a virtual machine moves to another host, is wrong for one span at most.
+ * as when a virtual machine moves to another host, is wrong for one span at most, and not used
+ * until it runs evenly again.
  *
  * Where the counter does not run at a constant rate in all of the processor's power states, the
  * system's clock is read each time. One thread at a time uses a clock. */

@@ -165,9 +165,11 @@ static void run_assigned_job_locked(struct blocking_pool *pool, struct blocking_
     mutex_lock(&pool->lock);
     become_free_locked(pool, self);
     if (finish != NULL) {
+        pool->finishing++;
         mutex_unlock(&pool->lock);
         finish(job);
         mutex_lock(&pool->lock);
+        pool->finishing--;
     }
 }
 
@@ -303,7 +305,7 @@ static void join_one_locked(struct blocking_pool *pool)
 /* Whether a thread has a job. The others are about to end, however slow the machine is. */
 static bool is_busy_locked(const struct blocking_pool *pool)
 {
-    return pool->counts.threads > pool->counts.idle;
+    return pool->counts.threads > pool->counts.idle || pool->finishing > 0;
 }
 
 bool blocking_pool_stop(struct blocking_pool *pool, uint64_t deadline_ns)

@@ -83,6 +83,7 @@ struct blocking_pool {
     pthread_mutex_t lock;
     pthread_cond_t thread_ended; /* for stop; signalled only while stopping */
     struct blocking_pool_counts counts;
+    uint32_t finishing;            /* threads that are free but still in `finish` */
     struct blocking_thread *idle;  /* the last to become idle is the first to get a job */
     struct blocking_thread *ended; /* not joined yet */
     struct blocking_job *first;    /* of the queue */

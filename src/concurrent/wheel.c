@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "concurrent/wheel.h"
 
+#include <string.h>
+
 #include "base/assert.h"
 
 #define TICK_MAX ((UINT64_C(1) << (WHEEL_LEVELS * WHEEL_LEVEL_BITS)) - 1)
@@ -12,7 +14,9 @@ struct position {
 
 void wheel_init(struct wheel *wheel, const struct object_pool *pool, size_t link_offset)
 {
-    *wheel = (struct wheel){.pool = pool, .link_offset = link_offset};
+    memset(wheel, 0, sizeof *wheel); /* not by a compound literal: that may be 6 KiB of stack */
+    wheel->pool = pool;
+    wheel->link_offset = link_offset;
 }
 
 /* The tick at whose beginning an object is due: never before `when`. */

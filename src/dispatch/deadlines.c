@@ -10,6 +10,7 @@
 #define MOVES_MAX 256
 /* One in so many of a batch is for calls that are due later than others that are still to come. */
 #define LATEST_SHARE 4
+#define CROWD_NS     UINT64_C(1000000)
 
 static size_t wheels_size(uint32_t count)
 {
@@ -93,6 +94,13 @@ void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
     mutex_unlock(&wheel->lock);
 }
 
+/* Whether calls have been due for so long that there must be a crowd of them. */
+static bool is_crowded_locked(const struct wheel *wheel, uint64_t now)
+{
+    const uint64_t next = wheel_next(wheel);
+    return next <= now && now - next >= CROWD_NS;
+}
+
 /* Takes due calls out of the wheel, the latest before the others: who comes first runs first. */
 static uint32_t expire_locked(struct wheel *wheel, uint64_t now, struct wheel_due *due,
                               uint32_t most)
@@ -100,7 +108,7 @@ static uint32_t expire_locked(struct wheel *wheel, uint64_t now, struct wheel_du
     const uint32_t room = most / LATEST_SHARE;
     const uint32_t ordered = wheel_expire(wheel, now, &due[room], most - room, MOVES_MAX);
     const uint32_t latest =
-        wheel_next(wheel) <= now ? wheel_expire_latest(wheel, now, due, room) : 0;
+        is_crowded_locked(wheel, now) ? wheel_expire_latest(wheel, now, due, room) : 0;
     memmove(&due[latest], &due[room], ordered * sizeof *due);
     return latest + ordered;
 }

@@ -50,8 +50,8 @@ void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call);
 
 /* Claims calls of one wheel that are due, up to `most`; the caller must complete them. There may be
  * more as long as deadlines_next is not after `now`. They come in order of time, unless so many are
- * due that this takes several calls: then each brings some of the latest, too, or a process whose
- * timer is due a moment after a million others would wait for all of them. */
+ * due that the first are late by a millisecond: then each call brings some of the latest, too, or a
+ * process whose timer is due a moment after a million others would wait for all of them. */
 NODISCARD uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint64_t now,
                                          struct wheel_due *due, uint32_t most);
 

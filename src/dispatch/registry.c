@@ -6,7 +6,9 @@
 
 void registry_init(struct registry *registry, const struct allocator *allocator)
 {
-    *registry = (struct registry){.allocator = allocator};
+    /* Not by a compound literal, which may need as much stack as it is large. */
+    memset(registry, 0, sizeof *registry);
+    registry->allocator = allocator;
 }
 
 static size_t array_size(size_t capacity)

@@ -22,7 +22,7 @@ enum unit {
 #define METRIC_steps           "skua_steps_total", PLAIN, "Calls of a step function."
 #define METRIC_next_pops       "skua_next_pops_total", PLAIN, "Processes from the next slot."
 #define METRIC_local_pops      "skua_local_pops_total", PLAIN, "Processes from the own deque."
-#define METRIC_global_pops     "skua_global_pops_total", PLAIN, "Processes from the global queue."
+#define METRIC_global_pops     "skua_global_pops_total", PLAIN, "Processes from shared queues."
 #define METRIC_steal_attempts  "skua_steal_attempts_total", PLAIN, "Deques looked at as a thief."
 #define METRIC_steal_successes "skua_steal_successes_total", PLAIN, "Looks that brought something."
 #define METRIC_stolen          "skua_stolen_total", PLAIN, "Processes stolen from other workers."

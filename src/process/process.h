@@ -47,7 +47,7 @@ struct process {
     atomic_u32 reserved;           /* messages ever admitted to this slot; see mailbox.h */
     atomic_u32 consumed;           /* messages ever delivered or dropped */
     union {
-        struct queue_link queue; /* while Ready and in the global queue */
+        struct queue_link queue; /* while Ready and in a shared queue */
         struct pool_link free;   /* while Free */
     } link;
     _Atomic(const skua_process_type *) type;

@@ -12,7 +12,7 @@
  *
  * (state_prepare_owner, state_publish_owner, state_push_any and so on.)
  *
- *  Ready     exactly one token of the process exists: in a next slot, a deque, the global queue, a
+ *  Ready     exactly one token of the process exists: in a next slot, a deque, a shared queue, a
  *            thief's hands, or with the worker that runs it (INV-3). Whoever has the token is the
  *            only one to touch the fields of the record (INV-4). Whether it runs is noted in
  *            `progress`, for inspection: senders need not know, so no atomic operation is spent on

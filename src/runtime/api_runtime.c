@@ -16,7 +16,7 @@
 #include "sched/worker.h"
 #include "watch/audit.h"
 
-#define BLOCKING_GRACE_NS UINT64_C(50000000)
+#define BLOCKING_GRACE_NS UINT64_C(100000000)
 
 /* The number in a runtime's PIDs. The only state outside a runtime, since it tells runtimes
  * apart. */

@@ -8,14 +8,16 @@
 #define POLL_PERIOD_NS UINT64_C(50000)
 /* A worker whose timers have been due for so long is in a long step, stuck or resting. */
 #define OVERDUE_NS UINT64_C(100000)
+#define LOOKS_MAX  4
 
-/* The wheel of another worker with timers that are overdue; or its own. */
+/* The wheel of another worker with timers that are overdue; or its own. It looks at a few, going
+ * round: with many workers, looking at all would cost more than it is worth. */
 static uint32_t find_overdue(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t threads = scheduler_threads(sched);
-    for (uint32_t i = 1; i < threads; i++) {
-        const uint32_t other = (worker->index + i) % threads;
+    for (uint32_t i = 0; i < LOOKS_MAX && i < threads; i++) {
+        const uint32_t other = worker->look_at++ % threads;
         const uint64_t due = deadlines_next(&sched->deadlines, other);
         if (UNLIKELY(due <= now && now - due >= OVERDUE_NS)) {
             return other;

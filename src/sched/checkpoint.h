@@ -71,7 +71,8 @@ static inline void checkpoint_restart(struct worker *worker)
     checkpoint_measure(worker, PICK_ANY);
 }
 
-/* Whether the current pick has lasted for a slice. Then a checkpoint comes after it. */
+/* Whether a slice has passed since the last checkpoint, or since the current pick began if that is
+ * measured. Then a checkpoint comes after it. */
 static inline bool checkpoint_slice_is_over(struct worker *worker)
 {
     if (cheap_clock_since(checkpoint_clock(worker), worker->checked_at) < SLICE_NS) {

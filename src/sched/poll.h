@@ -24,8 +24,8 @@
  * deadline; otherwise W1 comes before P1a, which sees `until` and interrupts.
  *
  * The role is never held while a step runs. A worker that has work looks at its own timers, and at
- * the poller if nobody holds the role, every FAIRNESS_PERIOD picks (find_work.c); the monitor looks
- * when that takes too long. */
+ * the poller if nobody holds the role, at its checkpoints (checkpoint.h); the monitor looks when
+ * that takes too long. */
 #ifndef SKUA_SCHED_POLL_H
 #define SKUA_SCHED_POLL_H
 

@@ -86,7 +86,7 @@ struct worker {
      * the owner empties it, or a thief late in its search (steal.c). */
     CACHE_ALIGNED atomic_ptr next;
 
-    /* For the owner only. */
+    /* For the owner only; but the monitor may write picks_left. */
     CACHE_ALIGNED struct scheduler *sched;
     uint32_t index;
     atomic_u32 picks_left;   /* until the next checkpoint (checkpoint.h) */
@@ -99,7 +99,8 @@ struct worker {
     uint64_t checked_at;     /* when the last checkpoint was, or a measured pick began */
     bool fired_own;          /* of the timers that it looked at last */
     uint64_t fired_at;       /* when it last fired timers */
-    uint64_t sources_at;     /* when it last looked at the sources of all workers */
+    uint64_t sources_at;     /* when it last looked at the sources of other workers */
+    uint32_t look_at;        /* whose timers it looks at next, modulo their number */
     uint64_t oldest_due;     /* when the oldest comes first again (find_work.c) */
     uint64_t behind_due;     /* when the queue behind does */
     struct cheap_clock clock;

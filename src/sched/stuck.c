@@ -8,13 +8,13 @@
 
 #include "sched/cpu_clock.h"
 
-#define STUCK_CPU_NS UINT64_C(25000000)
-#define STUCK_NAPS   2
+#define STUCK_CPU_NS UINT64_C(100000000)
+#define STUCK_NAPS   4
 /* A thread that sleeps uses no CPU time, but may have been woken for a moment. */
 #define NAP_CPU_NS UINT64_C(1000000)
 
-/* Whether the kernel says that a thread is running or waits for a CPU. The line is "TID (NAME)
- * STATE ...", and the name may hold anything. */
+/* Whether the kernel says that a thread is running or waits for a CPU (R), or for a page from disk
+ * (D). The line is "TID (NAME) STATE ...", and the name may hold anything. */
 static bool is_runnable(uint32_t thread_id)
 {
     char path[64];
@@ -28,7 +28,7 @@ static bool is_runnable(uint32_t thread_id)
     (void)close(file);
     line[length > 0 ? length : 0] = '\0';
     const char *name_end = strrchr(line, ')');
-    return name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
+    return name_end != NULL && name_end[1] == ' ' && (name_end[2] == 'R' || name_end[2] == 'D');
 }
 
 static struct stuck_sample read_sample(struct worker *worker)

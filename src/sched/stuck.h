@@ -3,8 +3,8 @@
  *
  * A thread that has waited for a CPU for a second looks like one that is stuck, but goes on when it
  * gets one. So a worker counts as stuck only if it has been in the same step, close or callback
- *  - while its thread used STUCK_CPU_NS of CPU time: that code computes for long, or for ever; or
- *  - in two samples in a row with its thread asleep: that code waits for something.
+ *  - while its thread used 100 ms of CPU time: that code computes for long, or for ever; or
+ *  - in four samples in a row, 100 ms, with its thread asleep: that code waits for something.
  * Where the kernel does not tell whether a thread sleeps, one that uses no CPU time is taken to. */
 #ifndef SKUA_SCHED_STUCK_H
 #define SKUA_SCHED_STUCK_H

@@ -78,6 +78,17 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
     }
 }
 
+static void put_in_next(struct worker *worker, struct process *process)
+{
+    if (put_in_empty_next(worker, process)) {
+        return;
+    }
+    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
+    if (displaced != NULL) {
+        submit_to_deque(worker, displaced);
+    }
+}
+
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     if (UNLIKELY(worker == NULL)) {
@@ -88,15 +99,9 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
         submit_to_deque(worker, process);
         return;
     }
-    if (put_in_empty_next(worker, process)) {
-        if (UNLIKELY(worker->picks_are_long)) {
-            idle_wake_one(sched, worker);
-        }
-        return;
-    }
-    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
-    if (displaced != NULL) {
-        submit_to_deque(worker, displaced);
+    put_in_next(worker, process);
+    if (UNLIKELY(worker->picks_are_long)) {
+        idle_wake_one(sched, worker);
     }
 }
 
@@ -111,7 +116,7 @@ static void submit_behind(struct worker *worker, struct process *process)
                        !global_queue_has_items(&sched->behind) &&
                        load_relaxed(&worker->next) == NULL; /* only this thread fills it */
     if (alone) {
-        submit_ready(sched, worker, process);
+        put_in_next(worker, process);
         return;
     }
     push_shared(queue, process);
@@ -121,7 +126,7 @@ static void submit_behind(struct worker *worker, struct process *process)
 void submit_unfinished(struct worker *worker, struct process *process)
 {
     if (process->backlog != OBJECT_NONE) {
-        submit_ready(worker->sched, worker, process);
+        put_in_next(worker, process);
     } else {
         submit_behind(worker, process);
     }

@@ -76,8 +76,9 @@ static struct process *fire(struct scheduler *sched, struct worker *worker,
     return deliver_call(sched, worker, owner, due->index);
 }
 
-/* Fires in order of time, so that a process sees its timers in that order. The last process is
- * submitted first, because a worker runs what was submitted last. */
+/* Fires in the order given, which is that of time (deadlines.h says when not), so that a process
+ * sees its timers in that order. The last process is submitted first, because a worker runs what
+ * was submitted last. */
 static void fire_batch(struct scheduler *sched, struct worker *worker, const struct wheel_due *due,
                        uint32_t count, uint64_t now)
 {

@@ -26,7 +26,7 @@ void worker_set_current(struct worker *worker);
 bool worker_is_in_callback(const struct scheduler *sched);
 const struct scheduler *worker_enter_callback(const struct scheduler *sched);
 
-/* find_work.c: the next process from this worker's own sources and the global queue, or null. */
+/* find_work.c: the next process from this worker's own sources and the shared queues, or null. */
 NODISCARD struct process *find_work(struct worker *worker);
 
 /* One from the global queue, and up to GLOBAL_BATCH more into the worker's deque; or else one from

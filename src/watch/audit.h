@@ -2,7 +2,7 @@
 /* Audits: debug builds (SKUA_AUDIT) check all structures of a scheduler at moments when nothing
  * moves, and abort the program if they contradict each other. The checks:
  *
- *  INV-3   each Ready process has exactly one token: in a next slot, a deque, the global queue or
+ *  INV-3   each Ready process has exactly one token: in a next slot, a deque, a shared queue or
  *          the simulator's list; nothing else is there, and no process runs without a worker
  *  INV-10  when all workers sleep, no queue, deque or next slot holds anything, no process is
  *          Ready, and one of them waits for timers and descriptors, no longer than until the first

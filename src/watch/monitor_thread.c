@@ -89,7 +89,9 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
     }
-    hasten_checkpoint(worker, steps - seen->steps, span);
+    if (running != RUNNING_NOTHING) {
+        hasten_checkpoint(worker, steps - seen->steps, span);
+    }
     run_time_add(sched, (skua_pid){seen->running}, span / 2, &seen->remainder);
     run_time_add(sched, (skua_pid){running}, span / 2, &seen->remainder);
     if (running != seen->running || steps != seen->steps) {

@@ -12,6 +12,17 @@
 #include "stopper.h"
 #include "waits.h"
 
+/* To a sanitizer of threads, closing a descriptor that another thread uses is a race. Here it is
+ * what the program does wrong. */
+#ifdef __SANITIZE_THREAD__
+const char *__tsan_default_suppressions(void);
+
+const char *__tsan_default_suppressions(void)
+{
+    return "race:own_fd_\nrace:epoll_set_\nrace:control_end\nrace:wait_for_\nrace:accept_client\n";
+}
+#endif
+
 #define NUMBERS_MAX 1024
 #define OF_POLLER   3 /* descriptors: an epoll and a pipe */
 #define OF_BOTH     6 /* and with an inspector, which has a socket and a pipe */

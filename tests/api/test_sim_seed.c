@@ -247,7 +247,7 @@ TEST(turns_have_different_lengths)
         while (skua_sim_step(world_runtime()) == 1) {
             turns++;
         }
-        assert_in_range(turns, 3, 10); /* four steps at most, as on threads */
+        assert_in_range(turns, 3, 10); /* one to four steps each */
         turns_seen[turns]++;
     }
     assert_true(turns_seen[3] > 0 && turns_seen[4] > 0 && turns_seen[5] > 0);

@@ -20,7 +20,7 @@
 #include "ledger.h"
 
 #define SLOTS 2
-/* Each stop takes at least 50 ms before it says that a step is stuck. */
+/* Each stop takes at least 100 ms before it says that a step is stuck. */
 #define STOPS_MAX 400
 
 /* A place for a runtime. */

@@ -12,6 +12,7 @@
 #define SEGMENTS   2 /* one of processes, one of events */
 #define CACHES     (RIG_WORKERS_MAX + 1)
 #define BATCH      8
+#define TURNS_MAX  4
 #define SMALL_SIZE (64 << 10)
 #define NODES_MAX  1024
 
@@ -146,7 +147,7 @@ static void init_worker(struct worker *worker, uint32_t index)
     worker->index = index;
     init_search(worker);
     worker->events_max = SKUA_EVENTS_PER_STEP;
-    worker->turns_max = STEP_TURNS_MAX;
+    worker->turns_max = TURNS_MAX;
     worker->context = &worker->contexts[0];
     *worker->context = (skua_context){.sched = &rig, .worker = worker};
     worker->out = (struct step_output){

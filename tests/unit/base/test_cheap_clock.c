@@ -50,6 +50,18 @@ TEST(clock_whose_counter_went_back_shows_the_time_of_the_system)
     use_for_a_while(&clock);
 }
 
+/* The system's clock stood still meanwhile, as while the machine is suspended. */
+TEST(clock_whose_counter_went_on_alone_soon_shows_the_time_of_the_system)
+{
+    struct cheap_clock clock;
+    cheap_clock_init(&clock);
+    use_for_a_while(&clock);
+    clock.ticks -= UINT64_C(1) << 40;
+    assert_shows_system_time(&clock);
+    use_for_a_while(&clock);
+    assert_int_equal(clock.span > 0, clock.has_counter);
+}
+
 TEST(clock_that_was_not_used_for_long_shows_the_time_of_the_system)
 {
     struct cheap_clock clock;

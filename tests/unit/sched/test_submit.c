@@ -107,6 +107,22 @@ static void assert_behind(struct process *process)
 
 #define PROCESSES(...) ((struct process *[]){__VA_ARGS__})
 
+static void put_second_to_sleep(void)
+{
+    parking_announce_owner(&rig.sched.parking, 1, false);
+}
+
+/* And ends its sleep or its search. */
+static void assert_second_woken(bool woken)
+{
+    assert_int_equal(load_relaxed(&worker(0)->stats.wakes), woken ? 1 : 0);
+    assert_int_equal(parking_retract_owner(&rig.sched.parking, 1), !woken);
+    if (woken) {
+        park_token_take_owner(&worker(1)->token);
+    }
+    assert_true(parking_end_search_owner(&rig.sched.parking)); /* the last one */
+}
+
 /* ---- after its slice ---- */
 
 /* Runs a process for as long as it may. */
@@ -179,11 +195,15 @@ TEST(unfinished_process_under_pressure_waits_at_the_end_of_the_global_queue)
     }
 }
 
+/* Its worker picks it at once: there is nothing to wake anybody for. */
 TEST(unfinished_process_that_continues_alone_stays)
 {
     scheduler_rig_open();
     struct process *active = spawn(&busy);
+    put_second_to_sleep();
+    worker(0)->picks_are_long = true;
     run_slice(active);
+    assert_second_woken(false);
     assert_next(active);
     assert_false(idle_work_is_visible(&rig.sched));
 }
@@ -231,6 +251,31 @@ TEST(spawned_process_runs_next_and_displaces_nothing)
         assert_next(children[0]);
     }
     assert_in_deque(PROCESSES(children[2], children[1]), 2);
+}
+
+TEST(spawned_process_wakes_a_sleeper)
+{
+    scheduler_rig_open();
+    struct process *child = spawn(&rig_resting);
+    put_second_to_sleep();
+    submit_spawned(&rig.sched, worker(0), child);
+    assert_next(child);
+    assert_second_woken(true);
+}
+
+TEST(woken_process_wakes_a_sleeper_while_picks_are_long)
+{
+    static const bool lengths[] = {false, true};
+    scheduler_rig_open();
+    struct process *process = spawn(&rig_resting);
+    for (size_t i = 0; i < COUNT_OF(lengths); i++) {
+        put_second_to_sleep();
+        worker(0)->picks_are_long = lengths[i];
+        submit_ready(&rig.sched, worker(0), process);
+        assert_second_woken(lengths[i]);
+        assert_ptr_equal(find_work(worker(0)), process);
+    }
+    submit_ready(&rig.sched, worker(0), process);
 }
 
 TEST(spawned_process_of_a_step_that_blocks_is_for_others)
