@@ -26,7 +26,7 @@
 
 /* The longest that poll waits. If the program has closed the descriptors that it waits for, nothing
  * else ends it. */
-#define WAIT_MAX_MS 1000
+#define WAIT_MAX_MS 5000
 
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };

@@ -31,7 +31,7 @@
 /* The data of the pipe's registrations: no descriptor has it. */
 #define EPOLL_SET_INTERRUPT UINT64_MAX
 
-#define EPOLL_SET_WAIT_MAX_NS (UINT64_C(2) * 1000000000)
+#define EPOLL_SET_WAIT_MAX_NS (UINT64_C(30) * 1000000000)
 
 /* What the program has closed. */
 #define EPOLL_SET_LOST_EPOLL 1U

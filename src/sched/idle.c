@@ -110,19 +110,19 @@ static bool pause_between(struct worker *worker, uint32_t round)
     return cheap_clock_since(cheap_clock_now(&worker->clock), before) >= YIELD_LONG_NS;
 }
 
-/* Before it yields the CPU for the first time, a worker that sees a process in another's next slot
- * gives that worker a little time to take it, and otherwise takes it itself. The kernel likes to
- * wake a thread on the CPU of the one that wakes it: then the other is in a step that cannot go on
- * before this thread yields, and would keep the CPU for long. */
+/* Before it yields the CPU for the first time, a worker that was woken and sees a process in the
+ * next slot of another gives that one a little time to take it, and otherwise takes it itself. The
+ * kernel likes to wake a thread on the CPU of the one that wakes it: then the other is in a step
+ * that cannot go on before this thread yields, and would keep the CPU for long. */
 static struct process *take_before_yielding(struct worker *worker)
 {
-    if (!steal_is_tempting(worker)) {
+    if (worker->retries == 0 || !steal_is_tempting(worker)) {
         return NULL;
     }
     for (uint32_t i = 0; i < PATIENT_PAUSES; i++) {
         pause_tight();
     }
-    return steal(worker, true);
+    return steal_from_next_slots(worker);
 }
 
 /* With every other worker asleep there is nobody to steal from, and work from outside wakes a
@@ -214,9 +214,10 @@ static void leave_search(struct worker *worker)
     }
 }
 
-/* A process that a step puts into its worker's next slot wakes nobody while somebody searches. If
- * the search is over before that, or if it began before the step and so had to leave the process
- * where it is, it is made again, but not without end: most next slots are emptied in no time. */
+/* For a worker that was woken. A process that a step puts into its worker's next slot wakes nobody
+ * while somebody searches. If the search is over before that, or if it began before the step and so
+ * had to leave the process where it is, it is made again, but not without end: most next slots are
+ * emptied in no time. */
 static bool must_search_again(struct worker *worker)
 {
     if (worker->retries == 0 || !steal_is_tempting(worker)) {
@@ -300,7 +301,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
 
 struct process *idle_find(struct worker *worker)
 {
-    worker->retries = RETRIES;
+    worker->retries = 0;                              /* it has not slept */
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     struct process *process =
         find_or_exit(worker, parking_start_search_owner(&worker->sched->parking));

@@ -74,6 +74,17 @@ bool steal_is_tempting(struct worker *worker)
     return false;
 }
 
+struct process *steal_from_next_slots(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    const uint32_t count = scheduler_threads(sched);
+    struct process *process = NULL;
+    for (uint32_t i = 0; i < count && process == NULL; i++) {
+        process = i != worker->index ? steal_next(worker, &sched->workers[i]) : NULL;
+    }
+    return process;
+}
+
 struct process *steal(struct worker *worker, bool last_pass)
 {
     struct scheduler *sched = worker->sched;

@@ -11,6 +11,12 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
+/* Processes that may wait in the deque while one of them goes on. */
+#define READIED_MAX 256
+
+#define NEWS_TURNS_MAX 4
+#define CLOCK_TURNS    4
+
 /* The events of one step: copies in the worker's batch or, for a single event, the event inside its
  * node, which is released after the step. */
 struct delivery {
@@ -110,12 +116,13 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
         const uint32_t index = process->backlog;
         struct event_node *node = event_at(events, index);
         uint32_t type = node->as.event.type;
-        if (UNLIKELY(type == EVENT_ABANDONED)) {
-            abandon_take(worker, node, index);
-            type = SKUA_EVENT_COMPLETION;
-        } else if (UNLIKELY(type >= SKUA_EVENT_CANCEL) &&
-                   gather_end(worker, process, delivery, node)) {
-            break;
+        if (UNLIKELY(type >= SKUA_EVENT_CANCEL)) {
+            if (type == EVENT_ABANDONED) {
+                abandon_take(worker, node, index);
+                type = SKUA_EVENT_COMPLETION;
+            } else if (gather_end(worker, process, delivery, node)) {
+                break;
+            }
         }
         process->backlog = node->next;
         note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
@@ -319,6 +326,32 @@ static uint64_t take_news(struct worker *worker, struct process *process)
     return fits ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
+/* A process that continues has its slice, unless it has readied so many others that they had better
+ * run while they are in the cache. Reading the clock takes a third of a short turn. */
+static bool may_continue(struct worker *worker, uint32_t turns)
+{
+    if (deque_length_owner(&worker->deque) > READIED_MAX) {
+        worker->is_pressed = true;
+    }
+    const bool reads_clock = turns % CLOCK_TURNS == 1 || worker->picks_are_long;
+    return turns < worker->turns_max && !worker->is_pressed &&
+           !(reads_clock && checkpoint_slice_is_over(worker));
+}
+
+/* A process that goes on because events have arrived meanwhile has a few turns only: if they come
+ * one by one from another worker, it had better let them gather while it gives way. */
+static bool may_react(struct worker *worker, uint32_t turns)
+{
+    return turns < NEWS_TURNS_MAX && turns < worker->turns_max && !worker->is_pressed &&
+           !(worker->picks_are_long && checkpoint_slice_is_over(worker));
+}
+
+static bool may_go_on(struct worker *worker, struct process *process, uint32_t turns)
+{
+    return (process_progress(process) & PROCESS_CONTINUES) != 0 ? may_continue(worker, turns)
+                                                                : may_react(worker, turns);
+}
+
 void step_run(struct worker *worker, struct process *process)
 {
     const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
@@ -328,11 +361,11 @@ void step_run(struct worker *worker, struct process *process)
     context_set_process(worker, process, pid);
     store_release(&worker->running, pid.bits); /* MO-monitor */
     worker->is_pressed = false;
-    uint32_t turns_left = worker->turns_max;
+    uint32_t turns = 0;
     do {
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;
         }
-    } while (--turns_left > 0 && !worker->is_pressed && !checkpoint_slice_is_over(worker));
+    } while (may_go_on(worker, process, ++turns));
     submit_unfinished(worker, process);
 }

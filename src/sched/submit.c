@@ -78,7 +78,7 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
     }
 }
 
-static void put_in_next(struct worker *worker, struct process *process)
+static ALWAYS_INLINE void put_in_next(struct worker *worker, struct process *process)
 {
     if (put_in_empty_next(worker, process)) {
         return;
@@ -106,11 +106,13 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 }
 
 /* If nothing else is there, it stays, which costs no atomic operation. Under back-pressure it must
- * not go on before those that it has put to work: it waits at the end of their queue. */
+ * not go on before those that it has put to work: it waits at the end of their queue. So does one
+ * that does not continue: it has events to react to. */
 static void submit_behind(struct worker *worker, struct process *process)
 {
     struct scheduler *sched = worker->sched;
-    struct global_queue *queue = worker->is_pressed ? &sched->global : &sched->behind;
+    const bool continues = (process_progress(process) & PROCESS_CONTINUES) != 0;
+    struct global_queue *queue = continues && !worker->is_pressed ? &sched->behind : &sched->global;
     const bool alone = deque_length_owner(&worker->deque) == 0 &&
                        !global_queue_has_items(&sched->global) &&
                        !global_queue_has_items(&sched->behind) &&

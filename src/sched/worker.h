@@ -44,8 +44,10 @@ NODISCARD struct process *steal(struct worker *worker, bool last_pass);
 /* How long a stolen process must run to be worth moving to another worker. */
 #define STEAL_WORTH_NS 400
 
-/* Whether another worker has a process in its next slot. */
+/* Whether another worker has a process in its next slot; takes one if that worker has been in one
+ * step since the search began. */
 bool steal_is_tempting(struct worker *worker);
+NODISCARD struct process *steal_from_next_slots(struct worker *worker);
 
 /* Records how many steps every worker has made as a search begins. */
 void steal_begin(struct worker *worker);

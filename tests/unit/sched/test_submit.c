@@ -8,6 +8,10 @@
 
 #define SLICE_STEPS 10
 
+/* As in step.c. */
+#define NEWS_TURNS_MAX 4
+#define CLOCK_TURNS    4
+
 /* More messages than a process can take in its slice. */
 #define MANY (SLICE_STEPS * SKUA_EVENTS_PER_STEP + 1)
 
@@ -132,11 +136,6 @@ static void run_slice(struct process *process)
     step_run(worker(0), process);
 }
 
-static void assert_had_its_slice(struct process *process)
-{
-    assert_int_equal(process_progress(process) >> PROCESS_STEP_SHIFT, SLICE_STEPS);
-}
-
 TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
 {
     scheduler_rig_open();
@@ -145,9 +144,9 @@ TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
     submit_to_deque(worker(0), others[0]);
     submit_outside(&rig.sched, others[1]);
     run_slice(late);
-    assert_had_its_slice(late);
+    assert_int_equal(process_steps(late), NEWS_TURNS_MAX);
     assert_true(late->backlog != OBJECT_NONE);
-    assert_in_range(mailbox_length(late), 1, SKUA_EVENTS_PER_STEP);
+    assert_true(mailbox_length(late) > 0);
     assert_next(late);
     assert_in_global(PROCESSES(others[1]), 1);
 }
@@ -172,7 +171,7 @@ TEST(unfinished_process_that_continues_goes_behind)
     submit_ready(&rig.sched, worker(0), others[1]);
     submit_outside(&rig.sched, others[2]);
     run_slice(active);
-    assert_had_its_slice(active);
+    assert_in_range(process_steps(active), SLICE_STEPS, SLICE_STEPS + CLOCK_TURNS - 1);
     assert_next(others[1]);
     assert_in_global(PROCESSES(others[2]), 1);
     assert_behind(active);
