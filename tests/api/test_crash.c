@@ -89,9 +89,11 @@ static struct act crashes(void (*const *function)(void))
 
 static void (*const fault_function)(void) = fault;
 
+/* With one spare worker: on a slow machine there would soon be more. */
 static void open_reporting(void)
 {
-    world_open_with((skua_runtime_config){.worker_count = 1, .crash_report = true});
+    world_open_with(
+        (skua_runtime_config){.worker_count = 1, .spare_limit = 1, .crash_report = true});
 }
 
 static void crash_in_step(void *arg)
