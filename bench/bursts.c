@@ -71,7 +71,7 @@ static struct measurement tell(skua_runtime *runtime, uint64_t processes, uint64
 /* ---- burst-timers, burst-overload: a million processes that sleep ---- */
 
 #define REST_NS       SKUA_SECOND /* between two steps of an overloaded sleeper */
-#define OVERLOAD      5           /* times the CPU that there is */
+#define OVERLOAD      UINT64_C(5) /* times the CPU that there is */
 #define OVERLOADED_NS 3000000000l
 
 static struct {
