@@ -20,7 +20,8 @@
  *    is due again: it gets half of the time if the first class always has work, and no more.
  *
  * The bound (INV-16), for a Ready process with n others ahead of it in its queue. Let p be the
- * longest pick that is made meanwhile: SLICE_NS and one step at most.
+ * longest pick that is made meanwhile: SLICE_NS and four steps at most (step.c), or one step while
+ * picks are long.
  *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque.
  *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
  *    oldest. From the beginning of one to that of the next the worker spends at most p, then

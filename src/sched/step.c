@@ -11,9 +11,11 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 
-/* Processes that may wait in the deque while one of them goes on. */
+/* Processes that may wait in the deque while another continues. */
 #define READIED_MAX 256
 
+/* Turns of a process that goes on because of events, and from one reading of the clock to the next
+ * of one that continues. */
 #define NEWS_TURNS_MAX 4
 #define CLOCK_TURNS    4
 
@@ -330,12 +332,13 @@ static uint64_t take_news(struct worker *worker, struct process *process)
  * run while they are in the cache. Reading the clock takes a third of a short turn. */
 static bool may_continue(struct worker *worker, uint32_t turns)
 {
-    if (deque_length_owner(&worker->deque) > READIED_MAX) {
-        worker->is_pressed = true;
-    }
     const bool reads_clock = turns % CLOCK_TURNS == 1 || worker->picks_are_long;
-    return turns < worker->turns_max && !worker->is_pressed &&
-           !(reads_clock && checkpoint_slice_is_over(worker));
+    if (turns >= worker->turns_max || worker->is_pressed ||
+        (reads_clock && checkpoint_slice_is_over(worker))) {
+        return false;
+    }
+    worker->is_pressed = deque_length_owner(&worker->deque) > READIED_MAX;
+    return !worker->is_pressed;
 }
 
 /* A process that goes on because events have arrived meanwhile has a few turns only: if they come

@@ -15,6 +15,7 @@
 #include "base/futex.h"
 #include "dispatch/call.h"
 #include "explore.h"
+#include "no_next_slots.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/deliver.h"
@@ -216,18 +217,6 @@ struct process *find_shared(struct worker *worker)
     }
     has_looked[worker->index] = true;
     return rig_take_work(&rig) ? &work : NULL;
-}
-
-bool steal_is_tempting(struct worker *worker)
-{
-    (void)worker;
-    return false;
-}
-
-struct process *steal_from_next_slots(struct worker *worker)
-{
-    (void)worker;
-    return NULL;
 }
 
 void steal_begin(struct worker *worker)

@@ -4,6 +4,7 @@
 #ifndef SKUA_MODEL_ONE_QUEUE_H
 #define SKUA_MODEL_ONE_QUEUE_H
 
+#include "no_next_slots.h"
 #include "rig.h"
 #include "sched/worker.h"
 
@@ -24,18 +25,6 @@ struct process *find_shared(struct worker *worker)
     }
     has_looked[worker->index] = SEARCHERS(worker->sched) > 1; /* a single one looks once anyway */
     return take_work(worker->sched);
-}
-
-bool steal_is_tempting(struct worker *worker)
-{
-    (void)worker;
-    return false;
-}
-
-struct process *steal_from_next_slots(struct worker *worker)
-{
-    (void)worker;
-    return NULL;
 }
 
 void steal_begin(struct worker *worker)
