@@ -89,19 +89,25 @@ static ALWAYS_INLINE void put_in_next(struct worker *worker, struct process *pro
     }
 }
 
+static NOINLINE void submit_ready_rarely(struct scheduler *sched, struct worker *worker,
+                                         struct process *process)
+{
+    if (worker == NULL) {
+        submit_outside(sched, process);
+    } else if (worker->blocks) {
+        submit_to_deque(worker, process);
+    } else {
+        put_in_next(worker, process);
+        idle_wake_one(sched, worker); /* picks are long */
+    }
+}
+
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
 {
-    if (UNLIKELY(worker == NULL)) {
-        submit_outside(sched, process);
-        return;
-    }
-    if (UNLIKELY(worker->blocks)) {
-        submit_to_deque(worker, process);
-        return;
-    }
-    put_in_next(worker, process);
-    if (UNLIKELY(worker->picks_are_long)) {
-        idle_wake_one(sched, worker);
+    if (UNLIKELY(worker == NULL || worker->blocks || worker->picks_are_long)) {
+        submit_ready_rarely(sched, worker, process);
+    } else {
+        put_in_next(worker, process);
     }
 }
 
