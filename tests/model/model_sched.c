@@ -53,6 +53,7 @@ void step_run(struct worker *worker, struct process *process)
     }
     if ((plan->goes_behind || plan->stays) && runs[number] == 1) {
         process->backlog = plan->stays ? SOME_EVENT : OBJECT_NONE;
+        process_set_progress_owner(process, plan->goes_behind ? PROCESS_CONTINUES : 0);
         submit_unfinished(worker, hand_out((uint32_t)number));
     } else if (plan->is_stuck) {
         explore_take(&never);
@@ -166,7 +167,8 @@ static bool sleeps(uint32_t worker)
 static bool no_work_waits(void)
 {
     bool anybody_sleeps = false;
-    bool work_waits = global_queue_has_items(&sched.global);
+    bool work_waits =
+        global_queue_has_items(&sched.global) || global_queue_has_items(&sched.behind);
     for (uint32_t i = 0; i < sched.worker_count; i++) {
         anybody_sleeps |= sleeps(i);
         work_waits |= deque_has_items_any(&workers[i].deque);
@@ -188,7 +190,8 @@ static void finish(void)
         }
     }
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
-        EXPLORE_CHECK(!submitted[i] || global_queue_has_items(&sched.global),
+        EXPLORE_CHECK(!submitted[i] || global_queue_has_items(&sched.global) ||
+                          global_queue_has_items(&sched.behind),
                       "INV-3: nothing is lost");
         EXPLORE_CHECK(runs[i] <= (plans[i].goes_behind || plans[i].stays ? 2 : 1),
                       "INV-3: nothing runs twice");
