@@ -87,7 +87,9 @@ static int open_epoll_locked(struct epoll_set *set)
     }
     if (register_pipe_locked(set, epoll) != 0) {
         const int reason = errno;
-        (void)close(epoll);
+        if (reason != EINVAL && reason != EBADF) { /* or the program has just taken the number */
+            (void)close(epoll);
+        }
         errno = reason;
         return -1;
     }

@@ -30,6 +30,8 @@
 
 /* Ended waiters do not matter as long as there are few waiters. */
 #define WAITERS_FEW 8
+/* So many epolls that are lost in a row are replaced before a wait is refused. */
+#define LOSSES_MAX 3
 /* The initial capacity of the table. */
 #define CAPACITY_MIN 64
 
@@ -135,7 +137,9 @@ static void register_again_locked(struct net *net, struct worker *worker, int fd
         return;
     }
     const int error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, descriptor->wanted);
-    if (error != 0) {
+    if (UNLIKELY(error != 0) && !epoll_set_is_known(&net->set)) {
+        epoll_set_suspect(&net->set); /* it is lost again, so this will be made up for */
+    } else if (error != 0) {
         descriptor->serial++;
         scan_waiters_locked(net, worker, descriptor, 0,
                             error == EBADF ? SKUA_E_CLOSED : error_of(error));
@@ -254,27 +258,35 @@ static void interrupt_poller(struct poller *poller)
 
 /* ---- the beginnings of waits ---- */
 
-/* Asks the kernel for what a new waiter wants, besides what others want already. */
+/* Asks the kernel for what a new waiter wants, besides what others want already. Returns 0 or an
+ * errno. */
+static int arm_once_locked(struct net *net, struct worker *worker, int fd,
+                           struct net_descriptor *descriptor, uint32_t events)
+{
+    int error = control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
+    /* Not registered, at least not this file; or with an epoll of the program's. */
+    if (error == ENOENT && LIKELY(epoll_set_is_known(&net->set))) {
+        end_closed_waits_locked(net, worker, descriptor);
+        error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, events);
+    }
+    return error;
+}
+
+/* If that fails because the epoll is not ours any more, there is another one soon, unless the
+ * program takes its number as well. */
 static int arm_locked(struct net *net, struct worker *worker, int fd,
                       struct net_descriptor *descriptor, uint32_t events)
 {
-    int error = control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
-    if (error == 0) {
-        return 0;
-    }
-    /* Not registered, at least not this file; or with an epoll that is not ours any more. */
-    if (UNLIKELY(!epoll_set_is_known(&net->set)) && mend_locked(net, worker)) {
+    int error = arm_once_locked(net, worker, fd, descriptor, events);
+    for (uint32_t i = 0; error != 0 && i < LOSSES_MAX && !epoll_set_is_known(&net->set); i++) {
+        (void)mend_locked(net, worker);
         if (load_relaxed(&net->set.epoll) == EPOLL_SET_NONE) { /* under the lock */
             return SKUA_E_POLLER;
         }
-        error = control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted | events);
-        if (error == 0) {
-            return 0;
-        }
+        error = arm_once_locked(net, worker, fd, descriptor, events);
     }
-    end_closed_waits_locked(net, worker, descriptor);
-    if (error == ENOENT) {
-        error = control_locked(net, EPOLL_CTL_ADD, fd, descriptor, events);
+    if (error != 0) {
+        end_closed_waits_locked(net, worker, descriptor);
     }
     return error == 0 ? 0 : error_of(error);
 }
