@@ -54,6 +54,7 @@ fuzz: ## fuzz the public interface for a minute; options of libFuzzer with ARGS=
 
 property: build-release ## run random programs, simulated and on threads; SEEDS= how many, SEED= the first
 	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)
+	build/release/tests/property/property_relations --seeds $(SEEDS) --first $(SEED)
 
 mutants: build-release ## plant every fault of tests/model/mutants; some model must catch each
 	tools/mutants

@@ -53,7 +53,7 @@ typedef void skua_abandon_fn(void *arg, skua_runtime *runtime, skua_completion c
 
 /* A handler. Leave what you do not set zero. */
 typedef struct skua_handler {
-    const char *name;     /* for traces of the simulator; may be null */
+    const char *name;     /* for traces of the simulator, and `skua ps`; may be null */
     skua_handler_fn *run; /* carries out the command */
     void *arg;            /* passed to it with every call */
     /* For the simulator (skua/sim.h): called there instead of `run`, with the same arg. */

@@ -49,7 +49,14 @@
     X(RESERVED, -5038, "the command id is reserved for Skua")                                      \
     X(PAYLOAD_TYPE, -5039, "the payload is of another type or size")                               \
     X(NOT_SHARED, -5040, "the payload has one owner and cannot be shared")                         \
-    X(OWN_LIMIT, -5041, "the process has as much memory of its own as its type allows")
+    X(OWN_LIMIT, -5041, "the process has as much memory of its own as its type allows")            \
+    X(NAME, -5042, "the name is empty or has control characters")                                  \
+    X(NAME_LENGTH, -5043, "the name is longer than 63 bytes")                                      \
+    X(NAME_TAKEN, -5044, "another process has this name")                                          \
+    X(NAME_LIMIT, -5045, "the runtime has as many names as its configuration allows")              \
+    X(NOT_CALLABLE, -5046, "processes of this type cannot be called")                              \
+    X(PEER_ENDED, -5047, "the process that was called ended before it answered")                   \
+    X(FORWARDED, -5048, "the request was forwarded too often")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),

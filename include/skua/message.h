@@ -8,12 +8,17 @@
  *
  *     int deposit_send(skua_context *ctx, skua_pid to, struct deposit message);
  *     int deposit_post(skua_runtime *runtime, skua_pid to, struct deposit message);
+ *     int deposit_call(skua_context *ctx, uint64_t tag, skua_pid to, struct deposit message,
+ *                      uint64_t timeout_ns);
+ *     int deposit_reply(skua_context *ctx, skua_request request, struct deposit message);
  *     int deposit_payload(skua_runtime *runtime, struct deposit message, skua_payload *payload);
  *     int deposit_get(const skua_payload *payload, struct deposit *message);
  *
  * The first two send it, from a process and from any thread, and return what skua_send does. The
- * third makes a payload of it, for results and commands, and returns what skua_payload_copy does.
- * The last reads it: 0, or SKUA_E_PAYLOAD_TYPE if the payload is something else.
+ * next two call a process with it and answer a call with it, as skua_yield_call and skua_reply do
+ * (skua/call.h). `_payload` makes a payload of it, for results and commands, and returns what
+ * skua_payload_copy does. The last reads it: 0, or SKUA_E_PAYLOAD_TYPE if the payload is something
+ * else.
  *
  * Up to 24 bytes travel inside the payload, more in memory that it owns. The struct is packed:
  * padding would have undefined bytes, and make the hashes of simulations differ. So fields are
@@ -22,6 +27,7 @@
 #ifndef SKUA_MESSAGE_H
 #define SKUA_MESSAGE_H
 
+#include <skua/call.h>
 #include <skua/error.h>
 #include <skua/payload.h>
 #include <skua/process.h>
@@ -45,6 +51,22 @@ SKUA_BEGIN_DECLS
     {                                                                                              \
         return skua_send_bytes(ctx, to, (uint32_t)(number), &message, sizeof message);             \
     }                                                                                              \
+    __attribute__((unused)) static inline int name##_call(                                         \
+        skua_context *ctx, uint64_t tag, skua_pid to, struct name message, uint64_t timeout_ns)    \
+    {                                                                                              \
+        skua_payload payload;                                                                      \
+        const int error =                                                                          \
+            skua_payload_of_bytes(ctx, (uint32_t)(number), &message, sizeof message, &payload);    \
+        return error != 0 ? error : skua_yield_call_from(ctx, tag, to, &payload, timeout_ns);      \
+    }                                                                                              \
+    __attribute__((unused)) static inline int name##_reply(                                        \
+        skua_context *ctx, skua_request request, struct name message)                              \
+    {                                                                                              \
+        skua_payload payload;                                                                      \
+        const int error =                                                                          \
+            skua_payload_of_bytes(ctx, (uint32_t)(number), &message, sizeof message, &payload);    \
+        return error != 0 ? error : skua_reply_from(ctx, request, 0, &payload);                    \
+    }                                                                                              \
     __attribute__((unused)) static inline int name##_post(skua_runtime *runtime, skua_pid to,      \
                                                           struct name message)                     \
     {                                                                                              \
@@ -65,26 +87,36 @@ SKUA_BEGIN_DECLS
     }                                                                                              \
     struct name /* a semicolon follows */
 
+/* Makes a payload of a copy of `size` bytes: inside it if they fit.
+ * Borrows: data.      Gives: *payload.      Threads: worker (inside init, step or close).
+ * Blocks:  never.      Returns: 0; as skua_payload_alloc. */
+static inline int skua_payload_of_bytes(skua_context *ctx, uint32_t type, const void *data,
+                                        size_t size, skua_payload *payload)
+{
+    *payload = skua_payload_empty(type);
+    if (size <= SKUA_PAYLOAD_INLINE_SIZE) {
+        payload->storage = SKUA_PAYLOAD_INLINE;
+        payload->inline_size = (uint16_t)size;
+        __builtin_memcpy(payload->as.bytes, data, size);
+        return 0;
+    }
+    void *copy;
+    const int error = skua_payload_alloc(ctx, type, size, &copy, payload);
+    if (error == 0) {
+        __builtin_memcpy(copy, data, size);
+    }
+    return error;
+}
+
 /* Sends a copy of `size` bytes: inside the payload if they fit.
  * Borrows: data.      Threads: worker (inside init, step or close).      Blocks: never.
  * Returns: as skua_send. */
 static inline int skua_send_bytes(skua_context *ctx, skua_pid to, uint32_t type, const void *data,
                                   size_t size)
 {
-    skua_payload payload = skua_payload_empty(type);
-    if (size <= SKUA_PAYLOAD_INLINE_SIZE) {
-        payload.storage = SKUA_PAYLOAD_INLINE;
-        payload.inline_size = (uint16_t)size;
-        __builtin_memcpy(payload.as.bytes, data, size);
-    } else {
-        void *copy;
-        const int error = skua_payload_alloc(ctx, type, size, &copy, &payload);
-        if (error != 0) {
-            return error;
-        }
-        __builtin_memcpy(copy, data, size);
-    }
-    return skua_send_from(ctx, to, &payload);
+    skua_payload payload;
+    const int error = skua_payload_of_bytes(ctx, type, data, size, &payload);
+    return error != 0 ? error : skua_send_from(ctx, to, &payload);
 }
 
 SKUA_END_DECLS

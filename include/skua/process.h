@@ -32,15 +32,23 @@ enum skua_event_type {
     SKUA_EVENT_TICK = 4,       /* the ticker with `tag` has ticked, see skua/clock.h */
     SKUA_EVENT_START = 5,      /* the first event of every process */
     SKUA_EVENT_CONTINUE = 6,   /* the last step called skua_continue */
+    SKUA_EVENT_CALL = 7,       /* `from` calls with `payload`: answer `request`, see skua/call.h */
+    SKUA_EVENT_ABANDON = 8,    /* nobody waits for the answer to `request` any more */
+    SKUA_EVENT_EXIT = 9,       /* `from` has ended with `error`; the link to it has `tag`, see
+                                  skua/watch.h */
 };
 
 /* One of the events that a step gets. */
 typedef struct skua_event {
-    uint32_t type;        /* enum skua_event_type */
-    int32_t error;        /* completions: 0, or why it failed; cancels: the reason */
-    uint64_t tag;         /* completions and ticks: the tag of the yield */
-    skua_pid from;        /* messages: the sending process, or zero if a thread sent it */
-    skua_payload payload; /* messages and completions: take it out to keep it */
+    uint32_t type; /* enum skua_event_type */
+    int32_t error; /* completions: 0, or why it failed; cancels: the reason; exits: how it ended */
+    union {
+        uint64_t tag;         /* completions and ticks: the tag of the yield; exits: of the link */
+        skua_request request; /* calls and abandons: what skua_reply answers */
+    };
+    skua_pid from;        /* messages: the sender, or zero if a thread sent it; calls and abandons:
+                             the caller; exits: who has ended */
+    skua_payload payload; /* messages, calls and completions: take it out to keep it */
 } skua_event;
 
 /* ---- process types ---- */
@@ -85,7 +93,9 @@ typedef struct skua_process_type {
                                       0: the runtime's limit */
     enum skua_cancel_mode cancel; /* by default a cancel ends the process */
     size_t own_limit;             /* bytes of skua_own_alloc per process; 0: no limit */
-    uintptr_t reserved[6];        /* zero */
+    bool calls;                   /* it answers calls, see skua/call.h */
+    bool abandons;                /* and gets SKUA_EVENT_ABANDON when a caller stops waiting */
+    uintptr_t reserved[5];        /* zero */
 } skua_process_type;
 
 /* The largest mailbox limit. */
@@ -104,6 +114,8 @@ typedef struct skua_exit {
     int error;                     /* 0: done; what its step returned; the reason of a cancel;
                                       SKUA_E_TERMINATED */
     skua_payload result;           /* of skua_done; empty on an error */
+    skua_pid cause;                /* if it failed: who failed first, among those linked to it; its
+                                      own PID if it failed by itself. Zero after an orderly end */
 } skua_exit;
 
 /* ---- inside a process: what happens now ---- */
@@ -167,6 +179,20 @@ typedef struct skua_spawn_options {
     const char *method;            /* null: the type's first */
     skua_payload *input;           /* what init gets; the payloads are taken, the array is not */
     size_t input_count;            /* how many; 0 if input is null */
+    /* In a step only: watch the new process, or link it to this one, before it first runs
+     * (skua/watch.h). */
+    bool monitor;          /* as skua_yield_monitor, with monitor_tag and no timeout */
+    bool link;             /* as skua_link, with link_flags and link_tag */
+    uint32_t link_flags;   /* SKUA_LINK_BOTH and so on; this process is the one that links */
+    bool join;             /* as skua_yield_join, with join_tag and no timeout */
+    uint64_t monitor_tag;  /* any number */
+    uint64_t join_tag;     /* any number */
+    uint64_t link_tag;     /* any number */
+    skua_link_id *link_id; /* where to put it, for skua_unlink; may be null */
+    /* The name of the new process, or null (skua/name.h). If another process has it already, the
+     * start fails with SKUA_E_NAME_TAKEN after the type's init, and *pid is that process. */
+    const char *name;
+    const char *label; /* as by skua_label, or null */
 } skua_spawn_options;
 
 /* Like skua_spawn_with, with the size of the caller's struct. */
@@ -177,7 +203,8 @@ SKUA_API SKUA_NODISCARD int skua_spawn_with_sized(skua_context *ctx,
 /* Starts a process with options.
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
- * Returns: as skua_spawn. */
+ * Returns: as skua_spawn; as skua_name_register; SKUA_E_CONTEXT (a monitor, a join or a link,
+ *          and not inside a step). */
 static inline SKUA_NODISCARD int skua_spawn_with(skua_context *ctx,
                                                  const skua_spawn_options *options, skua_pid *pid)
 {
@@ -298,7 +325,8 @@ SKUA_API SKUA_NODISCARD int skua_process_submit_with_sized(skua_runtime *runtime
 /* Starts a process with options.
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: any.      Blocks: never (but runs the type's init).
- * Returns: as skua_process_submit. */
+ * Returns: as skua_process_submit; as skua_name_register; SKUA_E_CONTEXT (a monitor, a join or a
+ *          link: a thread has none). */
 static inline SKUA_NODISCARD int
 skua_process_submit_with(skua_runtime *runtime, const skua_spawn_options *options, skua_pid *pid)
 {

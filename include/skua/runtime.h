@@ -64,7 +64,9 @@ typedef struct skua_runtime_config {
     skua_alloc_fn *alloc;
     void *alloc_arg;
     /* Called once for every process that has ended, after its close, when its place is free again
-     * and it is counted as finished. May take the result. A stop waits for it to return.
+     * and it is counted as finished. May take the result. (If more than 1,024 processes must be
+     * told of the end, they are told first, and one that joins may have taken it.) A stop waits for
+     * it to return.
      * Threads: the worker that ran the process.      Blocks: must not. */
     void (*on_exit)(void *arg, skua_exit *exit);
     void *on_exit_arg;
@@ -105,8 +107,9 @@ typedef struct skua_runtime_config {
     /* Called with a line when a process has failed and nobody watches it, a context was misused, or
      * the program has closed a descriptor of the runtime's own.
      * A process that ends with an error other than SKUA_E_STOPPED and SKUA_E_CANCELLED gives one
-     * line with its type, PID, error and step, unless a thread waits for it. At most five lines a
-     * second; the next one says how many were left out. Default: no log.
+     * line with its type, PID, error and step, unless a thread waits for it, or a process watches
+     * it or is linked to it. At most five lines a second; the next one says how many were left out.
+     * Default: no log.
      * Threads: any of the runtime's, and those that call it.      Blocks: must not.
      * May call skua_ functions other than stop, wait, run and destroy. */
     void (*on_log)(void *arg, const skua_log *log);
@@ -119,6 +122,9 @@ typedef struct skua_runtime_config {
      * stack, so that a stack overflow is reported, too; a thread that drives a simulation keeps the
      * one it has, if any. */
     bool crash_report;
+    /* How many names processes may have or wait for at once (skua/name.h); default 2^20, at most
+     * 2^24. */
+    uint32_t name_limit;
 } skua_runtime_config;
 
 /* Like skua_runtime_create, with the size of the caller's struct. */
@@ -174,8 +180,9 @@ SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
 
 /* Releases a runtime that was never started or has stopped. Other threads may still be in a call
  * that they have begun before: it waits for those that send, complete, cancel, terminate, submit,
- * wait, run, stop, close a descriptor, read statistics, metrics or process information, list
- * processes, or drive a simulation. None may begin a call any more. Null is ignored.
+ * wait, run, call a process, stop, close a descriptor, read statistics, metrics or process
+ * information, list processes, or drive a simulation. None may begin a call any more. Null is
+ * ignored.
  * Threads: any but the runtime's own.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);

@@ -4,6 +4,7 @@
 #define SKUA_SKUA_H
 
 #include <skua/blocking.h>
+#include <skua/call.h>
 #include <skua/clock.h>
 #include <skua/command.h>
 #include <skua/error.h>
@@ -11,6 +12,7 @@
 #include <skua/message.h>
 #include <skua/metrics.h>
 #include <skua/module.h>
+#include <skua/name.h>
 #include <skua/net.h>
 #include <skua/payload.h>
 #include <skua/process.h>
@@ -19,5 +21,6 @@
 #include <skua/stats.h>
 #include <skua/types.h>
 #include <skua/version.h>
+#include <skua/watch.h>
 
 #endif

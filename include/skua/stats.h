@@ -33,7 +33,9 @@ SKUA_BEGIN_DECLS
     X(ready)            /* waits for a descriptor that ended because it was ready */               \
     X(stalls)           /* steps found to run longer than the limit */                             \
     X(spares)           /* times a spare worker stepped in for a stuck or blocked one */           \
-    X(trimmed_bytes)    /* memory given back after a burst */
+    X(trimmed_bytes)    /* memory given back after a burst */                                      \
+    X(calls)            /* calls accepted by the processes that were called */                     \
+    X(notices)          /* times a caller, a watcher or a link was told of the end of a process */
 
 /* The counters of one worker, or of all together. */
 #define SKUA_STATS_FIELD(name) uint64_t name;

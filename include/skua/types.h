@@ -37,6 +37,16 @@ static inline bool skua_pid_is_none(skua_pid pid)
     return pid.bits == 0;
 }
 
+/* A call that a process has got and not answered yet (skua/call.h). */
+typedef struct skua_request {
+    uint64_t bits; /* zero is none; what they mean is up to Skua */
+} skua_request;
+
+/* One link between two processes, as the one that made it knows it (skua/watch.h). */
+typedef struct skua_link_id {
+    uint64_t bits; /* zero is none; what they mean is up to Skua */
+} skua_link_id;
+
 /* Room for the text of a PID: 16 hexadecimal digits and a zero. */
 #define SKUA_PID_TEXT_SIZE 17
 

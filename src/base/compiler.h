@@ -10,6 +10,8 @@
 #define NODISCARD     __attribute__((warn_unused_result))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define NOINLINE      __attribute__((noinline))
+/* A function that may read what another thread writes, and whose caller finds out. */
+#define RACY __attribute__((noinline, no_sanitize("thread")))
 
 /* Data written by different threads is kept this far apart. */
 #define CACHE_LINE    64

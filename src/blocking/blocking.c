@@ -174,8 +174,9 @@ static int start_call(void *arg, struct worker *worker, const struct yield *yiel
     return error != 0 ? error : SKUA_PENDING;
 }
 
-static void discard_call(const struct yield *yield)
+static void discard_call(struct worker *worker, const struct yield *yield)
 {
+    (void)worker;
     free_call(yield->as.call);
 }
 

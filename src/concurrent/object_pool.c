@@ -87,7 +87,7 @@ void object_pool_retire_any(struct object_pool *pool)
     mutex_unlock(&pool->lock);
 }
 
-static struct pool_link *link_at(const struct object_pool *pool, uint32_t index)
+static struct pool_link *free_link(const struct object_pool *pool, uint32_t index)
 {
     return object_pool_link(pool, object_pool_at(pool, index));
 }
@@ -101,7 +101,7 @@ static uint32_t chain_count_locked(struct object_pool *pool)
 static void add_chains_locked(struct object_pool *pool, uint32_t first, uint32_t last,
                               uint32_t count)
 {
-    link_at(pool, last)->next_chain = pool->chains;
+    free_link(pool, last)->next_chain = pool->chains;
     pool->chains = first;
     store_relaxed(&pool->chain_count, chain_count_locked(pool) + count); /* statistic */
 }
@@ -112,7 +112,7 @@ static bool take_chain_locked(struct object_pool *pool, struct object_chain *cha
         return false;
     }
     *chain = (struct object_chain){pool->chains, chain_length(pool)};
-    pool->chains = link_at(pool, pool->chains)->next_chain;
+    pool->chains = free_link(pool, pool->chains)->next_chain;
     store_relaxed(&pool->chain_count, chain_count_locked(pool) - 1); /* statistic */
     return true;
 }
@@ -123,7 +123,7 @@ static void construct_in_chain(struct object_pool *pool, struct object_chain *ch
                                uint32_t floor)
 {
     pool->shape.construct(object_pool_at(pool, index), index, floor);
-    link_at(pool, index)->next = chain->first;
+    free_link(pool, index)->next = chain->first;
     chain->first = index;
     chain->count++;
 }
@@ -290,7 +290,7 @@ static void count_chain(struct trim *trim, uint32_t index)
         const uint32_t age = pool->shape.age(object_pool_at(pool, index));
         page->age = age > page->age ? age : page->age;
         page->free++;
-        index = link_at(pool, index)->next;
+        index = free_link(pool, index)->next;
     }
 }
 
@@ -301,7 +301,7 @@ static bool count_pages(struct trim *trim)
             return false;
         }
         count_chain(trim, first);
-        first = link_at(trim->pool, first)->next_chain;
+        first = free_link(trim->pool, first)->next_chain;
     }
     return true;
 }
@@ -358,11 +358,11 @@ static bool reserve_stack(struct trim *trim)
 
 static void append(const struct object_pool *pool, struct chain_list *list, uint32_t index)
 {
-    link_at(pool, index)->next = list->open.first;
+    free_link(pool, index)->next = list->open.first;
     list->open.first = index;
     list->open.count++;
     if (list->open.count == chain_length(pool)) {
-        link_at(pool, index)->next_chain = list->first;
+        free_link(pool, index)->next_chain = list->first;
         list->first = index;
         list->last = list->count == 0 ? index : list->last;
         list->count++;
@@ -374,10 +374,10 @@ static void sort_first_chain(struct trim *trim)
 {
     const struct object_pool *pool = trim->pool;
     uint32_t index = trim->unsorted;
-    trim->unsorted = link_at(pool, index)->next_chain;
+    trim->unsorted = free_link(pool, index)->next_chain;
     trim->unsorted_count--;
     for (uint32_t i = 0; i < chain_length(pool); i++) {
-        const uint32_t next = link_at(pool, index)->next;
+        const uint32_t next = free_link(pool, index)->next;
         const bool goes = is_chosen(trim, index >> pool->page_shift);
         append(pool, goes ? &trim->going : &trim->staying, index);
         index = next;
@@ -400,7 +400,7 @@ static void join_open_chains(struct trim *trim)
 {
     while (trim->going.open.count > 0) {
         const uint32_t index = trim->going.open.first;
-        trim->going.open.first = link_at(trim->pool, index)->next;
+        trim->going.open.first = free_link(trim->pool, index)->next;
         trim->going.open.count--;
         append(trim->pool, &trim->staying, index);
     }
@@ -413,7 +413,7 @@ static struct chain_list unsorted_chains(const struct trim *trim)
         .first = trim->unsorted, .last = trim->unsorted, .count = trim->unsorted_count};
     for (uint32_t chain = trim->unsorted; chain != OBJECT_NONE;) {
         list.last = chain;
-        chain = link_at(trim->pool, chain)->next_chain;
+        chain = free_link(trim->pool, chain)->next_chain;
     }
     return list;
 }

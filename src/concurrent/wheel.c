@@ -27,6 +27,11 @@ static uint64_t tick_of(uint64_t when)
     return tick < TICK_MAX ? tick : TICK_MAX;
 }
 
+uint64_t wheel_due_at(uint64_t when)
+{
+    return tick_of(when > 0 ? when : 1) << WHEEL_TICK_SHIFT;
+}
+
 static uint32_t index_on(uint32_t level, uint64_t tick)
 {
     return (uint32_t)(tick >> (level * WHEEL_LEVEL_BITS)) % WHEEL_SLOTS;

@@ -70,6 +70,9 @@ static inline struct wheel_link *wheel_link_of(const struct wheel *wheel, uint32
  * advanced for a long time. */
 void wheel_add(struct wheel *wheel, uint32_t index, uint64_t when, uint64_t past);
 
+/* When an object is due that is added with `when`: at the end of that tick. */
+uint64_t wheel_due_at(uint64_t when);
+
 /* Removes an object that is in the wheel. */
 void wheel_remove(struct wheel *wheel, uint32_t index);
 

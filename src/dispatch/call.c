@@ -29,7 +29,7 @@ static struct tag_index *index_of(const struct object_pool *events, struct proce
 
 /* ---- the list ---- */
 
-static void link_first(struct object_pool *events, struct process *process, uint32_t index)
+static void put_first(struct object_pool *events, struct process *process, uint32_t index)
 {
     struct event_node *node = event_at(events, index);
     uint32_t *first = annex_calls(events, process);
@@ -40,7 +40,7 @@ static void link_first(struct object_pool *events, struct process *process, uint
     *first = index;
 }
 
-static void link_behind(struct object_pool *events, uint32_t other, uint32_t index)
+static void put_behind(struct object_pool *events, uint32_t other, uint32_t index)
 {
     struct event_node *node = event_at(events, index);
     const uint32_t next = event_at(events, other)->as.call.next;
@@ -86,17 +86,17 @@ static uint32_t next_alike(const struct object_pool *events, const struct event_
 }
 
 /* Without memory for a larger index there is none: the list has all calls. */
-static NOINLINE void link_indexed(const struct allocator *allocator, struct object_pool *events,
-                                  struct process *process, uint32_t index)
+static NOINLINE void put_indexed(const struct allocator *allocator, struct object_pool *events,
+                                 struct process *process, uint32_t index)
 {
     struct annex *annex = annex_of(events, process);
     const uint64_t tag = event_at(events, index)->as.call.tag;
     const struct tag_entry *entry = tag_index_find(annex->tags, events, tag);
     if (entry != NULL) {
-        link_behind(events, entry->call, index);
+        put_behind(events, entry->call, index);
         return;
     }
-    link_first(events, process, index);
+    put_first(events, process, index);
     if (!tag_index_add(allocator, &annex->tags, tag, index)) {
         call_drop_index_owner(allocator, events, process);
     }
@@ -121,9 +121,9 @@ void call_link_owner(const struct allocator *allocator, struct object_pool *even
                      struct process *process, uint32_t index)
 {
     if (UNLIKELY(index_of(events, process) != NULL)) {
-        link_indexed(allocator, events, process, index);
+        put_indexed(allocator, events, process, index);
     } else {
-        link_first(events, process, index);
+        put_first(events, process, index);
     }
 }
 
@@ -136,6 +136,31 @@ void call_unlink_owner(struct object_pool *events, struct process *process, stru
     }
     unlink_call(events, process, node, index);
     node->as.event.from = (skua_pid){0}; /* the links were there */
+}
+
+/* ---- looking at one ---- */
+
+/* A completer may be writing to this: then nobody uses the copy (MO-view), so the race does no
+ * harm, and the thread sanitizer need not know. */
+static RACY void copy_call(const volatile struct event_node *node, struct call_view *view)
+{
+    const uint32_t subject = node->next;
+    view->kind = subject >> CALL_SUBJECT_SHIFT;
+    view->number = subject & CALL_SUBJECT_UNKNOWN;
+    view->has_deadline = node->as.call.wheel != 0;
+    view->deadline = node->as.call.timer.when;
+    view->period = view->has_deadline && node->as.call.error == 0 ? node->as.call.period : 0;
+}
+
+bool call_view_owner(struct event_node *node, struct call_view *view)
+{
+    const uint32_t guard = load_acquire(&node->guard); /* MO-guard */
+    if ((guard & CALL_OPEN) == 0) {
+        return false;
+    }
+    view->tag = node->as.call.tag;
+    copy_call(node, view);
+    return fetch_add_acq_rel(&node->guard, 0) == guard; /* MO-view */
 }
 
 /* ---- by tag ---- */
@@ -174,7 +199,7 @@ static void fill_index(const struct allocator *allocator, struct object_pool *ev
         }
         if (entry != NULL) {
             unlink_call(events, process, node, i);
-            link_behind(events, entry->call, i);
+            put_behind(events, entry->call, i);
             continue;
         }
         const bool added = tag_index_add(allocator, &annex->tags, node->as.call.tag, i);

@@ -26,6 +26,11 @@
  * handler returns SKUA_PENDING and removes it when it delivers the completion. A process with
  * many calls that takes some back has an index of them, too (dispatch/tag_index.h).
  *
+ * MO-view: the owner of a call may look at it while it is open. A completer may write meanwhile to
+ * what it reads, so it looks at the guard afterwards, by a read-modify-write: if the call is still
+ * open, a later claim reads from that, so that all that was read came before it; if not, what was
+ * read is not used.
+ *
  * MO-guard: call_open_owner releases the node's content with the guard; call_claim_any acquires
  * it. */
 #ifndef SKUA_DISPATCH_CALL_H
@@ -51,6 +56,28 @@
 #define CALL_FLAGS (CALL_ENDS | CALL_TELLS)
 
 _Static_assert(EVENT_NODES_MAX <= CALL_TELLS, "no index has these bits");
+
+/* What an open call is about, in `next`, which it does not need: 1 + the service or
+ * CALL_SUBJECT_COMMAND, and a number: of the descriptor, the command, the slot of a process or the
+ * entry of a name; or CALL_SUBJECT_UNKNOWN. */
+#define CALL_SUBJECT_SHIFT   28
+#define CALL_SUBJECT_COMMAND UINT32_C(0)
+#define CALL_SUBJECT_UNKNOWN ((UINT32_C(1) << CALL_SUBJECT_SHIFT) - 1)
+static inline uint32_t call_subject(uint32_t kind, uint32_t number)
+{
+    return kind << CALL_SUBJECT_SHIFT |
+           (number < CALL_SUBJECT_UNKNOWN ? number : CALL_SUBJECT_UNKNOWN);
+}
+
+/* What there is to know of an open call. */
+struct call_view {
+    uint32_t kind; /* of its subject, and the number */
+    uint32_t number;
+    uint64_t tag;
+    bool has_deadline;
+    uint64_t deadline; /* 0: it is just being ended */
+    uint64_t period;   /* of a ticker; otherwise nothing */
+};
 
 /* Opens a call, or reopens a ticker's, on a node whose tag is set; `owner` is the process. */
 static inline skua_completion call_reopen_owner(struct event_node *node, uint32_t index,
@@ -126,6 +153,9 @@ static inline void call_mark_abandoned_owner(struct event_node *node, const skua
         node->as.call.listener = listener; /* where its payload has a word that is not used */
     }
 }
+
+/* Looks at a call of the process's list. False if somebody completes it, or has. */
+NODISCARD bool call_view_owner(struct event_node *node, struct call_view *view);
 
 /* Adds a call to the list of its process. */
 void call_link_owner(const struct allocator *allocator, struct object_pool *events,

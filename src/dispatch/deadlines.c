@@ -45,22 +45,27 @@ void deadlines_deinit(struct deadlines *deadlines)
 }
 
 /* Publishes when the wheel is next due. Returns whether that is earlier than before. */
-static bool publish_locked(struct deadline_wheel *wheel)
+static bool publish_next_locked(struct deadline_wheel *wheel, uint64_t next)
 {
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
-    const uint64_t next = wheel_next(&wheel->wheel);
     if (next != before) {
         (void)exchange_seq_cst(&wheel->next, next); /* MO-timer */
     }
     return next < before;
 }
 
+static bool publish_locked(struct deadline_wheel *wheel)
+{
+    return publish_next_locked(wheel, wheel_next(&wheel->wheel));
+}
+
 static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when, uint64_t past)
 {
     wheel_add(&wheel->wheel, call, when, past);
-    /* Adding cannot make `next` later: most additions need not search the whole wheel. */
+    /* Nothing in the wheel is due before `next`. So it need not be searched: what is added comes
+     * first, or does not matter. */
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
-    return when < before && publish_locked(wheel);
+    return when < before && publish_next_locked(wheel, wheel_due_at(when));
 }
 
 bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,

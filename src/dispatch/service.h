@@ -18,6 +18,10 @@ enum service_id {
     SERVICE_READABLE,
     SERVICE_WRITABLE,
     SERVICE_BLOCKING,
+    SERVICE_CALL,
+    SERVICE_MONITOR,
+    SERVICE_JOIN,
+    SERVICE_NAME,
     SERVICE_COUNT,
 };
 
@@ -28,7 +32,7 @@ struct service {
     int (*start)(void *arg, struct worker *worker, const struct yield *yield,
                  skua_completion completion, skua_payload *result);
     /* Frees what the arguments of a yield hold that will not be started; null: nothing. */
-    void (*discard)(const struct yield *yield);
+    void (*discard)(struct worker *worker, const struct yield *yield);
     void *arg;
 };
 

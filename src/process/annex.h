@@ -33,7 +33,13 @@ static inline struct annex *annex_attach_owner(const struct object_pool *events,
                                                struct process *process, uint32_t node)
 {
     struct annex *annex = &event_at(events, node)->as.annex;
-    *annex = (struct annex){.calls = process->calls};
+    *annex = (struct annex){
+        .calls = process->calls,
+        .owed = OBJECT_NONE,
+        .watchers = OBJECT_NONE,
+        .links = OBJECT_NONE,
+        .names = OBJECT_NONE,
+    };
     process->calls = node;
     process_set_progress_owner(process, process_progress(process) | PROCESS_ANNEX);
     return annex;

@@ -4,7 +4,11 @@
  * A node is one cache line of a type-stable pool. Its life is one of
  *   free -> message or cancel event, pushed to a process -> free
  *   free -> open call (dispatch/call.h) -> completion event -> free
- *   free -> annex of a process (process/annex.h) -> free */
+ *   free -> annex of a process (process/annex.h) -> free
+ *   free -> request of a call, pushed to a process -> owed by it (relations/request.h) -> free
+ *   free -> pushed to a process that is to be watched or linked -> filed there -> free
+ *           (relations/watchers.h, relations/link.h)
+ *   free -> question of the inspector, pushed to a process (sched/describe.h) -> free */
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
 
@@ -46,14 +50,89 @@ struct tag_index;
 /* See process/annex.h. */
 struct annex {
     uint32_t calls;         /* the process's open calls */
-    struct tag_index *tags; /* finds them by tag (dispatch/tag_index.h), or null */
+    uint32_t owed;          /* requests that it has not answered yet (relations/request.h) */
+    uint32_t owed_count;    /* of them */
+    uint32_t watchers;      /* the last of the ring of those that watch it (relations/watchers.h) */
+    uint32_t links;         /* its halves of links (relations/link.h) */
+    uint32_t names;         /* the first of its names (relations/names.h) */
+    struct tag_index *tags; /* finds its calls by tag (dispatch/tag_index.h), or null */
     struct own_block *own;  /* memory that belongs to the process (sched/own_memory.h) */
     size_t own_bytes;
+    char *label; /* what it calls itself, or null */
 };
 
-/* In a node, never in an event that a process gets: the completion of a call that was taken back or
- * has timed out, whose handler may have to be told (sched/abandon.h). */
-#define EVENT_ABANDONED (SKUA_EVENT_CONTINUE + 1)
+/* A request that its server has got and not answered yet. It begins as the event that the server
+ * got, whose payload has left it. */
+struct owed_request {
+    uint32_t type;
+    uint32_t dependents; /* calls made on its behalf, or OBJECT_NONE */
+    uint64_t call;       /* the caller's completion: `call`, */
+    skua_pid caller;     /* and `process` */
+    uint64_t deadline;   /* when the caller stops waiting; SKUA_FOREVER: never */
+    skua_pid server;
+    uint32_t previous; /* in the list of the server */
+    uint32_t next;
+    bool is_listed; /* it is in that list */
+    bool is_opened; /* the server wants to hear if nobody waits any more */
+    bool is_known;  /* to the server's step */
+    uint32_t since; /* when the server got it (sched/calls.c) */
+};
+
+/* A call that is made on behalf of a request. */
+struct dependent_call {
+    uint64_t call; /* skua_completion.call */
+    uint32_t next;
+};
+
+/* One party's half of a link. It also is the signal to the other party that this one has ended or
+ * unlinked. */
+struct link_half {
+    uint32_t type;
+    int32_t error; /* how this party ended */
+    uint64_t tag;  /* of this party's EXIT event */
+    skua_pid peer;
+    uint32_t peer_half; /* the node of the other half, and the guard that it has while it lives */
+    uint32_t peer_guard;
+    uint32_t previous; /* in the list of this party */
+    uint32_t next;
+    uint32_t flags; /* what the end of the other means to this party */
+    uint32_t spare; /* a node for the annex that the other party may lack */
+    skua_pid cause; /* who failed first */
+};
+
+/* Types of nodes, never of events that a process gets. */
+enum {
+    /* The completion of a call that was taken back or has timed out, whose handler or server may
+     * have to be told (sched/abandon.h). */
+    EVENT_ABANDONED = 64,
+    EVENT_REQUEST_OVER, /* to the server: nobody waits any more for the answer to this request */
+    EVENT_MONITOR, /* `from` wants to know how this process ends; `tag` is its completion.call */
+    EVENT_JOIN,    /* and what its result is */
+    EVENT_NAME_WAITER, /* `from` waits for a name; in no mailbox (relations/names.h) */
+    EVENT_LINK,        /* this half of a link is this process's */
+    EVENT_UNLINK,      /* the other party has taken the link back */
+    EVENT_LINK_END,    /* the other party has ended */
+    EVENT_ENDING,      /* how a process ended whose end takes a while (sched/exit.c) */
+    EVENT_DESCRIBE,    /* the inspector asks what this process waits for (sched/describe.h) */
+};
+
+struct description;
+
+/* EVENT_DESCRIBE. */
+struct question {
+    uint32_t type;
+    struct description *description; /* where the answer goes */
+};
+
+/* How a process ends. */
+struct ending {
+    uint32_t type;
+    int error;
+    skua_pid cause; /* who failed first; zero: nobody */
+    skua_payload result;
+    uint32_t rest;    /* events to be dropped, besides the backlog */
+    uint32_t notices; /* nodes of others that must be told, and are not in the annex */
+};
 
 /* The words of a tick's payload: two for the process, and one to rearm the ticker. */
 enum { TICK_COUNT, TICK_TIME, TICK_PERIOD };
@@ -65,6 +144,11 @@ struct event_node {
         skua_event event;
         struct open_call call;
         struct annex annex;
+        struct owed_request request;
+        struct dependent_call dependent;
+        struct link_half half;
+        struct ending ending;
+        struct question question;
         struct pool_link link; /* while free */
     } as;
 };
@@ -75,6 +159,13 @@ _Static_assert(offsetof(struct open_call, error) == offsetof(skua_event, error),
 _Static_assert(offsetof(struct open_call, tag) == offsetof(skua_event, tag), "same head");
 _Static_assert(offsetof(struct open_call, previous) == offsetof(skua_event, from), "same head");
 _Static_assert(offsetof(struct open_call, owner) == offsetof(skua_event, payload), "then payload");
+_Static_assert(sizeof(struct annex) <= sizeof(skua_event), "it fits");
+_Static_assert(sizeof(struct owed_request) <= sizeof(skua_event), "it fits");
+_Static_assert(sizeof(struct ending) <= sizeof(skua_event), "it fits");
+_Static_assert(sizeof(struct link_half) <= sizeof(skua_event), "it fits");
+_Static_assert(sizeof(struct question) <= sizeof(skua_event), "it fits");
+_Static_assert(offsetof(struct owed_request, call) == offsetof(skua_event, tag), "same head");
+_Static_assert(offsetof(struct owed_request, caller) == offsetof(skua_event, from), "same head");
 _Static_assert(offsetof(struct open_call, period) ==
                    offsetof(skua_event, payload.as.words[TICK_PERIOD]),
                "a tick leaves the period where it was");

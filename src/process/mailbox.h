@@ -9,8 +9,9 @@
  * while there are no senders: chores.c.) A sender may be refused a moment too early, while another
  * refused sender still holds a place.
  *
- * The message that wakes a process reserves nothing, which saves an atomic operation: the mailbox
- * is empty at that moment. Its sender counts it as soon as it has the process's token, by lowering
+ * The message that wakes a process reserves nothing, which saves an atomic operation: no message
+ * waits at that moment, only calls that the process has not answered may have places. Its sender
+ * looks whether they leave room, and counts it as soon as it has the process's token, by lowering
  * `consumed` by one (state_wake_any). Others may take the last place before that, or have reserved
  * it and not yet pushed: so one message more than the limit may wait, never two.
  *
@@ -46,6 +47,14 @@ NODISCARD static inline bool mailbox_reserve_any(struct process *process)
         return false;
     }
     return true;
+}
+
+/* Whether a message may wake the process, if that waits. */
+NODISCARD static inline bool mailbox_has_room(struct process *process)
+{
+    const uint32_t consumed = load_relaxed(&process->consumed);          /* counter */
+    const uint32_t length = load_relaxed(&process->reserved) - consumed; /* counter */
+    return LIKELY(length == 0) || (int32_t)length < (int32_t)load_relaxed(&process->mailbox_limit);
 }
 
 /* The following are for the holder of the process's token. */

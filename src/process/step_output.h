@@ -32,6 +32,17 @@ struct yield {
         uint64_t instant;           /* of a timer */
         int fd;                     /* of a wait for a descriptor */
         struct blocking_call *call; /* of a function on a blocking pool */
+        struct {                    /* of a call or a monitor */
+            skua_pid pid;           /* of whom */
+            uint32_t node;          /* that is sent there */
+            uint32_t dependent;     /* of a call on behalf of a request: a node for that */
+            skua_request request;
+            uint64_t deadline; /* of a call, known when it is dispatched */
+        } peer;
+        struct { /* of who waits for a name */
+            char *text;
+            uint32_t node; /* that waits */
+        } name;
     } as;
 };
 

@@ -134,7 +134,8 @@ static NOINLINE int start_otherwise(skua_context *ctx, const skua_spawn_options 
         payload_discard_all(own.input, own.input != NULL ? own.input_count : 0);
         return refused;
     }
-    const struct spawn_request request = spawn_request_of(&own, pid);
+    struct spawn_request request = spawn_request_of(&own, pid);
+    request.parent = ctx;
     return spawn_process(ctx->sched, ctx->worker, &request);
 }
 
@@ -145,7 +146,8 @@ int skua_spawn_with_sized(skua_context *ctx, const skua_spawn_options *options, 
                  context_refuse(ctx, CONTEXT_SPAWNS) != 0)) {
         return start_otherwise(ctx, options, pid, options_size);
     }
-    const struct spawn_request request = spawn_request_of(options, pid);
+    struct spawn_request request = spawn_request_of(options, pid);
+    request.parent = ctx;
     return spawn_process(ctx->sched, ctx->worker, &request);
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
 #include "sched/log.h"
+#include "sched/relate.h"
 #include "sched/shutdown.h"
 #include "sched/stats.h"
 #include "sched/worker.h"
@@ -31,6 +32,7 @@ static uint32_t next_runtime_id(void)
 
 static void attach_services(skua_runtime *runtime)
 {
+    relate_attach(&runtime->sched);
     clock_attach(&runtime->sched);
     blocking_attach(&runtime->blocking);
     if (runtime->sim != NULL) {

@@ -2,11 +2,18 @@
 #include "sched/abandon.h"
 
 #include "dispatch/call.h"
+#include "relations/request.h"
+#include "sched/calls.h"
 #include "sched/worker.h"
 
-static void tell(struct scheduler *sched, skua_pid owner, struct event_node *node, uint32_t index,
-                 const skua_handler *listener)
+/* `worker` is the caller's or null. */
+static void tell(struct scheduler *sched, struct worker *worker, skua_pid owner,
+                 struct event_node *node, uint32_t index, const skua_handler *listener)
 {
+    if (request_is_listener(listener)) {
+        calls_abandon(sched, worker, owner, listener);
+        return;
+    }
     listener->abandon(listener->arg, sched->runtime, call_completion(node, index, owner));
 }
 
@@ -22,7 +29,7 @@ void abandon_take(struct worker *worker, struct event_node *node, uint32_t index
     node->as.event.type = SKUA_EVENT_COMPLETION;
     node->as.event.payload = skua_payload_empty(0); /* the listener was there */
     if (is_left_pending(node)) {
-        tell(worker->sched, worker->context->self, node, index, listener);
+        tell(worker->sched, worker, worker->context->self, node, index, listener);
     }
 }
 
@@ -32,7 +39,7 @@ void abandon_revoked(struct worker *worker, uint32_t first)
     while (first != OBJECT_NONE) {
         struct event_node *node = event_at(events, first);
         const uint32_t next = node->next;
-        tell(worker->sched, worker->context->self, node, first, node->as.call.listener);
+        tell(worker->sched, worker, worker->context->self, node, first, node->as.call.listener);
         event_release_owner(events, &worker->caches.events, first);
         first = next;
     }
@@ -49,7 +56,7 @@ void abandon_refused(struct scheduler *sched, skua_pid owner, struct event_node 
     struct worker *worker = worker_of_thread();
     const struct scheduler *outer = worker_enter_callback(sched);
     worker_set_current(NULL);
-    tell(sched, owner, node, index, node->as.call.listener);
+    tell(sched, NULL, owner, node, index, node->as.call.listener);
     worker_set_current(worker);
     (void)worker_enter_callback(outer);
 }

@@ -39,11 +39,17 @@ NODISCARD static inline int context_refuse(const skua_context *ctx, uint32_t all
     return LIKELY(ctx != NULL && ctx->phase - 1 < allowed) ? 0 : context_check(ctx, allowed);
 }
 
+/* 0, or the error for a verb that is allowed in steps only. */
+NODISCARD static inline int context_refuse_but_step(const skua_context *ctx)
+{
+    const bool plain = LIKELY(ctx != NULL && ctx->phase == CONTEXT_STEP);
+    return plain ? 0 : context_check(ctx, CONTEXT_STEP);
+}
+
 /* Where the step of a context writes what it asks for; null, with *error, if it may not. */
 NODISCARD static inline struct step_output *context_output(const skua_context *ctx, int *error)
 {
-    const bool plain = LIKELY(ctx != NULL && ctx->phase == CONTEXT_STEP);
-    *error = plain ? 0 : context_check(ctx, CONTEXT_STEP);
+    *error = context_refuse_but_step(ctx);
     return LIKELY(*error == 0) ? &ctx->worker->out : NULL;
 }
 

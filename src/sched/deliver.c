@@ -103,7 +103,8 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
         goto refused;
     }
     note_send(sched, worker, from, to, event.index, payload->type);
-    if (state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
+    if (LIKELY(mailbox_has_room(event.process)) &&
+        state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
         submit_ready(sched, worker, event.process);
     } else {
         error = add_message(sched, worker, &event);

@@ -48,12 +48,13 @@ int exit_wait_until(struct scheduler *sched, struct exit_waiter *waiter, uint64_
 }
 
 /* A result inside the payload can be given to everybody, one that owns memory only once. */
-static void hand_over(skua_exit *exit, skua_exit *to)
+skua_payload exit_wait_share(skua_payload *result)
 {
-    *to = *exit;
-    if (exit->result.storage >= SKUA_PAYLOAD_OWNED) {
-        exit->result = skua_payload_empty(exit->result.type);
+    const skua_payload shared = *result;
+    if (result->storage >= SKUA_PAYLOAD_OWNED) {
+        *result = skua_payload_empty(result->type);
     }
+    return shared;
 }
 
 void exit_wait_tell(struct scheduler *sched, skua_exit *exit)
@@ -63,7 +64,8 @@ void exit_wait_tell(struct scheduler *sched, skua_exit *exit)
          waiter = waiter->next) {
         if (!waiter->told && skua_pid_equal(waiter->pid, exit->pid)) {
             if (waiter->exit != NULL) {
-                hand_over(exit, waiter->exit);
+                *waiter->exit = *exit;
+                waiter->exit->result = exit_wait_share(&exit->result);
             }
             waiter->told = true;
         }

@@ -23,4 +23,8 @@ NODISCARD bool exit_wait_remove(struct scheduler *sched, struct exit_waiter *wai
 void exit_wait_tell(struct scheduler *sched, skua_exit *exit);
 void exit_wait_release(struct scheduler *sched, skua_pid pid);
 
+/* What one of several gets of the result of a process: what owns memory goes to the first of them,
+ * and leaves the result empty. */
+skua_payload exit_wait_share(skua_payload *result);
+
 #endif

@@ -139,3 +139,12 @@ void log_lost_descriptor(struct scheduler *sched, const char *what)
         snprintf(line, sizeof line, "the program has closed a descriptor of the runtime: %s", what);
     write_line(sched, (skua_log){.level = SKUA_LOG_ERROR}, line, (size_t)length);
 }
+
+void log_cycle(struct scheduler *sched, skua_pid first, const char *names)
+{
+    char line[LINE_SIZE];
+    const int length = snprintf(line, sizeof line, "calls wait for each other: %s", names);
+    const skua_log about = {
+        .level = SKUA_LOG_WARNING, .pid = first, .type_name = process_info_type_name(sched, first)};
+    write_line(sched, about, line, (size_t)length);
+}

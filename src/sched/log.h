@@ -24,6 +24,9 @@ void log_tell_dropped(struct scheduler *sched, bool at_end);
 /* The program has closed a descriptor of the runtime's own; `what` says which. Not under a lock. */
 void log_lost_descriptor(struct scheduler *sched, const char *what);
 
+/* Processes wait for each other's answers; `names` are some of them, or all. */
+void log_cycle(struct scheduler *sched, skua_pid first, const char *names);
+
 /* The process of a context has misused it, as `text` says. */
 void log_misuse(const skua_context *ctx, const char *text);
 

@@ -4,7 +4,7 @@
 #include <stdalign.h>
 
 #include "process/annex.h"
-#include "sched/deliver.h"
+#include "sched/signal.h"
 
 /* Stands before the memory that the process got. */
 struct own_block {
@@ -14,19 +14,7 @@ struct own_block {
     skua_pid owner;
 };
 
-/* The annex of the process, made if there is none; null without memory. */
-static struct annex *get_annex(skua_context *ctx)
-{
-    struct object_pool *events = &ctx->sched->events;
-    uint32_t node;
-    struct annex *annex = annex_of(events, ctx->process);
-    if (annex == NULL && deliver_acquire_node(ctx->sched, ctx->worker, &node)) {
-        annex = annex_attach_owner(events, ctx->process, node);
-    }
-    return annex;
-}
-
-static void link_block(struct annex *annex, struct own_block *block)
+static void add_block(struct annex *annex, struct own_block *block)
 {
     block->next = annex->own;
     if (annex->own != NULL) {
@@ -39,7 +27,7 @@ static void link_block(struct annex *annex, struct own_block *block)
 int own_memory_alloc(skua_context *ctx, size_t size, void **pointer)
 {
     const size_t limit = process_type(ctx->process)->own_limit;
-    struct annex *annex = get_annex(ctx);
+    struct annex *annex = signal_annex(ctx->sched, ctx->worker, ctx->process);
     if (annex == NULL) {
         return SKUA_E_NO_MEMORY;
     }
@@ -56,7 +44,7 @@ int own_memory_alloc(skua_context *ctx, size_t size, void **pointer)
     }
     block->size = size;
     block->owner = ctx->self;
-    link_block(annex, block);
+    add_block(annex, block);
     *pointer = block + 1;
     return 0;
 }

@@ -74,3 +74,9 @@ const char *process_info_type_name(struct scheduler *sched, skua_pid pid)
     const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     return type != NULL && state_generation(tag) == pid_generation(pid) ? type->name : "?";
 }
+
+skua_pid process_info_at(struct scheduler *sched, uint32_t slot)
+{
+    struct process *process = process_at(&sched->table, slot);
+    return process_table_pid(&sched->table, process, state_generation(state_peek(process)));
+}

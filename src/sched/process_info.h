@@ -15,4 +15,7 @@ NODISCARD uint32_t process_info_list(struct scheduler *sched, skua_pid after,
 /* The name of a process's type, even while it is closing; "?" once it is gone. */
 const char *process_info_type_name(struct scheduler *sched, skua_pid pid);
 
+/* The PID of whatever process is in a slot, which must exist. */
+skua_pid process_info_at(struct scheduler *sched, uint32_t slot);
+
 #endif

@@ -82,6 +82,8 @@ static void init_locks(struct scheduler *sched)
     mutex_init(&sched->exit_waiters.lock);
     condition_init(&sched->exit_waiters.changed);
     mutex_init(&sched->control);
+    mutex_init(&sched->descriptions.lock);
+    condition_init(&sched->descriptions.changed);
     mutex_init(&sched->quiet.lock);
     condition_init(&sched->quiet.changed);
     mutex_init(&sched->spare.lock);
@@ -94,6 +96,8 @@ static void deinit_locks(struct scheduler *sched)
     mutex_deinit(&sched->exit_waiters.lock);
     (void)pthread_cond_destroy(&sched->exit_waiters.changed);
     mutex_deinit(&sched->control);
+    mutex_deinit(&sched->descriptions.lock);
+    (void)pthread_cond_destroy(&sched->descriptions.changed);
     mutex_deinit(&sched->quiet.lock);
     (void)pthread_cond_destroy(&sched->quiet.changed);
     mutex_deinit(&sched->spare.lock);
@@ -129,6 +133,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     if (!init_workers(sched)) {
         goto fail_workers;
     }
+    names_init(&sched->names, &sched->allocator, &sched->events, config->name_limit, config->seed);
     global_queue_init(&sched->global);
     global_queue_init(&sched->behind);
     parking_init(&sched->parking, sched->capacity, sched->worker_count);
@@ -152,6 +157,8 @@ void scheduler_deinit(struct scheduler *sched)
     global_queue_deinit(&sched->behind);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);
+    (void)!names_take_all_waiters_any(&sched->names); /* their memory goes with the pool */
+    names_deinit(&sched->names);
     deadlines_deinit(&sched->deadlines);
     object_pool_deinit(&sched->events);
     process_table_deinit(&sched->table);

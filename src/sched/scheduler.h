@@ -20,6 +20,8 @@
 #include "process/event.h"
 #include "process/step_output.h"
 #include "process/table.h"
+#include "relations/names.h"
+#include "sched/detour.h"
 #include "sched/poller.h"
 #include "telemetry/account.h"
 #include "telemetry/counters.h"
@@ -122,6 +124,7 @@ struct worker {
     uint32_t turns_max;                    /* per pick; smaller in simulations only */
     bool is_pressed;                       /* back-pressure: its pick ends with this step */
     uint32_t init_turn;
+    struct description *described; /* filled in, told when the turn is over (describe.h) */
     CACHE_ALIGNED skua_context contexts[WORKER_CONTEXTS]; /* the first; or, if they are checked, by
                                                              turns */
     skua_event batch[SKUA_EVENTS_PER_STEP];
@@ -183,6 +186,7 @@ struct scheduler {
     struct poller *poller;
     struct monitor *monitor;
     struct observer *observer; /* null: nobody looks */
+    struct detour *detour;     /* null: there is none (detour.h) */
     struct tracer tracer;
     uint32_t context_flags; /* in the phases of all contexts (context.h) */
     struct worker *workers;
@@ -194,6 +198,7 @@ struct scheduler {
     struct process_table table;
     struct object_pool events;
     struct deadlines deadlines;
+    struct names names;
     struct global_queue global;
     struct global_queue behind; /* processes that used up their slice (find_work.c) */
     struct parking parking;
@@ -243,6 +248,14 @@ struct scheduler {
         pthread_cond_t changed;
         struct exit_waiter *first; /* under lock */
     } exit_waiters;
+
+    /* See describe.h. */
+    struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        uint32_t awaited; /* under lock: answers that the inspector waits for */
+        uint32_t open;    /* under lock: questions on their way, those included */
+    } descriptions;
 
     /* Start and stop. seq_cst MO-stop: `phase` against state_publish_owner, `exiting` against
      * parking. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* After a step: hand its yields to their handlers and choose the next state. */
 #include "dispatch/call.h"
+#include "relations/request.h"
+#include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -86,10 +88,39 @@ static ALWAYS_INLINE const skua_handler *handler_of(const struct scheduler *sche
                                                   : NULL;
 }
 
-/* The handler if it wants to hear of calls that are abandoned, or null. */
-static ALWAYS_INLINE const skua_handler *listener_of(const skua_handler *handler)
+static ALWAYS_INLINE bool asks_process(const struct yield *yield)
 {
+    return yield->command == service_command(SERVICE_CALL);
+}
+
+/* Who wants to hear if the yield is abandoned: its handler, or the process that it calls; or
+ * null. */
+static ALWAYS_INLINE const skua_handler *
+listener_of(const struct worker *worker, const skua_handler *handler, const struct yield *yield)
+{
+    if (UNLIKELY(asks_process(yield))) {
+        const uint32_t request = yield->as.peer.node;
+        return request_listener(event_at(&worker->sched->events, request), request);
+    }
     return handler != NULL && UNLIKELY(handler->abandon != NULL) ? handler : NULL;
+}
+
+/* What a yield is about, for those who inspect the process (process/event.h). */
+static ALWAYS_INLINE uint32_t subject_of(const struct worker *worker, const struct yield *yield)
+{
+    if (yield->command < SKUA_COMMAND_RESERVED) {
+        return call_subject(CALL_SUBJECT_COMMAND, yield->command);
+    }
+    const uint32_t service = yield->command - SKUA_COMMAND_RESERVED;
+    if (service >= SERVICE_CALL && service <= SERVICE_JOIN) {
+        return call_subject(service + 1, pid_slot(yield->as.peer.pid));
+    }
+    if (UNLIKELY(service == SERVICE_NAME)) {
+        return call_subject(service + 1, naming_entry(worker->sched, yield->as.name.text));
+    }
+    return call_subject(service + 1, service == SERVICE_READABLE || service == SERVICE_WRITABLE
+                                         ? (uint32_t)yield->as.fd
+                                         : 0);
 }
 
 /* Arms the timeout of a yield; returns the instant. */
@@ -97,7 +128,10 @@ static uint64_t arm_timeout(struct worker *worker, const struct yield *yield,
                             const skua_handler *listener)
 {
     const uint64_t now = time_now(worker->sched->time);
-    const uint64_t deadline = time_after(now, yield->timeout);
+    uint64_t deadline = time_after(now, yield->timeout);
+    if (UNLIKELY(asks_process(yield)) && deadline > yield->as.peer.deadline) {
+        deadline = yield->as.peer.deadline; /* the step took a while */
+    }
     timers_arm(worker, yield->node,
                &(struct timing){
                    .now = now, .when = deadline, .error = SKUA_E_TIMEOUT, .listener = listener});
@@ -107,14 +141,17 @@ static uint64_t arm_timeout(struct worker *worker, const struct yield *yield,
 /* Starts what a yield asks for. The timeout is armed before that: from then on anybody may complete
  * the call. One that is given no time needs no timer, which could fire before start returns. */
 static ALWAYS_INLINE int start_yield(struct worker *worker, const skua_handler *handler,
-                                     struct yield *yield, skua_completion completion,
-                                     skua_payload *result)
+                                     const skua_handler *listener, struct yield *yield,
+                                     skua_completion completion, skua_payload *result)
 {
     const struct service *service = service_of(worker->sched->services, yield);
     uint64_t deadline = SKUA_FOREVER;
     if (UNLIKELY(yield->timeout != SKUA_FOREVER)) {
-        deadline = yield->timeout != 0 ? arm_timeout(worker, yield, listener_of(handler))
+        deadline = yield->timeout != 0 ? arm_timeout(worker, yield, listener)
                                        : time_now(worker->sched->time);
+    }
+    if (UNLIKELY(asks_process(yield))) {
+        yield->as.peer.deadline = deadline;
     }
     return service != NULL ? service->start(service->arg, worker, yield, completion, result)
                            : run_handler(worker, handler, yield, completion, deadline, result);
@@ -151,14 +188,15 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
 {
     struct event_node *node = event_at(&worker->sched->events, yield->node);
     const skua_handler *handler = handler_of(worker->sched, yield);
-    const skua_handler *listener = listener_of(handler);
+    const skua_handler *listener = listener_of(worker, handler, yield);
     const skua_completion completion = call_open_owner(node, yield->node, worker->context->self);
     skua_payload result = skua_payload_empty(0);
+    node->next = subject_of(worker, yield); /* nobody else knows of the call yet, here and below */
     if (UNLIKELY(listener != NULL)) {
-        node->as.call.listener = listener; /* nobody else knows of the call yet */
+        node->as.call.listener = listener;
         worker->puts_off = false;
     }
-    const int outcome = start_yield(worker, handler, yield, completion, &result);
+    const int outcome = start_yield(worker, handler, listener, yield, completion, &result);
     if (outcome <= 0) {
         if (LIKELY(call_claim_any(node, call_guard(completion)))) {
             finish_call(worker, node, yield->node, outcome, &result, finished);
@@ -232,7 +270,7 @@ static void discard_yields(struct worker *worker)
         if (service == NULL) {
             skua_payload_drop(&yield->as.payload);
         } else if (service->discard != NULL) {
-            service->discard(yield);
+            service->discard(worker, yield);
         }
         event_release_owner(out->events, out->event_cache, yield->node);
     }
@@ -264,14 +302,14 @@ enum settlement settle_output(struct worker *worker, struct process *process, in
     const bool is_done = out->status == STEP_DONE;
     if (UNLIKELY(error < 0 && !is_done)) {
         discard_yields(worker);
-        exit_process(worker, process, error, NULL);
+        exit_process(worker, process, error, worker->context->self, NULL);
         return SETTLED;
     }
     if (out->yield_count > 0) {
         dispatch_yields(worker, process);
     }
     if (is_done) {
-        exit_process(worker, process, 0, &out->result);
+        exit_process(worker, process, 0, (skua_pid){0}, &out->result);
         return SETTLED;
     }
     const uint64_t progress = process_progress(process) & ~PROCESS_RUNS;

@@ -10,8 +10,10 @@
 #include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
+#include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/own_memory.h"
+#include "sched/relate.h"
 #include "sched/shutdown.h"
 #include "sched/slot.h"
 #include "sched/worker.h"
@@ -103,29 +105,35 @@ static bool prepare_state(struct scheduler *sched, struct process *process,
     return process->state.external != NULL;
 }
 
-static NOINLINE void release_annex(struct scheduler *sched, struct worker *worker,
-                                   struct process *process)
+void spawn_close_state(skua_context *ctx, const skua_exit *exit)
 {
-    own_memory_free_all(sched, process);
-    call_drop_index_owner(&sched->allocator, &sched->events, process);
-    deliver_release_node(sched, worker, annex_detach_owner(&sched->events, process));
-}
-
-void spawn_release_state(skua_context *ctx, const skua_exit *exit)
-{
-    struct scheduler *sched = ctx->sched;
     struct process *process = ctx->process;
     const skua_process_type *type = process_type(process);
     if (type->close != NULL) {
         type->close(process_state(process, type), ctx, exit);
     }
+}
+
+static NOINLINE uint32_t release_annex(struct scheduler *sched, struct process *process)
+{
+    own_memory_free_all(sched, process);
+    naming_free_copy(sched, annex_of(&sched->events, process)->label);
+    call_drop_index_owner(&sched->allocator, &sched->events, process);
+    return annex_detach_owner(&sched->events, process);
+}
+
+uint32_t spawn_release_state(struct scheduler *sched, struct process *process)
+{
+    const skua_process_type *type = process_type(process);
+    uint32_t annex = OBJECT_NONE;
     if (UNLIKELY((process_progress(process) & PROCESS_ANNEX) != 0)) {
-        release_annex(sched, ctx->worker, process);
+        annex = release_annex(sched, process);
     }
     if (type->state_size > PROCESS_INLINE_STATE) {
         allocator_free(&sched->allocator, process->state.external, type->state_size,
                        alignof(max_align_t));
     }
+    return annex;
 }
 
 static void fill_record(struct scheduler *sched, struct process *process,
@@ -164,10 +172,19 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
     return LIKELY(error <= 0) ? error : SKUA_E_INVALID;
 }
 
-/* Publishes the process and makes it Ready. */
-static void publish(struct scheduler *sched, struct worker *worker, struct process *process,
-                    uint32_t generation, skua_pid pid, const struct spawn_request *request)
+/* Publishes the process, with its name if it has one, and makes it Ready. */
+static int publish(struct scheduler *sched, struct worker *worker, struct process *process,
+                   uint32_t generation, skua_pid pid, const struct spawn_request *request)
 {
+    uint32_t waiters = OBJECT_NONE; /* for its name */
+    const bool is_named = request->options != NULL && request->options->name != NULL;
+    if (UNLIKELY(is_named)) {
+        const int refused = naming_publish(sched, worker, process, pid, request->options->name,
+                                           request->pid, &waiters);
+        if (refused != 0) {
+            return refused;
+        }
+    }
     if (request->waiter != NULL) {
         request->waiter->pid = pid;
         exit_wait_add(sched, request->waiter);
@@ -178,7 +195,9 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
     }
     NOTE_COUNT(sched, worker, spawned);
     note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)request->type, 0);
-    state_publish_owner(process, generation);
+    if (LIKELY(!is_named)) {
+        state_publish_owner(process, generation);
+    }
     /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
      * cancel event that is one too many is dropped in step.c. */
     const enum sched_phase phase = shutdown_phase(sched);
@@ -188,6 +207,10 @@ static void publish(struct scheduler *sched, struct worker *worker, struct proce
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     submit_spawned(sched, worker, process);
+    if (UNLIKELY(waiters != OBJECT_NONE)) {
+        naming_tell(sched, worker, pid, waiters);
+    }
+    return 0;
 }
 
 /* Init may have taken a while: the runtime may have stopped meanwhile. */
@@ -199,16 +222,17 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
     if (gated ? !shutdown_gate_enter(sched) : shutdown_phase(sched) != PHASE_RUNNING) {
         return SKUA_E_STOPPED;
     }
-    publish(sched, worker, process, generation, pid, request);
+    const int error = publish(sched, worker, process, generation, pid, request);
     if (gated) {
         shutdown_gate_leave(sched);
     }
-    return 0;
+    return error;
 }
 
 /* Discards a process that was never published. */
 static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
-                             struct process *process, skua_pid pid, int error)
+                             struct process *process, skua_pid pid, int error,
+                             const struct spawn_request *request)
 {
     const skua_exit exit = {
         .pid = pid,
@@ -218,8 +242,13 @@ static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
     };
     skua_context spare;
     skua_context *context = context_open_init(sched, worker, process, pid, CONTEXT_CLOSE, &spare);
-    spawn_release_state(context, &exit);
+    spawn_close_state(context, &exit);
     context_close_init(context);
+    relate_undo(sched, request, process);
+    const uint32_t annex = spawn_release_state(sched, process);
+    if (annex != OBJECT_NONE) {
+        deliver_release_node(sched, worker, annex);
+    }
     slot_release(sched, worker, process);
 }
 
@@ -247,11 +276,14 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     }
     const skua_pid pid = process_table_pid(&sched->table, process, generation);
     int error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
+    if (LIKELY(error == 0) && UNLIKELY(request->options != NULL)) {
+        error = relate_at_spawn(sched, worker, request, process, pid);
+    }
     if (LIKELY(error == 0)) {
         error = publish_unless_stopped(sched, worker, process, generation, pid, request);
     }
     if (UNLIKELY(error != 0)) {
-        give_up(sched, worker, process, pid, error);
+        give_up(sched, worker, process, pid, error, request);
     }
     return error;
 }
@@ -260,6 +292,10 @@ int spawn_process(struct scheduler *sched, struct worker *worker,
                   const struct spawn_request *request)
 {
     const int error = spawn(sched, worker, request);
+    const skua_spawn_options *options = request->options;
+    if (UNLIKELY(error != 0 && options != NULL && options->link) && options->link_id != NULL) {
+        *options->link_id = (skua_link_id){0};
+    }
     if (request->input != NULL) {
         payload_discard_all(request->input, request->input_count);
     }

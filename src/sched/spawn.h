@@ -10,9 +10,18 @@ struct spawn_request {
     const char *method; /* null: the first */
     skua_payload *input;
     size_t input_count;
-    skua_pid *pid;              /* may be null; written before the process can run */
-    struct exit_waiter *waiter; /* may be null; added before the process can run */
+    skua_pid *pid;                     /* may be null; written before the process can run */
+    struct exit_waiter *waiter;        /* may be null; added before the process can run */
+    const skua_spawn_options *options; /* null: none of what follows the input in there */
+    skua_context *parent;              /* who starts it, with options; or null: a thread */
 };
+
+/* Whether these options ask for more than a process: most do not (sched/relate.h). */
+static inline bool spawn_relates(const skua_spawn_options *options)
+{
+    return options->monitor || options->join || options->link || options->name != NULL ||
+           options->label != NULL;
+}
 
 static inline struct spawn_request spawn_request_of(const skua_spawn_options *options,
                                                     skua_pid *pid)
@@ -23,6 +32,7 @@ static inline struct spawn_request spawn_request_of(const skua_spawn_options *op
         .input = options->input,
         .input_count = options->input_count,
         .pid = pid,
+        .options = UNLIKELY(spawn_relates(options)) ? options : NULL,
     };
 }
 
@@ -31,9 +41,12 @@ static inline struct spawn_request spawn_request_of(const skua_spawn_options *op
 NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
                             const struct spawn_request *request);
 
-/* Closes the state of a process, with an open context of that process, and releases all memory that
- * belongs to it. */
-void spawn_release_state(skua_context *ctx, const skua_exit *exit);
+/* Closes the state of a process, with an open context of that process. */
+void spawn_close_state(skua_context *ctx, const skua_exit *exit);
+
+/* Releases all memory that belongs to a process whose state is closed. Returns the node of its
+ * annex, which the caller must release, or OBJECT_NONE. */
+NODISCARD uint32_t spawn_release_state(struct scheduler *sched, struct process *process);
 
 /* The name of a type's method number `number`. */
 const char *spawn_method_name(const skua_process_type *type, uint32_t number);

@@ -4,15 +4,23 @@
 #include "dispatch/call.h"
 #include "process/mailbox.h"
 #include "sched/abandon.h"
+#include "sched/calls.h"
 #include "sched/checkpoint.h"
 #include "sched/context.h"
+#include "sched/describe.h"
 #include "sched/note.h"
+#include "sched/signal.h"
 #include "sched/spare.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
 /* Processes that may wait in the deque while another continues. */
 #define READIED_MAX 256
+
+/* Signals that are taken in one turn, fewer in models: most of them are no events for the step. */
+#ifndef SIGNALS_MAX
+#define SIGNALS_MAX 256
+#endif
 
 /* Turns of a process that goes on because of events, and from one reading of the clock to the next
  * of one that continues. */
@@ -26,6 +34,7 @@ struct delivery {
     uint32_t count;
     uint32_t node;
     int cancelled;       /* with no events: why the process ends now; 0: it does not */
+    skua_pid cause;      /* and who failed first */
     struct trace *trace; /* null: nobody traces */
 };
 
@@ -103,10 +112,49 @@ static bool gather_end(struct worker *worker, struct process *process, struct de
     if (delivery->count == 0) {
         const uint32_t index = process->backlog;
         delivery->cancelled = node->as.event.error;
+        delivery->cause = worker->context->self;
         process->backlog = node->next;
         event_release_owner(&worker->sched->events, &worker->caches.events, index);
     }
     return true;
+}
+
+/* Takes a signal from the front of the backlog. Returns whether the batch ends before or with it:
+ * the end of a linked process ends this one, but not before it has handled what came before. */
+static NOINLINE bool gather_signal(struct worker *worker, struct process *process,
+                                   struct delivery *delivery)
+{
+    const uint32_t index = process->backlog;
+    const struct event_node *node = event_at(&worker->sched->events, index);
+    struct signal_end end;
+    if (delivery->count > 0 && signal_would_end(worker->sched, node)) {
+        return true;
+    }
+    process->backlog = node->next;
+    if (node->as.event.type != EVENT_DESCRIBE) { /* those who look do not see themselves */
+        note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
+    }
+    switch (signal_take(worker, process, index, &delivery->events[delivery->count], &end)) {
+    case SIGNAL_EVENT:
+        delivery->count++;
+        break;
+    case SIGNAL_ENDS:
+        delivery->cancelled = end.error;
+        delivery->cause = end.cause;
+        return true;
+    case SIGNAL_FILED:
+        break;
+    }
+    return false;
+}
+
+/* If there is a step, the inspector need not wait for its end. Otherwise it is told when the
+ * process rests again, so that it does not find it Ready the next time. */
+static void tell_described(struct worker *worker, const struct delivery *delivery)
+{
+    if (delivery->count > 0) {
+        describe_tell(worker);
+    }
 }
 
 static NOINLINE void gather_batch(struct worker *worker, struct process *process,
@@ -114,7 +162,8 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
 {
     struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
-    while (process->backlog != OBJECT_NONE && delivery->count < most) {
+    uint32_t signals = 0;
+    while (process->backlog != OBJECT_NONE && delivery->count < most && signals < SIGNALS_MAX) {
         const uint32_t index = process->backlog;
         struct event_node *node = event_at(events, index);
         uint32_t type = node->as.event.type;
@@ -122,6 +171,12 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
             if (type == EVENT_ABANDONED) {
                 abandon_take(worker, node, index);
                 type = SKUA_EVENT_COMPLETION;
+            } else if (type >= SKUA_EVENT_CALL) {
+                if (gather_signal(worker, process, delivery)) {
+                    break;
+                }
+                signals++;
+                continue;
             } else if (gather_end(worker, process, delivery, node)) {
                 break;
             }
@@ -141,6 +196,7 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
         event_release_owner(events, &worker->caches.events, index);
     }
     mailbox_consume_owner(process, messages);
+    tell_described(worker, delivery);
 }
 
 /* The shutdown's cancel comes after everything that arrived before it. */
@@ -148,6 +204,7 @@ static void gather_stop(struct process *process, struct delivery *delivery)
 {
     if (ends_when_cancelled(process)) {
         delivery->cancelled = delivery->count == 0 ? SKUA_E_STOPPED : 0;
+        delivery->cause = (skua_pid){0}; /* nobody failed */
         return; /* otherwise it is still due when the step has handled the others */
     }
     add_event(delivery, SKUA_EVENT_CANCEL, SKUA_E_STOPPED);
@@ -177,6 +234,7 @@ static NOINLINE void gather_mixed(struct worker *worker, struct process *process
     if (!starts(progress) && (progress & PROCESS_CONTINUES) != 0 && delivery->cancelled == 0) {
         add_event(delivery, SKUA_EVENT_CONTINUE, 0);
     }
+    tell_described(worker, delivery);
 }
 
 /* The same if that is the only event. */
@@ -189,6 +247,16 @@ static inline void gather_special(struct worker *worker, struct process *process
     }
     delivery->count = 1;
     make_event(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
+}
+
+/* The same for one request that comes alone, as those of a server do that has little to do. */
+static NOINLINE void gather_call(struct worker *worker, struct process *process,
+                                 struct delivery *delivery)
+{
+    const uint32_t index = process->backlog;
+    process->backlog = OBJECT_NONE;
+    note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
+    delivery->count = calls_take_request(worker, process, index, delivery->events);
 }
 
 static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
@@ -210,6 +278,8 @@ static void gather(struct worker *worker, struct process *process, struct delive
     struct event_node *node = event_at(&worker->sched->events, first);
     if (LIKELY(node->next == OBJECT_NONE && node->as.event.type <= SKUA_EVENT_COMPLETION)) {
         gather_one(worker, process, node, delivery);
+    } else if (node->next == OBJECT_NONE && node->as.event.type == SKUA_EVENT_CALL) {
+        gather_call(worker, process, delivery);
     } else {
         gather_batch(worker, process, delivery, worker->events_max);
     }
@@ -284,6 +354,19 @@ static void add_to_backlog(struct worker *worker, struct process *process, uint3
     first->next = oldest;
 }
 
+static NOINLINE enum settlement turn_without_step(struct worker *worker, struct process *process,
+                                                  const struct delivery *delivery)
+{
+    enum settlement settlement = SETTLED;
+    if (delivery->cancelled == 0) {
+        settlement = settle_rest(worker, process); /* only something that is not for the step */
+    } else {
+        exit_process(worker, process, delivery->cancelled, delivery->cause, NULL);
+    }
+    describe_tell(worker);
+    return settlement;
+}
+
 /* One turn with what take_news brought. */
 static enum settlement turn(struct worker *worker, struct process *process, uint64_t news)
 {
@@ -296,17 +379,13 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
         accept_requests(process, requests);
     }
     if (UNLIKELY((requests & STATE_KILL) != 0)) {
-        exit_process(worker, process, SKUA_E_TERMINATED, NULL);
+        exit_process(worker, process, SKUA_E_TERMINATED, worker->context->self, NULL);
         return SETTLED;
     }
     struct delivery delivery;
     gather(worker, process, &delivery);
     if (UNLIKELY(delivery.count == 0)) {
-        if (delivery.cancelled == 0) {
-            return settle_rest(worker, process); /* only a request that is not for the step */
-        }
-        exit_process(worker, process, delivery.cancelled, NULL);
-        return SETTLED;
+        return turn_without_step(worker, process, &delivery);
     }
     const int error = run_step(worker, process, &delivery);
     clean_up(worker, &delivery);
@@ -357,13 +436,18 @@ static bool may_go_on(struct worker *worker, struct process *process, uint32_t t
 
 void step_run(struct worker *worker, struct process *process)
 {
-    const uint32_t tag = state_peek(process);  /* it stays Ready, and of its generation */
-    SKUA_ASSERT(state_of(tag) == STATE_READY); /* INV-3 */
-    SKUA_ASSERT((process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
+    const uint32_t tag = state_peek(process); /* it stays so, and of its generation */
+    const bool is_ending = state_of(tag) == STATE_COMPLETE;
+    SKUA_ASSERT(is_ending || state_of(tag) == STATE_READY);                    /* INV-3 */
+    SKUA_ASSERT(is_ending || (process_progress(process) & PROCESS_RUNS) == 0); /* INV-4 */
     const skua_pid pid = process_table_pid(&worker->sched->table, process, state_generation(tag));
     context_set_process(worker, process, pid);
     store_release(&worker->running, pid.bits); /* MO-monitor */
     worker->is_pressed = false;
+    if (UNLIKELY(is_ending)) {
+        exit_go_on(worker, process);
+        return;
+    }
     uint32_t turns = 0;
     do {
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {

@@ -139,3 +139,9 @@ void submit_unfinished(struct worker *worker, struct process *process)
         submit_behind(worker, process);
     }
 }
+
+void submit_ending(struct worker *worker, struct process *process)
+{
+    push_shared(&worker->sched->behind, process);
+    idle_wake_one(worker->sched, worker);
+}

@@ -38,7 +38,9 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
 
 void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
 {
-    (void)call_reopen_owner(event_at(&worker->sched->events, call), call, worker->context->self);
+    struct event_node *node = event_at(&worker->sched->events, call);
+    node->next = call_subject(SERVICE_TICKER + 1, 0); /* it was in a list as a tick */
+    (void)call_reopen_owner(node, call, worker->context->self);
     timers_arm(worker, call,
                &(struct timing){.now = last, .when = time_after(last, period), .period = period});
 }

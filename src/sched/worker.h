@@ -87,6 +87,9 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
  * grow. A process that merely continues goes behind all that waits. */
 void submit_unfinished(struct worker *worker, struct process *process);
 
+/* A process whose end takes a while: behind all that waits. */
+void submit_ending(struct worker *worker, struct process *process);
+
 /* Pushes to the worker's deque and publishes; spills half of a full deque to the global queue. */
 void submit_to_deque(struct worker *worker, struct process *process);
 
@@ -109,8 +112,12 @@ NODISCARD enum settlement settle_output(struct worker *worker, struct process *p
 /* Ready -> Blocked if it has open calls, otherwise Idle. */
 NODISCARD enum settlement settle_rest(struct worker *worker, struct process *process);
 
-/* exit.c: ends the process that the worker runs and frees its record. Takes result (may be
- * null). */
-void exit_process(struct worker *worker, struct process *process, int error, skua_payload *result);
+/* exit.c: ends the process that the worker runs and frees its record, soon if there is much to do.
+ * `cause` is who failed first. Takes result (may be null). */
+void exit_process(struct worker *worker, struct process *process, int error, skua_pid cause,
+                  skua_payload *result);
+
+/* Goes on with the end of a process, whose token the worker holds. */
+void exit_go_on(struct worker *worker, struct process *process);
 
 #endif

@@ -74,7 +74,7 @@ void agenda_add(struct agenda *agenda, const struct agenda_item *item)
     SKUA_ASSERT(agenda->count < agenda->capacity);
     struct agenda_item added = *item;
     added.serial = agenda->serial++;
-    agenda->event_count += added.type == AGENDA_EVENT;
+    agenda->ordered += !skua_pid_is_none(added.to);
     rise(agenda, agenda->count++, &added);
 }
 
@@ -98,7 +98,7 @@ uint64_t agenda_next(const struct agenda *agenda)
 static void take_at(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
     *item = agenda->items[at];
-    agenda->event_count -= item->type == AGENDA_EVENT;
+    agenda->ordered -= !skua_pid_is_none(item->to);
     const struct agenda_item last = agenda->items[--agenda->count];
     if (at == agenda->count) {
         return;
@@ -116,11 +116,13 @@ void agenda_take(struct agenda *agenda, struct agenda_item *item)
     take_at(agenda, 0, item);
 }
 
-bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item)
+/* Removes an item of one of two types for this process. */
+static bool take_to(struct agenda *agenda, skua_pid to, enum agenda_type one,
+                    enum agenda_type other, struct agenda_item *item)
 {
-    for (size_t i = 0; i < agenda->count && agenda->event_count > 0; i++) {
-        if (agenda->items[i].type == AGENDA_EVENT &&
-            skua_pid_equal(agenda->items[i].as.event.to, to)) {
+    for (size_t i = 0; i < agenda->count && agenda->ordered > 0; i++) {
+        const enum agenda_type type = agenda->items[i].type;
+        if ((type == one || type == other) && skua_pid_equal(agenda->items[i].to, to)) {
             take_at(agenda, i, item);
             return true;
         }
@@ -128,19 +130,28 @@ bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *i
     return false;
 }
 
-static bool comes_first(const struct agenda_item *item, const struct agenda_item *event)
+bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item)
 {
-    return item->type == AGENDA_EVENT && skua_pid_equal(item->as.event.to, event->as.event.to) &&
-           (skua_pid_equal(item->as.event.sender, event->as.event.sender) ||
-            skua_pid_equal(item->as.event.turn, event->as.event.turn));
+    return take_to(agenda, to, AGENDA_EVENT, AGENDA_SIGNAL, item);
 }
 
-uint64_t agenda_last_event(const struct agenda *agenda, const struct agenda_item *event)
+bool agenda_take_signal(struct agenda *agenda, skua_pid to, struct agenda_item *item)
+{
+    return take_to(agenda, to, AGENDA_SIGNAL, AGENDA_SIGNAL, item);
+}
+
+static bool comes_first(const struct agenda_item *item, const struct agenda_item *next)
+{
+    return skua_pid_equal(item->to, next->to) &&
+           (skua_pid_equal(item->sender, next->sender) || skua_pid_equal(item->turn, next->turn));
+}
+
+uint64_t agenda_last(const struct agenda *agenda, const struct agenda_item *next)
 {
     uint64_t last = 0;
-    for (size_t i = 0; i < agenda->count && agenda->event_count > 0; i++) {
+    for (size_t i = 0; i < agenda->count && agenda->ordered > 0; i++) {
         const struct agenda_item *item = &agenda->items[i];
-        if (item->when > last && comes_first(item, event)) {
+        if (item->when > last && comes_first(item, next)) {
             last = item->when;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a simulation will do at a later instant, apart from timers: deliver delayed messages and the
- * cancel events behind them, complete commands, run functions of blocking pools. */
+/* What a simulation will do at a later instant, apart from timers: deliver delayed messages and
+ * what must not overtake them, complete commands, run functions of blocking pools. */
 #ifndef SKUA_SIM_AGENDA_H
 #define SKUA_SIM_AGENDA_H
 
@@ -10,22 +10,22 @@
 #include "blocking/pool.h"
 #include "sched/deliver.h"
 
-enum agenda_type { AGENDA_EVENT, AGENDA_COMPLETION, AGENDA_JOB };
+enum agenda_type { AGENDA_EVENT, AGENDA_SIGNAL, AGENDA_COMPLETION, AGENDA_JOB };
 
 struct agenda_item {
     uint64_t when;
     uint64_t serial; /* items of one instant happen in the order they were added */
     enum agenda_type type;
     skua_payload payload; /* of the event or the completion */
+    /* What one process does to another: the sender, and the process whose turn it was, which differ
+     * in init. Items with either of them and the receiver in common stay in order. Zero if this
+     * is none of that. */
+    skua_pid sender;
+    skua_pid turn;
+    skua_pid to;
     union {
-        struct {
-            /* The sender, and the process whose turn it was: they differ in init. Events with
-             * either in common stay in order. */
-            skua_pid sender;
-            skua_pid turn;
-            skua_pid to;
-            struct prepared_event prepared;
-        } event;
+        struct prepared_event event;
+        uint32_t signal; /* its node */
         struct {
             skua_completion call;
             int error;
@@ -39,7 +39,7 @@ struct agenda {
     struct agenda_item *items; /* a binary heap, the next one first */
     size_t count;
     size_t capacity;
-    size_t event_count; /* of the items */
+    size_t ordered; /* items that have a receiver */
     uint64_t serial;
 };
 
@@ -64,10 +64,13 @@ uint64_t agenda_next(const struct agenda *agenda);
 /* Removes the next item; there must be one. */
 void agenda_take(struct agenda *agenda, struct agenda_item *item);
 
-/* Removes an event for this process; false if there is none. */
+/* Removes an event or a signal for this process; false if there is none. */
 NODISCARD bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *item);
 
-/* When the last event that must precede this one will arrive; 0 if there is none. */
-uint64_t agenda_last_event(const struct agenda *agenda, const struct agenda_item *event);
+/* The same for a signal only. */
+NODISCARD bool agenda_take_signal(struct agenda *agenda, skua_pid to, struct agenda_item *item);
+
+/* When the last item that must precede this one will arrive; 0 if there is none. */
+uint64_t agenda_last(const struct agenda *agenda, const struct agenda_item *next);
 
 #endif

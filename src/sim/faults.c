@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/random.h"
 #include "process/payload.h"
+#include "sched/deliver.h"
 #include "sched/process_info.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
@@ -113,32 +114,43 @@ struct allocator sim_allocator(struct sim *sim)
 
 /* ---- messages and completions ---- */
 
-/* An event that this turn sends; `from` is the sender it names, or none. */
-static struct agenda_item turn_event(struct sim *sim, skua_pid from, skua_pid to)
+/* What this turn does to another process; `from` is the sender it names, or none. */
+static struct agenda_item turn_item(struct sim *sim, enum agenda_type type, skua_pid from,
+                                    skua_pid to)
 {
     const skua_pid turn = sim_worker(sim)->context->self;
-    const skua_pid sender = skua_pid_is_none(from) ? turn : from;
     return (struct agenda_item){
-        .type = AGENDA_EVENT,
+        .type = type,
         .payload = skua_payload_empty(0),
-        .as.event = {.sender = sender, .turn = turn, .to = to},
+        .sender = skua_pid_is_none(from) ? turn : from,
+        .turn = turn,
+        .to = to,
     };
 }
 
-/* Draws whether a message is delayed. One that will be refused anyway is not. */
+/* Draws whether it is delayed. What will be refused anyway is not. */
 static bool is_delayed(struct sim *sim, const struct agenda_item *item)
 {
     struct process *process;
-    const skua_pid to = item->as.event.to;
-    if (process_table_find_live(&sim->sched->table, to, &process) != 0) {
+    if (process_table_find_live(&sim->sched->table, item->to, &process) != 0) {
         return false;
     }
     const skua_sim_record fault = {.type = SKUA_SIM_FAULT,
                                    .what = SKUA_SIM_MESSAGE_DELAY,
-                                   .pid = to,
-                                   .from = item->as.event.sender,
-                                   .type_name = process_info_type_name(sim->sched, to)};
+                                   .pid = item->to,
+                                   .from = item->sender,
+                                   .type_name = process_info_type_name(sim->sched, item->to)};
     return sim_goes_wrong(sim, sim->config.faults.message_delay, &fault);
+}
+
+/* Decides when it happens. What one process does to another happens in that order, as on threads:
+ * so what follows something delayed is delayed, too. Returns whether that is later. */
+static bool happens_later(struct sim *sim, struct agenda_item *item)
+{
+    const uint64_t last = agenda_last(&sim->agenda, item);
+    item->when = is_delayed(sim, item) ? sim_some_time_later(sim) : sim_now(sim);
+    item->when = item->when > last ? item->when : last;
+    return item->when > sim_now(sim);
 }
 
 /* Puts a message on the agenda. It has its place in the mailbox from now on. */
@@ -147,8 +159,8 @@ static int send_later(struct sim *sim, skua_pid from, struct agenda_item *item,
 {
     int error = agenda_make_room(&sim->agenda) ? 0 : SKUA_E_NO_MEMORY;
     if (error == 0) {
-        error = deliver_prepare(sim->sched, sim_worker(sim), from, item->as.event.to, payload,
-                                &item->as.event.prepared);
+        error =
+            deliver_prepare(sim->sched, sim_worker(sim), from, item->to, payload, &item->as.event);
     }
     if (error != 0) {
         payload_discard(payload);
@@ -159,17 +171,12 @@ static int send_later(struct sim *sim, skua_pid from, struct agenda_item *item,
     return 0;
 }
 
-/* What one process sends another arrives in the order it was sent, cancel events included, as on
- * threads: so what follows a delayed event is delayed, too. */
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload)
 {
     if (worker != NULL) {
-        struct agenda_item item = turn_event(sim, from, to);
-        const uint64_t last = agenda_last_event(&sim->agenda, &item);
-        item.when = is_delayed(sim, &item) ? sim_some_time_later(sim) : sim_now(sim);
-        item.when = item.when > last ? item.when : last;
-        if (item.when > sim_now(sim)) {
+        struct agenda_item item = turn_item(sim, AGENDA_EVENT, from, to);
+        if (happens_later(sim, &item)) {
             return send_later(sim, from, &item, payload);
         }
     }
@@ -178,8 +185,8 @@ int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
 
 int sim_cancel(struct sim *sim, skua_pid to, int reason)
 {
-    struct agenda_item item = turn_event(sim, (skua_pid){0}, to);
-    item.when = agenda_last_event(&sim->agenda, &item);
+    struct agenda_item item = turn_item(sim, AGENDA_EVENT, (skua_pid){0}, to);
+    item.when = agenda_last(&sim->agenda, &item);
     if (item.when <= sim_now(sim)) {
         return deliver_cancel(sim->sched, sim_worker(sim), to, reason);
     }
@@ -187,18 +194,67 @@ int sim_cancel(struct sim *sim, skua_pid to, int reason)
         return SKUA_E_NO_MEMORY;
     }
     const int error =
-        deliver_prepare_cancel(sim->sched, sim_worker(sim), to, reason, &item.as.event.prepared);
+        deliver_prepare_cancel(sim->sched, sim_worker(sim), to, reason, &item.as.event);
     if (error == 0) {
         agenda_add(&sim->agenda, &item);
     }
     return error;
 }
 
-void sim_drop_events(struct sim *sim, skua_pid to)
+/* Without memory for that, it happens at once. */
+static bool take_signal(struct detour *detour, skua_pid from, skua_pid to, uint32_t node)
+{
+    struct sim *sim = CONTAINER_OF(detour, struct sim, detour);
+    struct agenda_item item = turn_item(sim, AGENDA_SIGNAL, from, to);
+    item.as.signal = node;
+    if (!happens_later(sim, &item) || !agenda_make_room(&sim->agenda)) {
+        return false;
+    }
+    agenda_add(&sim->agenda, &item);
+    return true;
+}
+
+static bool take_completion(struct detour *detour, skua_pid from, skua_completion completion,
+                            int error, skua_payload *result)
+{
+    struct sim *sim = CONTAINER_OF(detour, struct sim, detour);
+    struct agenda_item item = turn_item(sim, AGENDA_COMPLETION, from, completion.process);
+    item.as.completion.call = completion;
+    item.as.completion.error = error;
+    if (!happens_later(sim, &item) || !agenda_make_room(&sim->agenda)) {
+        return false;
+    }
+    item.payload = skua_payload_take(result);
+    agenda_add(&sim->agenda, &item);
+    return true;
+}
+
+static bool give_back(struct detour *detour, skua_pid to, uint32_t *node)
+{
+    struct sim *sim = CONTAINER_OF(detour, struct sim, detour);
+    struct agenda_item item;
+    if (!agenda_take_signal(&sim->agenda, to, &item)) {
+        return false;
+    }
+    *node = item.as.signal;
+    return true;
+}
+
+void sim_make_detour(struct sim *sim)
+{
+    sim->detour = (struct detour){take_signal, take_completion, give_back};
+    sim->sched->detour = &sim->detour;
+}
+
+void sim_drop_events(struct sim *sim, const skua_exit *exit)
 {
     struct agenda_item item;
-    while (agenda_take_event(&sim->agenda, to, &item)) {
-        const bool arrived = deliver_prepared(sim->sched, sim_worker(sim), &item.as.event.prepared);
+    while (agenda_take_event(&sim->agenda, exit->pid, &item)) {
+        if (item.type == AGENDA_SIGNAL) {
+            deliver_release_node(sim->sched, sim_worker(sim), item.as.signal);
+            continue; /* the end of something that has ended */
+        }
+        const bool arrived = deliver_prepared(sim->sched, sim_worker(sim), &item.as.event);
         SKUA_ASSERT(!arrived);
         skua_payload_drop(&item.payload);
     }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "base/sized.h"
@@ -104,6 +105,12 @@ static const char *command_name(const struct scheduler *sched, const struct yiel
     return handler != NULL ? handler->name : NULL;
 }
 
+/* The payload of a call to a process. */
+static const skua_payload *input_of_call(const struct sim *sim, const struct yield *yield)
+{
+    return &event_at(&sim->sched->events, yield->as.peer.node)->as.event.payload;
+}
+
 /* What a yield carries besides its command and tag. */
 static void add_arguments(struct sim *sim, const struct yield *yield)
 {
@@ -127,6 +134,17 @@ static void add_arguments(struct sim *sim, const struct yield *yield)
     case SERVICE_BLOCKING: /* its function is an address, and differs from run to run */
         add_payload(sim, blocking_input(yield));
         break;
+    case SERVICE_CALL:
+        add(sim, yield->as.peer.pid.bits);
+        add_payload(sim, input_of_call(sim, yield));
+        break;
+    case SERVICE_MONITOR:
+    case SERVICE_JOIN:
+        add(sim, yield->as.peer.pid.bits);
+        break;
+    case SERVICE_NAME:
+        add_bytes(sim, (const unsigned char *)yield->as.name.text, strlen(yield->as.name.text));
+        break;
     case SERVICE_COUNT:
         break;
     }
@@ -144,6 +162,9 @@ static void record_yield(struct sim *sim, const struct worker *worker, const str
     if (yield->command < SKUA_COMMAND_RESERVED) {
         record.count = skua_payload_size(&yield->as.payload);
         record.payload_type = yield->as.payload.type;
+    } else if (yield->command >= service_command(SERVICE_CALL) &&
+               yield->command <= service_command(SERVICE_JOIN)) {
+        record.from = yield->as.peer.pid;
     }
     sim_record(sim, &record);
 }
@@ -178,7 +199,7 @@ static void record_exit(struct observer *observer, const skua_exit *exit)
                                        .pid = exit->pid,
                                        .type_name = exit->type->name,
                                        .error = exit->error});
-    sim_drop_events(sim, exit->pid);
+    sim_drop_events(sim, exit);
 }
 
 void sim_observe(struct sim *sim)
@@ -238,12 +259,16 @@ static void put_event(struct text *text, const skua_sim_record *record)
         [SKUA_EVENT_MESSAGE] = "message", [SKUA_EVENT_COMPLETION] = "completion",
         [SKUA_EVENT_CANCEL] = "cancel",   [SKUA_EVENT_TICK] = "tick",
         [SKUA_EVENT_START] = "start",     [SKUA_EVENT_CONTINUE] = "continue",
+        [SKUA_EVENT_CALL] = "call",       [SKUA_EVENT_ABANDON] = "abandon",
+        [SKUA_EVENT_EXIT] = "exit",
     };
-    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_CONTINUE;
+    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_EXIT;
     put(text, "    %s", known ? names[record->what] : "?");
-    if (record->what == SKUA_EVENT_MESSAGE) {
+    if (record->what == SKUA_EVENT_MESSAGE || record->what == SKUA_EVENT_CALL) {
         put_payload(text, record);
-        put(text, " from ");
+    }
+    if (record->what == SKUA_EVENT_MESSAGE || (known && record->what >= SKUA_EVENT_CALL)) {
+        put(text, record->what == SKUA_EVENT_EXIT ? " of " : " from ");
         put_pid(text, record->from);
     } else if (record->what == SKUA_EVENT_COMPLETION || record->what == SKUA_EVENT_TICK) {
         put(text, " tag %" PRIu64 ",", record->tag);

@@ -10,6 +10,7 @@
 #include "base/sized.h"
 #include "sched/exit_wait.h"
 #include "sched/shutdown.h"
+#include "sched/signal.h"
 #include "sched/spare.h"
 #include "sched/stats.h"
 #include "sched/timers.h"
@@ -111,6 +112,7 @@ void sim_deinit(struct sim *sim)
 void sim_attach(struct sim *sim, struct blocking *blocking)
 {
     sim_observe(sim);
+    sim_make_detour(sim);
     blocking->simulate = sim_run_job;
     blocking->stand_in = sim->config.services.blocking != NULL ? sim_stand_in : NULL;
     blocking->simulate_arg = sim;
@@ -179,8 +181,13 @@ static void arrive(struct sim *sim, struct agenda_item *item)
     struct scheduler *sched = sim->sched;
     switch (item->type) {
     case AGENDA_EVENT:
-        if (!deliver_prepared(sched, sim_worker(sim), &item->as.event.prepared)) {
+        if (!deliver_prepared(sched, sim_worker(sim), &item->as.event)) {
             skua_payload_drop(&item->payload);
+        }
+        break;
+    case AGENDA_SIGNAL:
+        if (!signal_push_now(sched, sim_worker(sim), item->to, item->as.signal)) {
+            deliver_release_node(sched, sim_worker(sim), item->as.signal);
         }
         break;
     case AGENDA_COMPLETION:
@@ -268,7 +275,9 @@ static void show(struct audit *audit, void *arg)
     for (size_t i = 0; i < sim->agenda.count; i++) {
         const struct agenda_item *item = &sim->agenda.items[i];
         if (item->type == AGENDA_EVENT) {
-            audit_show_node(audit, item->as.event.prepared.index);
+            audit_show_node(audit, item->as.event.index);
+        } else if (item->type == AGENDA_SIGNAL) {
+            audit_show_signal(audit, item->as.signal);
         }
     }
 }
@@ -387,6 +396,7 @@ int sim_run(struct sim *sim, uint64_t until)
     const bool at_rest = is_at_rest(sim);
     if (at_rest) {
         check_at_rest(sim);
+        sim_name_cycles(sim);
     }
     end_driving(sim);
     return at_rest ? 0 : 1;
@@ -414,7 +424,11 @@ static int drive_until_done(struct sim *sim, const struct exit_waiter *waiter, u
         return 0;
     }
     skip_to(sim, deadline);
-    return deadline != SKUA_FOREVER ? SKUA_E_TIMEOUT : SKUA_E_AT_REST;
+    if (deadline != SKUA_FOREVER) {
+        return SKUA_E_TIMEOUT;
+    }
+    sim_name_cycles(sim);
+    return SKUA_E_AT_REST;
 }
 
 int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns)

@@ -34,7 +34,9 @@ struct sim {
     uint64_t random;
     uint64_t hash;
     uint64_t steps_troubled; /* the number of steps when faults were last drawn */
+    uint64_t steps_searched; /* and when cycles of calls were last looked for */
     struct observer observer;
+    struct detour detour;
     struct agenda agenda;
     struct process **ready; /* Ready processes; their tokens are here (INV-3) */
     size_t ready_count;
@@ -107,9 +109,12 @@ int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload);
 int sim_cancel(struct sim *sim, skua_pid to, int reason);
 
+/* The same for signals and for completions of calls and monitors (sched/detour.h). */
+void sim_make_detour(struct sim *sim);
+
 /* A process has exited: drops delayed events to it, so that the next one in its slot starts with an
  * empty mailbox. */
-void sim_drop_events(struct sim *sim, skua_pid to);
+void sim_drop_events(struct sim *sim, const skua_exit *exit);
 
 /* As skua_sim_complete_after. Takes result, always. */
 int sim_complete_after(struct sim *sim, skua_completion completion, uint64_t delay_ns, int error,
@@ -127,6 +132,9 @@ int sim_stand_in(void *arg, skua_completion completion, skua_pool pool, skua_blo
 /* Waiting for descriptors: the program's double, or a refusal. */
 int sim_start_wait(void *arg, struct worker *worker, const struct yield *yield,
                    skua_completion completion, skua_payload *result);
+
+/* cycle.c: logs cycles of calls, at rest. */
+void sim_name_cycles(struct sim *sim);
 
 /* record.c */
 void sim_record(struct sim *sim, const skua_sim_record *record);

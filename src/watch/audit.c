@@ -124,11 +124,78 @@ void audit_show_node(struct audit *audit, uint32_t index)
 
 /* ---- processes and their nodes ---- */
 
+/* Nodes that an event brings along. */
+static void walk_events(struct audit *audit, uint32_t first, enum place place);
+static void put_attached(struct audit *audit, const struct event_node *node)
+{
+    if (node->as.event.type == EVENT_LINK && node->as.half.spare != OBJECT_NONE) {
+        (void)census_put(&audit->nodes, node->as.half.spare, PLACE_RELATION);
+    } else if (node->as.event.type == EVENT_ENDING) {
+        walk_events(audit, node->as.ending.rest, PLACE_BACKLOG);
+        walk_events(audit, node->as.ending.notices, PLACE_RELATION);
+    }
+}
+
+void audit_show_signal(struct audit *audit, uint32_t index)
+{
+    audit_show_node(audit, index);
+    put_attached(audit, event_at(audit->nodes.pool, index));
+}
+
 static void walk_events(struct audit *audit, uint32_t first, enum place place)
 {
     for (uint32_t index = first; index != OBJECT_NONE && census_put(&audit->nodes, index, place);) {
-        index = event_at(audit->nodes.pool, index)->next;
+        const struct event_node *node = event_at(audit->nodes.pool, index);
+        put_attached(audit, node);
+        index = node->next;
     }
+}
+
+/* ---- relations ---- */
+
+static void walk_dependents(struct audit *audit, uint32_t last)
+{
+    uint32_t index = last;
+    while (index != OBJECT_NONE && census_put(&audit->nodes, index, PLACE_RELATION)) {
+        index = event_at(audit->nodes.pool, index)->as.dependent.next;
+        index = index != last ? index : OBJECT_NONE; /* it is a ring */
+    }
+}
+
+/* A request that the process has opened, and that is closed, is on its way as an event. */
+static void walk_owed(struct audit *audit, uint32_t first)
+{
+    for (uint32_t index = first; index != OBJECT_NONE && finding_is_none(&audit->finding);) {
+        struct event_node *node = event_at(audit->nodes.pool, index);
+        const bool is_open = (load_acquire(&node->guard) & CALL_OPEN) != 0; /* MO-request */
+        if (is_open == node->as.request.is_opened) {
+            (void)census_put(&audit->nodes, index, is_open ? PLACE_OWED_OPEN : PLACE_RELATION);
+        }
+        walk_dependents(audit, node->as.request.dependents);
+        index = node->as.request.next;
+    }
+}
+
+static void show_waiter(void *arg, uint32_t waiter)
+{
+    struct audit *audit = arg;
+    (void)census_put(&audit->nodes, waiter, PLACE_RELATION);
+}
+
+static void walk_relations(struct audit *audit, const struct annex *annex)
+{
+    uint32_t index = annex->watchers;
+    while (index != OBJECT_NONE && census_put(&audit->nodes, index, PLACE_RELATION)) {
+        index = event_at(audit->nodes.pool, index)->next;
+        if (index == annex->watchers) {
+            break; /* it is a ring */
+        }
+    }
+    for (index = annex->links;
+         index != OBJECT_NONE && census_put(&audit->nodes, index, PLACE_RELATION);) {
+        index = event_at(audit->nodes.pool, index)->as.half.next;
+    }
+    walk_owed(audit, annex->owed);
 }
 
 static void walk_calls(struct audit *audit, struct process *process)
@@ -137,6 +204,9 @@ static void walk_calls(struct audit *audit, struct process *process)
     if ((process_progress(process) & PROCESS_ANNEX) != 0 &&
         !census_put(&audit->nodes, process->calls, PLACE_ANNEX)) {
         return;
+    }
+    if (annex_of(audit->nodes.pool, process) != NULL) {
+        walk_relations(audit, annex_of(audit->nodes.pool, process));
     }
     for (uint32_t index = *annex_calls(audit->nodes.pool, process);
          index != OBJECT_NONE && finding_is_none(&audit->finding);) {
@@ -186,6 +256,18 @@ static void check_live(struct audit *audit, struct process *process, uint64_t wo
     walk_calls(audit, process);
 }
 
+/* Its end takes a while (sched/exit.c). */
+static void check_ending(struct audit *audit, struct process *process)
+{
+    audit->live++;
+    if (audit->moment->is_at_rest) {
+        finding_note(&audit->finding, "INV-10: at rest, slot %u is not done with its end",
+                     process->slot);
+    }
+    walk_events(audit, process->backlog, PLACE_BACKLOG);
+    walk_calls(audit, process);
+}
+
 static void check_slot_locked(struct audit *audit, uint32_t slot)
 {
     const enum place place = census_place(&audit->slots, slot);
@@ -217,6 +299,10 @@ static void check_slot_locked(struct audit *audit, uint32_t slot)
         break;
     case STATE_INIT:
     case STATE_COMPLETE:
+        if (state == STATE_COMPLETE && census_is_token_place(place)) {
+            check_ending(audit, process);
+            break;
+        }
         finding_note(&audit->finding, "INV-20: slot %u is %s, and nobody is at it", slot,
                      finding_state_name(state));
         break;
@@ -323,7 +409,7 @@ static void check_node_locked(struct audit *audit, uint32_t index)
     } else if (place == PLACE_NOWHERE && (!mark->is_call || !is_open)) {
         finding_note(&audit->finding, "INV-20: event node %u is %s, but no open call of a process",
                      index, mark->is_armed ? "in a wheel" : "in a list of calls");
-    } else if (place != PLACE_NOWHERE && (mark->is_armed || is_open)) {
+    } else if (place != PLACE_NOWHERE && place != PLACE_OWED_OPEN && (mark->is_armed || is_open)) {
         finding_note(&audit->finding, "INV-20: event node %u is an open call and in %s", index,
                      name);
     } else if (mark->is_call && (census_is_free_place(place) || place == PLACE_AGENDA)) {
@@ -358,6 +444,7 @@ static void check_all_locked(struct audit *audit)
         walk_tokens_locked(audit);
         check_slots_locked(audit);
         walk_wheels_locked(audit);
+        names_show_waiters_any(&sched->names, show_waiter, audit);
         check_nodes_locked(audit);
     }
     census_end(&audit->slots);

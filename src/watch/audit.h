@@ -8,7 +8,7 @@
  *          Ready, and one of them waits for timers and descriptors, no longer than until the first
  *          deadline
  *  INV-20  each constructed slot is live, retired or free, and each event node is free, in one
- *          mailbox or backlog, an open call of a live process, or a message on the simulator's
+ *          mailbox or backlog, an open call or a relation of a live process, or on the simulator's
  *          agenda; none is in two places. A timer in a wheel is an open call. The counters agree.
  *
  * When:
@@ -47,6 +47,7 @@ struct audit_moment {
 
 void audit_show_token(struct audit *audit, const struct process *process);
 void audit_show_node(struct audit *audit, uint32_t index);
+void audit_show_signal(struct audit *audit, uint32_t index); /* and what it brings along */
 
 /* Checks everything. No worker may be running, no step be under way on this thread, and no lock of
  * the scheduler be held but `control`. While other threads are inside a call, it reports
@@ -72,6 +73,12 @@ static inline void audit_show_token(struct audit *audit, const struct process *p
 }
 
 static inline void audit_show_node(struct audit *audit, uint32_t index)
+{
+    (void)audit;
+    (void)index;
+}
+
+static inline void audit_show_signal(struct audit *audit, uint32_t index)
 {
     (void)audit;
     (void)index;

@@ -22,6 +22,8 @@ const char *census_place_name(enum place place)
         [PLACE_BACKLOG] = "a backlog",
         [PLACE_AGENDA] = "the agenda",
         [PLACE_ANNEX] = "use as an annex",
+        [PLACE_RELATION] = "use for a relation",
+        [PLACE_OWED_OPEN] = "use for an open request",
     };
     return names[place];
 }

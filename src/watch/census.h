@@ -25,6 +25,8 @@ enum place {
     PLACE_BACKLOG,
     PLACE_AGENDA,
     PLACE_ANNEX,
+    PLACE_RELATION,
+    PLACE_OWED_OPEN, /* a request whose server wants to hear if nobody waits any more */
 };
 
 /* Where an object was found. */

@@ -64,6 +64,12 @@ static void read_metrics(void)
     (void)skua_metrics_format(scene.runtime, scene.page, scene.page_size);
 }
 
+/* The reply is empty before all else. */
+static void call_process(void)
+{
+    (void)!skua_process_call(scene.runtime, scene.pid, skua_nothing(), 0, scene.page);
+}
+
 static void look(void *arg)
 {
     void (*const *reader)(void) = arg;
@@ -83,10 +89,10 @@ static void open_scene(void)
     assert_int_equal(skua_process_submit(scene.runtime, &api_idler, skua_nothing(), &scene.pid), 0);
 }
 
-TEST(destroy_waits_for_threads_that_read)
+TEST(destroy_waits_for_threads_that_read_or_call)
 {
-    static void (*const readers[])(void) = {read_stats, read_stats_of_workers, read_info,
-                                            list_processes, read_metrics};
+    static void (*const readers[])(void) = {read_stats,     read_stats_of_workers, read_info,
+                                            list_processes, read_metrics,          call_process};
     const struct sigaction action = {.sa_handler = stay_inside};
     struct sigaction before;
     FOR_ROWS (reader, readers) {

@@ -136,7 +136,7 @@ TEST(rubbish_that_looks_like_requests_harms_nobody)
 
 TEST(zeros_harm_nobody)
 {
-    static const char zeros[300];
+    static const char zeros[1300];
     static const char *const requests[] = {"hel\0lo\n", "hello\0\n"};
     open_program();
     struct inspect_client *client = client_open();

@@ -233,17 +233,17 @@ TEST(request_that_is_none_is_an_error)
     }
 }
 
-/* 200 bytes are a request, and 201 are the end. */
+/* 1200 bytes are a request, and 1201 are the end. */
 TEST(request_that_is_too_long_ends_the_connection)
 {
-    char request[202];
+    char request[1202];
     inspected_open(two_workers);
     struct inspect_client *client = client_open();
     memset(request, 'x', sizeof request);
-    request[200] = '\0';
+    request[1200] = '\0';
     inspect_ask_wrong(client, request, SKUA_E_INVALID);
     inspect_ask(client, "hello");
-    memcpy(request + 199, "xx\n", 3);
+    memcpy(request + 1199, "xx\n", 3);
     inspect_send(client, request, sizeof request);
     assert_true(inspect_is_closed(client));
     inspect_say_hello(world_runtime());

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "exits.h"
+#include "relations.h"
 #include "timers.h"
 
 #define LINES_MAX  64
@@ -279,4 +280,72 @@ TEST(log_may_call_the_runtime)
     struct actor *actor = failing_start(ACTS(fails(SKUA_E_CLOSED)), "sad");
     actor_await_seen(clerk, 1);
     assert_saw(clerk, message(1, actor->pid.bits));
+}
+
+/* ---- calls that wait for each other ---- */
+
+static size_t lines_about_cycles(void)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        count += strstr(lines->list[i].text, "calls wait for each other: ") != NULL;
+    }
+    return count;
+}
+
+/* Three servers, each of which calls the next one before it answers. */
+TEST(cycle_of_calls_is_named_when_a_simulation_comes_to_rest)
+{
+    skua_sim_config sim = {0};
+    skua_runtime_config config = noting_lines();
+    config.sim = &sim;
+    world_open_with(config);
+    struct actor *servers[3];
+    for (size_t i = 0; i < COUNT_OF(servers); i++) {
+        servers[i] = server_start(NO_ACTS);
+    }
+    for (size_t i = 0; i < COUNT_OF(servers); i++) {
+        actor_tell(servers[i], ACTS(asks(1, servers[(i + 1) % COUNT_OF(servers)], 0)));
+    }
+    world_settle();
+    assert_int_equal(lines_about_cycles(), 1);
+    for (size_t i = 0; i < COUNT_OF(servers); i++) {
+        char digits[SKUA_PID_TEXT_SIZE];
+        assert_says(0, skua_pid_format(servers[i]->pid, digits));
+    }
+}
+
+/* The caller depends on whom the call was forwarded to; and on each of those that it has called. */
+TEST(cycle_is_found_through_forwards_and_among_other_calls)
+{
+    skua_sim_config sim = {0};
+    skua_runtime_config config = noting_lines();
+    config.sim = &sim;
+    world_open_with(config);
+    struct actor *client = server_start(NO_ACTS);
+    struct actor *last = server_start(NO_ACTS);
+    struct actor *quiet = server_start(NO_ACTS);
+    struct actor *first = server_start(ACTS(expects(request(1)), forwards(0, last, 1)));
+    actor_tell(client, ACTS(asks(1, first, 1), asks(2, quiet, 2)));
+    world_settle();
+    actor_tell(last, ACTS(asks(1, client, 3)));
+    world_settle();
+    world_settle();
+    assert_int_equal(lines_about_cycles(), 1); /* once, though it came to rest twice */
+}
+
+/* The last one of a chain could answer, if it were asked to. */
+TEST(chain_of_calls_is_not_a_cycle)
+{
+    skua_sim_config sim = {0};
+    skua_runtime_config config = noting_lines();
+    config.sim = &sim;
+    world_open_with(config);
+    struct actor *last = server_start(NO_ACTS);
+    struct actor *middle = server_start(NO_ACTS);
+    struct actor *first = server_start(NO_ACTS);
+    actor_tell(middle, ACTS(asks(1, last, 0)));
+    actor_tell(first, ACTS(asks(1, middle, 0)));
+    world_settle();
+    assert_int_equal(lines_about_cycles(), 0);
 }

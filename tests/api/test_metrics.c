@@ -9,17 +9,17 @@
 #include "runtime/runtime.h"
 
 #define TEXT_MAX    ((size_t)1 << 17)
-#define NAME_SIZE   80
+#define METRIC_SIZE 80
 #define SAMPLES_MAX 2000
 #define WORKERS_MAX 4
 
 /* ---- the reader ---- */
 
 struct sample {
-    char name[NAME_SIZE];
-    char label[NAME_SIZE]; /* its name; empty: there is none */
-    char value[NAME_SIZE]; /* of the label */
-    uint64_t number;       /* of seconds: nanoseconds */
+    char name[METRIC_SIZE];
+    char label[METRIC_SIZE]; /* its name; empty: there is none */
+    char value[METRIC_SIZE]; /* of the label */
+    uint64_t number;         /* of seconds: nanoseconds */
     bool is_counter;
 };
 
@@ -33,7 +33,7 @@ enum { HELP, TYPE, SAMPLE };
 enum { PART_NAME = 1, PART_TYPE, PART_LABEL = 3, PART_VALUE, PART_WHOLE = 6, PART_POINT, PARTS };
 
 /* Whether a line is of this kind. The parts end where the next call begins. */
-static bool is_line(const char *line, int kind, char (*parts)[NAME_SIZE])
+static bool is_line(const char *line, int kind, char (*parts)[METRIC_SIZE])
 {
 #define NAME "([A-Za-z_][A-Za-z0-9_]*)"
     static const char *const patterns[] = {
@@ -54,8 +54,8 @@ static bool is_line(const char *line, int kind, char (*parts)[NAME_SIZE])
     }
     for (size_t i = 0; i < PARTS; i++) {
         const int length = matches[i].rm_so < 0 ? 0 : (int)(matches[i].rm_eo - matches[i].rm_so);
-        assert_true(i == 0 || length < NAME_SIZE);
-        (void)snprintf(parts[i], NAME_SIZE, "%.*s", length,
+        assert_true(i == 0 || length < METRIC_SIZE);
+        (void)snprintf(parts[i], METRIC_SIZE, "%.*s", length,
                        line + (length > 0 ? matches[i].rm_so : 0));
     }
     return true;
@@ -77,15 +77,15 @@ static void assert_new_family(const char *family, bool is_counter)
     }
 }
 
-static void add_sample(char (*parts)[NAME_SIZE], bool is_counter)
+static void add_sample(char (*parts)[METRIC_SIZE], bool is_counter)
 {
     const bool seconds = strstr(parts[PART_NAME], "_seconds") != NULL;
     assert_true(page.count < SAMPLES_MAX);
     struct sample *sample = &page.samples[page.count];
     *sample = (struct sample){.is_counter = is_counter};
-    memcpy(sample->name, parts[PART_NAME], NAME_SIZE);
-    memcpy(sample->label, parts[PART_LABEL], NAME_SIZE);
-    memcpy(sample->value, parts[PART_VALUE], NAME_SIZE);
+    memcpy(sample->name, parts[PART_NAME], METRIC_SIZE);
+    memcpy(sample->label, parts[PART_LABEL], METRIC_SIZE);
+    memcpy(sample->value, parts[PART_VALUE], METRIC_SIZE);
     sample->number = strtoull(parts[PART_WHOLE], NULL, 10);
     assert_int_equal(parts[PART_POINT][0] != '\0', seconds);
     if (seconds) {
@@ -101,8 +101,8 @@ static void add_sample(char (*parts)[NAME_SIZE], bool is_counter)
 /* Every family has its help, its type and at least one sample; names and samples are unique. */
 static void read_page(char *text)
 {
-    char parts[PARTS][NAME_SIZE];
-    char family[NAME_SIZE] = "";
+    char parts[PARTS][METRIC_SIZE];
+    char family[METRIC_SIZE] = "";
     bool is_counter = false;
     size_t samples = 1; /* of the family */
     page.count = 0;
@@ -111,7 +111,7 @@ static void read_page(char *text)
     for (char *line = strsep(&text, "\n"); text != NULL; line = strsep(&text, "\n")) {
         if (is_line(line, HELP, parts)) {
             assert_true(samples > 0);
-            memcpy(family, parts[PART_NAME], NAME_SIZE);
+            memcpy(family, parts[PART_NAME], METRIC_SIZE);
             line = strsep(&text, "\n");
             assert_true(is_line(line, TYPE, parts));
             is_counter = strcmp(parts[PART_TYPE], "counter") == 0;
@@ -153,7 +153,7 @@ static uint64_t number_of(const char *name, const char *value)
 
 static uint64_t number_of_worker(const char *name, size_t worker)
 {
-    char value[NAME_SIZE];
+    char value[METRIC_SIZE];
     (void)snprintf(value, sizeof value, "%zu", worker);
     return number_of(name, value);
 }
@@ -177,7 +177,7 @@ static uint64_t read_counter(const skua_stats *stats, const struct counter *coun
 static void assert_counter(const struct counter *counter, const skua_stats *total,
                            const skua_stats *workers, size_t count)
 {
-    char name[NAME_SIZE];
+    char name[METRIC_SIZE];
     const bool seconds = ends_with(counter->name, "_ns");
     const size_t stem = strlen(counter->name) - (seconds ? strlen("_ns") : 0);
     (void)snprintf(name, sizeof name, "skua_%.*s%s_total", (int)stem, counter->name,

@@ -28,11 +28,21 @@ static const bool files_stay_open = false;
 
 enum descriptor { PIPE_READS, PIPE_WRITES, NOT_WAITABLE, DESCRIPTORS };
 
+/* Numbers that calls were given. */
+struct numbers {
+    atomic_uint count;
+    _Atomic uint64_t bits[PLACES];
+};
+
 static struct {
     const uint8_t *input;
     size_t size;
-    atomic_uint pid_count;
-    _Atomic uint64_t pids[PLACES];
+    atomic_bool has_forged_completion;
+    struct numbers pids;
+    struct numbers servers;
+    struct numbers requests;
+    struct numbers links;
+    struct numbers names;
     pthread_mutex_t lock;
     unsigned completion_count;           /* under lock */
     skua_completion completions[PLACES]; /* under lock */
@@ -50,14 +60,33 @@ static void open_descriptors(void)
     atomic_store(&board.descriptors[NOT_WAITABLE], open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
 }
 
+static void clear_numbers(struct numbers *numbers)
+{
+    atomic_store(&numbers->count, 0);
+    for (unsigned i = 0; i < PLACES; i++) {
+        atomic_store(&numbers->bits[i], 0);
+    }
+}
+
+static void note_number(struct numbers *numbers, uint64_t bits)
+{
+    EXPECT(bits != 0);
+    const unsigned count = atomic_fetch_add(&numbers->count, 1);
+    atomic_store(&numbers->bits[count % PLACES], bits);
+}
+
 void board_begin(const uint8_t *input, size_t size)
 {
     board.input = input;
     board.size = size;
     board.completion_count = 0;
-    atomic_store(&board.pid_count, 0);
+    atomic_store(&board.has_forged_completion, false);
+    clear_numbers(&board.pids);
+    clear_numbers(&board.servers);
+    clear_numbers(&board.requests);
+    clear_numbers(&board.links);
+    clear_numbers(&board.names);
     for (unsigned i = 0; i < PLACES; i++) {
-        atomic_store(&board.pids[i], 0);
         board.completions[i] = (skua_completion){0};
     }
     (void)signal(SIGPIPE, SIG_IGN); /* the end that is read from may be closed */
@@ -76,9 +105,27 @@ void board_end(void)
 
 void board_note_pid(skua_pid pid)
 {
-    EXPECT(!skua_pid_is_none(pid));
-    const unsigned count = atomic_fetch_add(&board.pid_count, 1);
-    atomic_store(&board.pids[count % PLACES], pid.bits);
+    note_number(&board.pids, pid.bits);
+}
+
+void board_note_server(skua_pid pid)
+{
+    note_number(&board.servers, pid.bits);
+}
+
+void board_note_request(skua_request request)
+{
+    note_number(&board.requests, request.bits);
+}
+
+void board_note_link(skua_link_id link)
+{
+    note_number(&board.links, link.bits);
+}
+
+void board_note_number(skua_name number)
+{
+    note_number(&board.names, number.bits);
 }
 
 void board_note_completion(skua_completion completion)
@@ -109,8 +156,77 @@ static uint64_t perhaps_forge(struct reader *reader, uint8_t choice, uint64_t bi
 skua_pid choose_pid(struct reader *reader)
 {
     const uint8_t choice = reader_byte(reader);
-    const uint64_t bits = atomic_load(&board.pids[choice % PLACES]);
+    const uint64_t bits = atomic_load(&board.pids.bits[choice % PLACES]);
     return (skua_pid){perhaps_forge(reader, choice, bits)};
+}
+
+/* Mostly one of the first four: so some are called often. */
+skua_pid choose_server(struct reader *reader)
+{
+    const uint8_t choice = reader_byte(reader);
+    if (choice >= 0xc0) {
+        return choose_pid(reader);
+    }
+    const uint32_t which = choice < 0x80 ? choice % 4 : choice % PLACES;
+    return (skua_pid){atomic_load(&board.servers.bits[which])};
+}
+
+/* One in sixteen has nothing to do with any that was given. */
+static uint64_t choose_bits(struct reader *reader, struct numbers *numbers)
+{
+    const uint8_t choice = reader_byte(reader);
+    if (choice < 0xf0) {
+        return perhaps_forge(reader, choice, atomic_load(&numbers->bits[choice % PLACES]));
+    }
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < sizeof bits; i++) {
+        bits = bits << 8 | reader_byte(reader);
+    }
+    return bits;
+}
+
+skua_request choose_request(struct reader *reader)
+{
+    return (skua_request){choose_bits(reader, &board.requests)};
+}
+
+skua_link_id choose_link(struct reader *reader)
+{
+    return (skua_link_id){choose_bits(reader, &board.links)};
+}
+
+skua_name choose_number(struct reader *reader)
+{
+    return (skua_name){choose_bits(reader, &board.names)};
+}
+
+#define TEN_BYTES "0123456789"
+#define SIXTY     TEN_BYTES TEN_BYTES TEN_BYTES TEN_BYTES TEN_BYTES TEN_BYTES
+
+const char *board_name(uint32_t index)
+{
+    static const char *const names[BOARD_NAMES_ALL] = {
+        "a",
+        "name",
+        "with a space",
+        "longer than seven",
+        SIXTY "abc",
+        "caf\xc3\xa9 \xff",
+        SIXTY "abcd",
+        "",
+        "line\n",
+        "\x01",
+        "\x7f",
+        SIXTY SIXTY,
+        NULL,
+    };
+    return names[index];
+}
+
+uint32_t choose_name(struct reader *reader)
+{
+    const uint8_t choice = reader_byte(reader);
+    return choice < 0xe0 ? choice % BOARD_NAMES : choice % BOARD_NAMES_ALL;
 }
 
 skua_completion choose_completion(struct reader *reader)
@@ -119,9 +235,18 @@ skua_completion choose_completion(struct reader *reader)
     (void)pthread_mutex_lock(&board.lock);
     skua_completion completion = board.completions[choice % PLACES];
     (void)pthread_mutex_unlock(&board.lock);
-    completion.call = perhaps_forge(reader, choice, completion.call);
+    const uint64_t given = completion.call;
+    completion.call = perhaps_forge(reader, choice, given);
+    if (completion.call != given) {
+        atomic_store(&board.has_forged_completion, true);
+    }
     completion.process.bits = perhaps_forge(reader, choice ^ 0x80, completion.process.bits);
     return completion;
+}
+
+bool board_has_forged_completion(void)
+{
+    return atomic_load(&board.has_forged_completion);
 }
 
 static skua_payload choose_copy(struct reader *reader, skua_runtime *runtime)

@@ -7,6 +7,7 @@
 #include "ledger.h"
 #include "script.h"
 
+#define ANSWERS_OF_NAME   (ANSWER_OK | ANSWER(NO_PROCESS) | ANSWER(NAME) | ANSWER(NAME_LENGTH))
 #define ANSWERS_OF_LOOKUP (ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS))
 
 static void send(struct reader *reader, skua_runtime *runtime)
@@ -15,13 +16,45 @@ static void send(struct reader *reader, skua_runtime *runtime)
     (void)ANSWERS(skua_process_send(runtime, to, choose_payload(reader, runtime)), ANSWERS_OF_SEND);
 }
 
+/* A thread has no monitors and links, and is mostly aware of that. */
+static void choose_start(struct reader *reader, skua_runtime *runtime, struct script_start *start)
+{
+    script_choose(reader, runtime, start);
+    const uint8_t choice = reader_byte(reader);
+    if (choice >= 0x80) {
+        script_choose_relations(reader, start);
+    }
+    if (choice < 0xf0) {
+        start->options.monitor = start->options.join = start->options.link = false;
+    }
+}
+
+static bool is_context_needed(const struct script_start *start)
+{
+    return start->options.monitor || start->options.join || start->options.link;
+}
+
 static void submit(struct reader *reader, skua_runtime *runtime)
 {
     struct script_start start;
     skua_pid pid;
-    script_choose(reader, runtime, &start);
+    choose_start(reader, runtime, &start);
     if (ANSWERS(skua_process_submit_with(runtime, &start.options, &pid), ANSWERS_OF_SUBMIT)) {
+        EXPECT(!is_context_needed(&start));
         board_note_pid(pid);
+    }
+}
+
+void calls_start_servers(struct reader *reader, skua_runtime *runtime)
+{
+    for (uint32_t left = reader_below(reader, 8); left > 0; left--) {
+        struct script_start start;
+        skua_pid pid;
+        choose_start(reader, runtime, &start);
+        script_make_server(&start, left);
+        if (ANSWERS(skua_process_submit_with(runtime, &start.options, &pid), ANSWERS_OF_SUBMIT)) {
+            board_note_pid(pid);
+        }
     }
 }
 
@@ -87,6 +120,30 @@ static void complete(struct reader *reader, skua_runtime *runtime)
     (void)ANSWERS(
         skua_command_complete(runtime, completion, error, choose_payload(reader, runtime)),
         ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(LATE));
+}
+
+static void look_for_name(struct reader *reader, skua_runtime *runtime)
+{
+    skua_pid pid = {1};
+    const char *name = board_name(choose_name(reader));
+    (void)ANSWERS(skua_name_find(runtime, name, &pid), ANSWERS_OF_NAME | ANSWER(INVALID));
+    EXPECT(skua_name_find(runtime, name, NULL) == SKUA_E_INVALID);
+}
+
+/* A number that was made of a name now can be looked up at once. */
+static void look_for_number(struct reader *reader, skua_runtime *runtime)
+{
+    skua_pid pid;
+    skua_name number;
+    const uint64_t answers = ANSWER_OK | ANSWER(NO_PROCESS) | ANSWER(INVALID) | ANSWER(LATE);
+    (void)ANSWERS(skua_name_holder(runtime, choose_number(reader), &pid), answers);
+    if (ANSWERS(skua_name_of(runtime, board_name(choose_name(reader)), &number),
+                ANSWERS_OF_NAME | ANSWER(NO_MEMORY) | ANSWER(INVALID))) {
+        board_note_number(number);
+        (void)ANSWERS(skua_name_holder(runtime, number, &pid), ANSWER_OK | ANSWER(NO_PROCESS));
+    }
+    EXPECT(skua_name_of(runtime, "a", NULL) == SKUA_E_INVALID);
+    EXPECT(skua_name_holder(runtime, (skua_name){0}, NULL) == SKUA_E_INVALID);
 }
 
 static void look_at_process(struct reader *reader, skua_runtime *runtime)
@@ -161,6 +218,8 @@ void calls_make_one(struct reader *reader, skua_runtime *runtime)
         submit_one,
         find_pool,
         write_pid,
+        look_for_name,
+        look_for_number,
     };
     calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime);
 }
@@ -169,6 +228,12 @@ void calls_make_one(struct reader *reader, skua_runtime *runtime)
 
 /* In a simulation they drive it, which only one thread may do at a time. */
 #define ANSWERS_OF_DRIVING (ANSWER(BUSY) | ANSWER(STOPPED) | ANSWER(AT_REST))
+
+/* The small process that asks can be ended by others, as any can. */
+#define ANSWERS_OF_PROCESS_CALL                                                                    \
+    (ANSWERS_OF_DRIVING | ANSWERS_OF_SEND | ANSWER(TIMEOUT) | ANSWER(CANCELLED) |                  \
+     ANSWER(NOT_CALLABLE) | ANSWER(PEER_ENDED) | ANSWER(DURATION) | ANSWER(PROCESS_LIMIT) |        \
+     ANSWER(NOT_STARTED) | ANSWER(TERMINATED) | ANSWER_OF_USER)
 
 static void wait_for_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
 {
@@ -182,16 +247,44 @@ static void wait_for_process(struct reader *reader, skua_runtime *runtime, uint6
     }
 }
 
+/* The first process may have ended long ago: then nobody waits. */
+void calls_wait_a_moment(skua_runtime *runtime)
+{
+    for (uint8_t i = 0; i < 8; i++) {
+        struct reader reader = {.next = &i, .end = &i + 1};
+        (void)ANSWERS(skua_process_wait(runtime, choose_pid(&reader), 30 * SKUA_MICROSECOND, NULL),
+                      ANSWERS_OF_LOOKUP | ANSWER(TIMEOUT));
+    }
+}
+
 static void run_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
 {
     struct script_start start;
     skua_exit exit;
-    script_choose(reader, runtime, &start);
+    choose_start(reader, runtime, &start);
     script_make_mortal(&start);
     if (ANSWERS(skua_process_run_with(runtime, &start.options, &exit),
                 refusal != 0 ? refusal : ANSWERS_OF_SUBMIT | ANSWERS_OF_DRIVING)) {
         EXPECT(exit.type == start.options.type);
         skua_payload_drop(&exit.result);
+    }
+}
+
+/* Not for ever: few servers answer everything. */
+static void call_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    skua_payload answer;
+    const skua_pid to = choose_server(reader);
+    const uint8_t choice = reader_byte(reader);
+    const uint64_t timeout =
+        choice < 0xf0 ? choice * UINT64_C(500) : SKUA_DURATION_MAX + 1 + choice;
+    const int error = skua_process_call(runtime, to, choose_payload(reader, runtime), timeout,
+                                        choice % 8 != 0 ? &answer : NULL);
+    (void)ANSWERS(error, refusal != 0 ? refusal | ANSWER(NO_MEMORY) : ANSWERS_OF_PROCESS_CALL);
+    if (choice % 8 != 0) {
+        EXPECT(error == 0 || error <= SKUA_E_USER || error == SKUA_E_PEER_ENDED ||
+               answer.storage == SKUA_PAYLOAD_EMPTY);
+        skua_payload_drop(&answer);
     }
 }
 
@@ -225,6 +318,10 @@ void calls_make_one_that_waits(struct reader *reader, skua_runtime *runtime, boo
         run_process,
         run_process,
         run_process,
+        call_process,
+        call_process,
+        call_process,
+        call_process,
         stop,
         drive,
         drive,

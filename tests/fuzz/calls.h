@@ -13,13 +13,20 @@
 #define ANSWERS_OF_SUBMIT                                                                          \
     (ANSWER_OK | ANSWER(INVALID) | ANSWER(UNKNOWN_METHOD) | ANSWER(PAYLOAD_SIZE) |                 \
      ANSWER(PROCESS_LIMIT) | ANSWER(NO_MEMORY) | ANSWER(NOT_STARTED) | ANSWER(STOPPED) |           \
-     ANSWER(TAKEN) | ANSWER_OF_USER)
+     ANSWER(TAKEN) | ANSWER(CONTEXT) | ANSWER(NAME) | ANSWER(NAME_LENGTH) | ANSWER(NAME_TAKEN) |   \
+     ANSWER(NAME_LIMIT) | ANSWER_OF_USER)
 
 /* Why a process is cancelled. */
 int choose_reason(struct reader *reader);
 
 /* One call. `runtime` may be null. */
 void calls_make_one(struct reader *reader, skua_runtime *runtime);
+
+/* Waits for some process for a quarter of a millisecond; `runtime` may be null. */
+void calls_wait_a_moment(skua_runtime *runtime);
+
+/* Starts up to seven processes, most of them of types that can be called; `runtime` may be null. */
+void calls_start_servers(struct reader *reader, skua_runtime *runtime);
 
 /* One that waits, or that must not be made on a thread of the runtime. On such a thread it is
  * refused, and `inside` says so. */

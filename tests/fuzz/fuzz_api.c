@@ -4,8 +4,8 @@
  * two, with right and wrong arguments; their processes are scripts out of the same bytes
  * (script.c). Whatever the program was: every call has answered as documented, both runtimes can
  * be stopped and destroyed, all memory is back, every payload was dropped once, every process
- * closed once, every yield completed at most once. In a simulation the same program does the same
- * twice.
+ * closed once, every yield completed at most once, every event was asked for, and nobody has a name
+ * any more. In a simulation the same program does the same twice.
  *
  * Built with libFuzzer by `make fuzz`, and with replay_main.c for the tests. */
 #include <pthread.h>
@@ -157,6 +157,12 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
     case 7:
         config.worker_count = 0;
         break;
+    case 8:
+        config.name_limit = 1 + choice % 2;
+        break;
+    case 9:
+        config.name_limit = choice % 2 == 0 ? UINT32_MAX : 0;
+        break;
     default:
         break;
     }
@@ -206,6 +212,18 @@ static void destroy(struct reader *reader, struct slot *slot)
     }
 }
 
+/* Lets the processes go on for a while, without anybody who interferes. */
+static void let_run(struct slot *slot)
+{
+    const uint64_t until = skua_sim_now(slot->runtime) + SKUA_MILLISECOND;
+    const int more = skua_sim_run(slot->runtime, until);
+    (void)ANSWERS(more > 0 ? 0 : more,
+                  ANSWER_OK | ANSWER(INVALID) | ANSWER(NOT_STARTED) | ANSWER(STOPPED));
+    if (more == SKUA_E_INVALID) { /* it is not simulated, or there is none */
+        calls_wait_a_moment(slot->runtime);
+    }
+}
+
 /* Returns what the last stop did. */
 static int stop_for_good(struct slot *slot)
 {
@@ -228,6 +246,10 @@ static void check_stopped(struct slot *slot)
     EXPECT(skua_runtime_stop(slot->runtime, 0) == 0);
     EXPECT(skua_runtime_start(slot->runtime) == SKUA_E_STOPPED);
     EXPECT(skua_process_send(slot->runtime, (skua_pid){0}, input) < 0);
+    for (uint32_t i = 0; i < BOARD_NAMES; i++) {
+        skua_pid pid;
+        EXPECT(skua_name_find(slot->runtime, board_name(i), &pid) == SKUA_E_NO_PROCESS);
+    }
 }
 
 static void end(struct slot *slot)
@@ -361,7 +383,7 @@ static void run_operations(struct reader *reader)
     }
 }
 
-/* Most programs are about a runtime that runs. */
+/* Most programs are about a runtime that runs, with some processes that can be called. */
 static void set_out(struct reader *reader)
 {
     const uint8_t choice = reader_byte(reader);
@@ -372,6 +394,7 @@ static void set_out(struct reader *reader)
         }
         if (choice % 8 > 2 * i + 1) {
             start(reader, &slots[i]);
+            calls_start_servers(reader, slots[i].runtime);
         }
     }
 }
@@ -386,6 +409,11 @@ static uint64_t run_program(const uint8_t *data, size_t size)
     set_out(&reader);
     run_operations(&reader);
     join_other();
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (size % 4 != 0) {
+            let_run(&slots[i]);
+        }
+    }
     for (unsigned i = 0; i < SLOTS; i++) {
         end(&slots[i]);
     }

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAYLOADS_MAX  4096
-#define PROCESSES_MAX 128
+#define PAYLOADS_MAX 4096
 
 struct item {
     atomic_uint drops;
@@ -18,8 +17,8 @@ static struct {
     atomic_uint payload_count;
     struct item items[PAYLOADS_MAX];
     atomic_uint process_count;
-    atomic_uint closes[1 + PROCESSES_MAX]; /* the first: of those without a number */
-    atomic_uint refused;                   /* processes without a number */
+    atomic_uint closes[1 + LEDGER_PROCESSES_MAX]; /* the first: of those without a number */
+    atomic_uint refused;                          /* processes without a number */
 } books;
 
 static unsigned least(unsigned a, unsigned b)
@@ -34,7 +33,7 @@ static unsigned payload_count(void)
 
 static unsigned process_count(void)
 {
-    return least(atomic_load(&books.process_count), PROCESSES_MAX);
+    return least(atomic_load(&books.process_count), LEDGER_PROCESSES_MAX);
 }
 
 void ledger_begin(void)
@@ -98,7 +97,7 @@ skua_payload ledger_payload(bool object, size_t size)
 uint32_t ledger_process_begins(void)
 {
     const unsigned number = atomic_fetch_add(&books.process_count, 1) + 1;
-    if (number <= PROCESSES_MAX) {
+    if (number <= LEDGER_PROCESSES_MAX) {
         return number;
     }
     (void)atomic_fetch_add(&books.refused, 1);

@@ -24,6 +24,9 @@ void ledger_check(void);
  * pointer, and the size does not matter. */
 skua_payload ledger_payload(bool object, size_t size);
 
+/* The largest number of a process. */
+#define LEDGER_PROCESSES_MAX 128
+
 /* A number for a process whose init has been called, or 0 if there are too many: more than any
  * program needs, so that one which starts itself again and again comes to an end. */
 uint32_t ledger_process_begins(void);

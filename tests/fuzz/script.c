@@ -7,8 +7,9 @@
 #include "commands.h"
 #include "count_of.h"
 #include "ledger.h"
+#include "play.h"
+#include "verbs.h"
 
-#define TAGS     8
 #define OPEN_MAX 200 /* of one tag */
 #define OWN_SIZE 100
 
@@ -19,33 +20,22 @@ enum habit {
     HABITS,
 };
 
-/* The state of a process. All that must not happen to it is found here. */
-struct script {
-    uint32_t number; /* in the ledger */
-    uint8_t habit;
-    bool is_running;
-    bool is_asked_to_stop;
-    bool has_begun;
-    bool continues;
-    uint8_t open[TAGS]; /* yields without a completion */
-    struct reader reader;
-    unsigned char *own; /* memory, or null */
-};
-
-_Static_assert(sizeof(struct script) <= 64, "costs no allocation");
-
 /* ---- events ---- */
 
 static void note_completion(struct script *script, const skua_event *event)
 {
     EXPECT(event->error <= 0);
-    EXPECT(event->tag < TAGS);
+    if (event->tag >= RELATION_TAG_FIRST) {
+        relations_note_completion(relations_of(script->number), event);
+        return;
+    }
     EXPECT(script->open[event->tag] > 0);
     script->open[event->tag]--;
 }
 
 static void note_event(struct script *script, const skua_event *event)
 {
+    struct relations *relations = relations_of(script->number);
     switch ((enum skua_event_type)event->type) {
     case SKUA_EVENT_MESSAGE:
         EXPECT(event->error == 0);
@@ -67,14 +57,24 @@ static void note_event(struct script *script, const skua_event *event)
     case SKUA_EVENT_CONTINUE:
         EXPECT(script->continues);
         return;
+    case SKUA_EVENT_CALL:
+        board_note_request(event->request);
+        relations_note_call(relations, event);
+        return;
+    case SKUA_EVENT_ABANDON:
+        relations_note_abandon(relations, event);
+        return;
+    case SKUA_EVENT_EXIT:
+        relations_note_exit(relations, event);
+        return;
     }
     ledger_fail("an event of type %u", event->type);
 }
 
-static bool has_cancel(const skua_event *events, size_t count)
+static bool has_event(const skua_event *events, size_t count, enum skua_event_type type)
 {
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == SKUA_EVENT_CANCEL) {
+        if (events[i].type == type) {
             return true;
         }
     }
@@ -82,19 +82,6 @@ static bool has_cancel(const skua_event *events, size_t count)
 }
 
 /* ---- operations ---- */
-
-/* A step under way. */
-struct play {
-    struct script *script;
-    struct reader *reader;
-    skua_context *ctx;
-    skua_runtime *runtime;
-    skua_event *events;
-    size_t count;
-    bool is_over;
-    bool continues;
-    int error; /* what the step returns */
-};
 
 static uint64_t choose_tag(struct play *play)
 {
@@ -164,28 +151,25 @@ static void spawn_child(struct play *play)
     spawn(play->ctx, play->reader);
 }
 
-#define ANSWERS_OF_YIELD (ANSWER_OK | ANSWER(DURATION) | ANSWER(DONE) | ANSWER(NO_MEMORY))
-
 static bool has_many(const struct play *play, uint64_t tag)
 {
     return play->script->open[tag] >= OPEN_MAX;
 }
 
-/* None, one that has passed already, or one that may be too long. */
-static uint64_t choose_yield_timeout(struct play *play)
+uint64_t choose_yield_timeout(struct reader *reader)
 {
-    const uint32_t choice = reader_below(play->reader, 4);
+    const uint32_t choice = reader_below(reader, 4);
     if (choice == 0) {
         return 0;
     }
-    return choice == 1 ? choose_duration(play->reader) : SKUA_FOREVER;
+    return choice == 1 ? choose_duration(reader) : SKUA_FOREVER;
 }
 
 static void yield(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     const uint32_t command = choose_command(play->reader);
-    const uint64_t timeout = choose_yield_timeout(play);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
     if (!has_many(play, tag)) {
         note_yield(play, tag,
                    ANSWERS(skua_yield(play->ctx, tag, command,
@@ -198,7 +182,7 @@ static void yield(struct play *play)
 static void yield_many(struct play *play)
 {
     const uint32_t command = choose_command(play->reader);
-    const uint64_t timeout = choose_yield_timeout(play);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
     for (uint64_t i = 0; i < 48; i++) {
         if (!has_many(play, i % TAGS)) {
             note_yield(play, i % TAGS,
@@ -243,7 +227,7 @@ static void set_ticker(struct play *play)
 
 static void take_back(struct play *play)
 {
-    (void)ANSWERS(skua_yield_cancel(play->ctx, choose_tag(play)),
+    (void)ANSWERS(skua_yield_cancel(play->ctx, reader_below(play->reader, RELATION_TAG_END)),
                   ANSWER_OK | ANSWER(DONE) | ANSWER(NO_MEMORY));
 }
 
@@ -251,7 +235,7 @@ static void wait_for_descriptor(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     const int fd = choose_descriptor(play->reader);
-    const uint64_t timeout = choose_yield_timeout(play);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
     const int error = reader_below(play->reader, 2) == 0
                           ? skua_yield_readable(play->ctx, tag, fd, timeout)
                           : skua_yield_writable(play->ctx, tag, fd, timeout);
@@ -262,7 +246,7 @@ static void call_blocking(struct play *play)
 {
     const uint64_t tag = choose_tag(play);
     const skua_pool pool = choose_pool(play->reader);
-    const uint64_t timeout = choose_yield_timeout(play);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
     skua_blocking_fn *function = choose_blocking_function(play->reader);
     note_yield(
         play, tag,
@@ -399,18 +383,26 @@ static void call_with_nothing(struct play *play)
 }
 
 static void (*const operations[])(struct play *) = {
-    end_step,    end_step,      go_on,          finish,
-    fail,        send,          send,           pass_on,
-    spawn_child, spawn_child,   yield,          yield,
-    yield,       sleep_for,     set_timer,      set_ticker,
-    take_back,   take_back,     call_blocking,  wait_for_descriptor,
-    block,       use_context,   call_anything,  wait_for_descriptor,
-    use_own,     call_anything, yield_many,     call_what_waits,
-    end_another, share_event,   send_allocated, call_with_nothing,
+    end_step,      end_step,      go_on,          finish,
+    fail,          send,          send,           pass_on,
+    spawn_child,   spawn_child,   yield,          yield,
+    yield,         sleep_for,     set_timer,      set_ticker,
+    take_back,     take_back,     call_blocking,  wait_for_descriptor,
+    block,         use_context,   call_anything,  wait_for_descriptor,
+    use_own,       call_anything, yield_many,     call_what_waits,
+    end_another,   share_event,   send_allocated, call_with_nothing,
+    verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
+    verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
+    verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
+    verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
+    verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
 };
 
 static void perform(struct play *play)
 {
+    if (has_event(play->events, play->count, SKUA_EVENT_CALL)) {
+        verbs_answer_one(play);
+    }
     while (!play->is_over && !reader_is_empty(play->reader)) {
         operations[reader_below(play->reader, COUNT_OF(operations))](play);
     }
@@ -430,11 +422,14 @@ static void note_events(struct script *script, const skua_event *events, size_t 
     script->continues = false;
 }
 
-static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
+/* `asks` is what its type does. */
+static int step_as(struct script *script, skua_context *ctx, skua_event *events, size_t count,
+                   uint32_t asks)
 {
-    struct script *script = self;
+    struct relations *relations = relations_of(script->number);
     struct play play = {
         .script = script,
+        .relations = relations,
         .reader = &script->reader,
         .ctx = ctx,
         .runtime = skua_runtime_of(ctx),
@@ -443,9 +438,16 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     };
     EXPECT(!script->is_running);
     script->is_running = true;
+    relations->asks = asks;
+    if (!script->has_begun && asks != 0) {
+        board_note_server(skua_self(ctx));
+    }
     note_events(script, events, count);
-    const bool obeys = script->habit == OBEYS && has_cancel(events, count);
+    const bool obeys = script->habit == OBEYS && has_event(events, count, SKUA_EVENT_CANCEL);
     perform(&play);
+    if (script->habit == OBEYS && reader_is_empty(&script->reader)) {
+        verbs_answer_all(&play);
+    }
     if (obeys || (script->habit == MORTAL && reader_is_empty(&script->reader))) {
         (void)ANSWERS(skua_done(ctx, skua_nothing()), ANSWER_OK | ANSWER(DONE));
     } else if (script->habit == MORTAL) {
@@ -456,10 +458,26 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     return play.error;
 }
 
+static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    return step_as(self, ctx, events, count, 0);
+}
+
+static int step_of_server(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    return step_as(self, ctx, events, count, RELATIONS_CALLS);
+}
+
+static int step_of_careful_server(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    return step_as(self, ctx, events, count, RELATIONS_CALLS | RELATIONS_ABANDONS);
+}
+
 /* What the first input of a process says. */
 struct instruction {
     struct reader reader;
     uint8_t habit;
+    uint8_t names; /* that it is started with: a set */
 };
 
 _Static_assert(sizeof(struct instruction) <= SKUA_PAYLOAD_INLINE_SIZE, "fits into a payload");
@@ -476,6 +494,8 @@ static int init(void *self, skua_context *ctx, skua_payload *input, size_t input
     if (script->number == 0) {
         return SKUA_E_USER;
     }
+    relations_begin(script->number);
+    relations_of(script->number)->names = instruction.names;
     switch (reader_below(&script->reader, 16)) {
     case 0:
         return SKUA_E_USER - 1;
@@ -484,6 +504,9 @@ static int init(void *self, skua_context *ctx, skua_payload *input, size_t input
     case 6:
         EXPECT(skua_yield_sleep(ctx, 0, 0) == SKUA_E_CONTEXT);
         EXPECT(skua_done(ctx, ledger_payload(true, 0)) == SKUA_E_CONTEXT);
+        break;
+    case 7:
+        verbs_try_in_init(ctx, &script->reader);
         break;
     case 1:
         begin_or_end_blocking(ctx, &script->reader);
@@ -506,6 +529,11 @@ static int init(void *self, skua_context *ctx, skua_payload *input, size_t input
     return 0;
 }
 
+static bool is_orderly(int error)
+{
+    return error == 0 || error == SKUA_E_STOPPED || error == SKUA_E_CANCELLED;
+}
+
 static void close_script(void *self, skua_context *ctx, const skua_exit *exit)
 {
     const struct script *script = self;
@@ -516,6 +544,12 @@ static void close_script(void *self, skua_context *ctx, const skua_exit *exit)
     EXPECT(skua_spawn(ctx, exit->type, ledger_payload(true, 0), NULL) == SKUA_E_CONTEXT);
     (void)ANSWERS(skua_send(ctx, exit->pid, ledger_payload(false, 8)),
                   ANSWER(NO_PROCESS) | ANSWER(PAYLOAD_SIZE));
+    if (script->has_begun) {
+        EXPECT(skua_pid_is_none(exit->cause) == is_orderly(exit->error));
+    }
+    if (script->number != 0) {
+        verbs_try_in_close(ctx, relations_of(script->number));
+    }
     ledger_process_ends(script->number);
 }
 
@@ -529,8 +563,10 @@ static int end_at_once(void *self, skua_context *ctx, skua_event *events, size_t
 
 static const char *const methods[] = {"first", "second", NULL};
 
-#define SCRIPT .init = init, .step = step, .close = close_script
+#define SCRIPT_WITH(its_step) .init = init, .step = (its_step), .close = close_script
+#define SCRIPT                SCRIPT_WITH(step)
 
+#define GOOD_TYPES 8
 static const skua_process_type types[] = {
     {.name = "small",
      .state_size = sizeof(struct script),
@@ -544,6 +580,23 @@ static const skua_process_type types[] = {
      .mailbox_limit = 2,
      .cancel = SKUA_CANCEL_EVENT},
     {.name = "with methods", .state_size = sizeof(struct script), SCRIPT, .methods = methods},
+    {.name = "server",
+     .state_size = sizeof(struct script),
+     SCRIPT_WITH(step_of_server),
+     .calls = true,
+     .cancel = SKUA_CANCEL_EVENT},
+    {.name = "careful server",
+     .state_size = sizeof(struct script),
+     SCRIPT_WITH(step_of_careful_server),
+     .calls = true,
+     .abandons = true},
+    {.name = "modest server",
+     .state_size = 100,
+     SCRIPT_WITH(step_of_careful_server),
+     .calls = true,
+     .abandons = true,
+     .mailbox_limit = 2},
+    {.name = "no server", .state_size = sizeof(struct script), SCRIPT, .abandons = true},
     {.name = "too large", .state_size = SIZE_MAX, SCRIPT},
     {.name = "without step", .state_size = 8},
     {.name = "too eager", .step = step, .mailbox_limit = UINT32_MAX},
@@ -557,9 +610,9 @@ const skua_process_type *script_simple_type(void)
 
 static const skua_process_type *choose_type(struct reader *reader)
 {
-    const uint32_t choice = reader_below(reader, 16);
-    if (choice >= 8) {
-        return &types[choice % 4];
+    const uint32_t choice = reader_below(reader, 32);
+    if (choice >= COUNT_OF(types) + 1) {
+        return &types[choice % GOOD_TYPES];
     }
     return choice < COUNT_OF(types) ? &types[choice] : NULL;
 }
@@ -591,6 +644,37 @@ void script_choose(struct reader *reader, skua_runtime *runtime, struct script_s
     instruction.habit = (uint8_t)reader_below(reader, HABITS);
     instruction.reader = choose_stretch(reader);
     set_instruction(start, &instruction);
+}
+
+/* Those that the process will have, if there is a process. */
+static void set_names(struct script_start *start, uint32_t names)
+{
+    struct instruction instruction;
+    memcpy(&instruction, start->input[0].as.bytes, sizeof instruction);
+    instruction.names = (uint8_t)names;
+    set_instruction(start, &instruction);
+}
+
+void script_choose_relations(struct reader *reader, struct script_start *start)
+{
+    const uint8_t choice = reader_byte(reader);
+    start->options.monitor = choice % 2 != 0;
+    start->options.join = choice / 2 % 2 != 0;
+    start->options.link = choice / 4 % 2 != 0;
+    if (choice / 8 % 2 != 0) {
+        const uint32_t name = choose_name(reader);
+        start->options.name = board_name(name);
+        set_names(start, name < BOARD_NAMES ? UINT32_C(1) << name : 0);
+    }
+    if (choice / 16 % 4 == 0) {
+        start->options.label = board_name(choose_name(reader));
+    }
+}
+
+void script_make_server(struct script_start *start, uint32_t number)
+{
+    start->options.type = &types[GOOD_TYPES / 2 + number % (GOOD_TYPES / 2)];
+    start->options.method = NULL;
 }
 
 void script_make_mortal(struct script_start *start)

@@ -20,6 +20,12 @@ const skua_process_type *script_simple_type(void);
 /* `runtime` may be null. */
 void script_choose(struct reader *reader, skua_runtime *runtime, struct script_start *start);
 
+/* And a name, a label, a monitor, a join, a link, without their tags. */
+void script_choose_relations(struct reader *reader, struct script_start *start);
+
+/* The process will be one that can be called, or one without that, by a number. */
+void script_make_server(struct script_start *start, uint32_t number);
+
 /* The process will come to its end by itself: somebody waits for it without a limit. */
 void script_make_mortal(struct script_start *start);
 

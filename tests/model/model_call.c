@@ -25,6 +25,7 @@
 #include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
+#include "short_ends.h"
 #include "tables.h"
 
 #define CALLS_MAX      3

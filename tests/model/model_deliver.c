@@ -92,6 +92,14 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     enqueue();
 }
 
+void submit_ending(struct worker *worker, struct process *ending)
+{
+    (void)worker;
+    EXPLORE_CHECK(ending == process, "only the one process ends");
+    explore_note("ends in slices");
+    enqueue();
+}
+
 /* ---- the process ---- */
 
 static void drop_message(void *data, size_t size)
@@ -353,16 +361,28 @@ static void setup_next_in_slot(void)
     plan.next_in_slot = true;
 }
 
-/* So many messages wait that the process must go behind before it has seen them all. */
-static void setup_overflowing(void)
+/* Messages wait already. */
+static void setup_laden_with(uint32_t count)
 {
     setup_with(&type);
-    while (old_count < 4 * SKUA_EVENTS_PER_STEP + 1) {
+    while (old_count < count) {
         struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
         *message = (struct message){.sender = SENDERS};
         send(message, NULL, its_pid);
         EXPLORE_CHECK(message->error == 0, "the rig has memory");
     }
+}
+
+/* So many that the process must go behind before it has seen them all. */
+static void setup_overflowing(void)
+{
+    setup_laden_with(4 * SKUA_EVENTS_PER_STEP + 1);
+}
+
+/* More than are dropped in one slice (EXIT_SLICE). */
+static void setup_laden(void)
+{
+    setup_laden_with(3);
 }
 
 static void check_message(const struct message *message)
@@ -418,6 +438,12 @@ static void check_reasoned(void)
     EXPLORE_CHECK(messages[1].delivered == 0, "INV-6: what was sent after it is not");
 }
 
+static void check_killed(void)
+{
+    check_ended();
+    EXPLORE_CHECK(exit_error == SKUA_E_TERMINATED, "how it ended is not forgotten");
+}
+
 static void check_watched(void)
 {
     check_ended();
@@ -466,6 +492,10 @@ static const struct explore_model models[] = {
     BOUNDED("killed", 3, setup, check_ended, WORKER, SENDER(two_a), KILLER),
     BOUNDED("killed_full", 2, setup_small, check_ended, WORKER, SENDER(two_a), SENDER2(one_b),
             KILLER),
+    BOUNDED("killed_laden", 3, setup_laden, check_killed, WORKER, SENDER(two_a), KILLER),
+    BOUNDED("killed_laden_two_workers", 3, setup_laden, check_killed, WORKER, WORKER2,
+            SENDER(one_a), KILLER),
+    BOUNDED("watched_laden", 3, setup_laden, check_watched, WORKER, KILLER, WATCHER),
     BOUNDED("cancelled_twice", 2, setup, check_cancelled, WORKER, SENDER(two_a), CANCELLER,
             CANCELLER),
     BOUNDED("stopped", 3, setup_mortal, check_stopped, WORKER, SENDER(two_a), CANCELLER),

@@ -33,6 +33,7 @@
 #include "sched/spawn.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "short_ends.h"
 #include "tables.h"
 
 #define TICK    (UINT64_C(1) << WHEEL_TICK_SHIFT)

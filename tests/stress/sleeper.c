@@ -218,6 +218,11 @@ static void on_event(struct sleeper *sleeper, skua_context *ctx, skua_event *eve
             check_tick(yield, ctx, event);
         }
         break;
+    case SKUA_EVENT_CALL:
+    case SKUA_EVENT_ABANDON:
+    case SKUA_EVENT_EXIT:
+        stress_fault(&stress, STRESS_BROKEN, "an event that nobody asked for");
+        break;
     case SKUA_EVENT_START:
     case SKUA_EVENT_CONTINUE:
         break;

@@ -348,7 +348,10 @@ static void on_event(struct wanderer *wanderer, skua_context *ctx, skua_event *e
         stress_process_cancelled(&wanderer->process, event, random);
         break;
     case SKUA_EVENT_TICK:
-        stress_fault(&stress, STRESS_BROKEN, "a tick that nobody asked for");
+    case SKUA_EVENT_CALL:
+    case SKUA_EVENT_ABANDON:
+    case SKUA_EVENT_EXIT:
+        stress_fault(&stress, STRESS_BROKEN, "an event that nobody asked for");
         break;
     case SKUA_EVENT_START:
     case SKUA_EVENT_CONTINUE:

@@ -71,10 +71,10 @@ bool seen_matches(const struct seen *seen, const struct seen *expected)
 struct seen_text seen_describe(const struct seen *seen)
 {
     static const char *const names[] = {
-        [SKUA_EVENT_MESSAGE] = "message",
-        [SKUA_EVENT_COMPLETION] = "completion",
-        [SKUA_EVENT_CANCEL] = "cancel",
-        [SKUA_EVENT_TICK] = "tick",
+        [SKUA_EVENT_MESSAGE] = "message", [SKUA_EVENT_COMPLETION] = "completion",
+        [SKUA_EVENT_CANCEL] = "cancel",   [SKUA_EVENT_TICK] = "tick",
+        [SKUA_EVENT_CALL] = "call",       [SKUA_EVENT_ABANDON] = "abandon",
+        [SKUA_EVENT_EXIT] = "exit",
     };
     struct seen_text text;
     (void)snprintf(text.text, sizeof text.text,
@@ -203,6 +203,7 @@ static void take_note(struct turn *turn, const skua_event *event)
 {
     struct actor *actor = turn->actor;
     const bool ticks = event->type == SKUA_EVENT_TICK;
+    const bool asks = event->type == SKUA_EVENT_CALL || event->type == SKUA_EVENT_ABANDON;
     if (actor->seen_count == actor->seen_capacity) {
         actor->seen_capacity = 2 * actor->seen_capacity + 8;
         actor->seen = realloc(actor->seen, actor->seen_capacity * sizeof *actor->seen);
@@ -210,7 +211,8 @@ static void take_note(struct turn *turn, const skua_event *event)
             abort();
         }
     }
-    if (event->type != SKUA_EVENT_MESSAGE && !skua_pid_is_none(event->from)) {
+    if (event->type < SKUA_EVENT_CALL && event->type != SKUA_EVENT_MESSAGE &&
+        !skua_pid_is_none(event->from)) {
         actor_surprise(actor, "an event that is no message has a sender");
     }
     if (event->type == SKUA_EVENT_CANCEL && event->payload.storage != SKUA_PAYLOAD_EMPTY) {
@@ -219,7 +221,8 @@ static void take_note(struct turn *turn, const skua_event *event)
     actor->seen[actor->seen_count++] = (struct seen){
         .type = event->type,
         .error = event->error,
-        .tag = event->tag,
+        .tag = asks ? 0 : event->tag,
+        .request = asks ? event->request : (skua_request){0},
         .payload_type = ticks ? 0 : event->payload.type,
         .value = ticks ? skua_tick_count(event) : payload_value(&event->payload),
         .from = event->from,
@@ -370,6 +373,7 @@ static void actor_close(void *self, skua_context *ctx, const skua_exit *exit)
             actor_surprise(actor, "its close was told of another process");
         }
         actor->exit_error = exit->error;
+        actor->exit_cause = exit->cause;
         perform_at_once(&(struct turn){.actor = actor, .ctx = ctx, .exit = exit}, actor->in_close);
         (void)atomic_fetch_add(&actor->closes, 1);
         if (actor->holds_in_close) {

@@ -39,6 +39,7 @@ struct seen {
     bool any_payload;   /* in an expectation: the payload does not matter */
     uint64_t tick_time; /* of a tick; in an expectation 0: does not matter */
     /* Not compared. */
+    skua_request request; /* of a call, and when it is abandoned; then `tag` is 0 */
     skua_pid from;
     uint64_t now;  /* of the step */
     uint64_t step; /* the first is 1 */
@@ -105,6 +106,7 @@ struct actor {
     uint32_t worker;   /* that ran its last step */
     uint64_t init_now; /* the time in its init */
     int exit_error;    /* that its close was told */
+    skua_pid exit_cause;
     atomic_uint inits;
     atomic_uint steps;
     atomic_uint closes;

@@ -191,7 +191,7 @@ bool inspect_read(struct inspect_client *client)
 
 static void ask(struct inspect_client *client, const char *request)
 {
-    char line[300];
+    char line[1300];
     const int length = snprintf(line, sizeof line, "%s\n", request);
     assert_in_range(length, 1, sizeof line - 1);
     inspect_send(client, line, (size_t)length);

@@ -6,7 +6,7 @@
 
 #include "runtime/runtime.h"
 
-#define REQUEST_SIZE 250
+#define REQUEST_SIZE 1250
 
 static void clear_environment(void)
 {

@@ -46,6 +46,9 @@ static void probe_note(struct probe *probe, const skua_event *event)
     case SKUA_EVENT_START:
     case SKUA_EVENT_CONTINUE: /* it asks for none of these */
     case SKUA_EVENT_TICK:
+    case SKUA_EVENT_CALL:
+    case SKUA_EVENT_ABANDON:
+    case SKUA_EVENT_EXIT:
         break;
     }
 }

@@ -24,8 +24,9 @@ class Workload:
 # back; with `loop`, a message is at least that of a loop that knows one thread only (several
 # workers may be faster than one loop); with `handover`, what one core makes and another takes moves
 # between their caches; with `rmw`, whoever completes a command and its owner have to agree on one
-# word; with `futex-wake`, a thread that sleeps has to be woken. Work of its own (steal), sleeping
-# (timers), waiting beside work (heartbeat-..., child-latency, stop) and being idle have no such limit.
+# word; with `futex-wake`, a thread that sleeps has to be woken. Watching and finding others, work of
+# its own (steal), sleeping (timers), waiting beside work (heartbeat-..., child-latency, stop,
+# ...-storm, burst-exit) and being idle have no such limit.
 WORKLOADS = {workload.name: workload for workload in (
     Workload("spawn", "ns", limit="malloc"),
     Workload("submit", "ns", limit="handover"),
@@ -38,6 +39,14 @@ WORKLOADS = {workload.name: workload for workload in (
     Workload("skynet", "ns", limit="malloc"),
     Workload("fib", "ns", limit="malloc"),
     Workload("yield", "ns", limit="rmw"),
+    Workload("call", "ns", limit="loop"),
+    Workload("call-timeout", "ns", limit="loop"),
+    Workload("monitor", "ns"),
+    Workload("name-find", "ns"),
+    Workload("name-number", "ns", on_chart=False),
+    Workload("monitor-storm", "s", field="wall_s", on_chart=False),
+    Workload("link-storm", "s", field="wall_s", on_chart=False),
+    Workload("burst-exit", "ms", field="max_ms", on_chart=False),
     Workload("steal", "ns", on_chart=False),
     Workload("idle-memory", "bytes", field="bytes_per_process", on_chart=False),
     Workload("timers", "s", field="wall_s", on_chart=False),

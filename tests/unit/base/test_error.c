@@ -53,6 +53,13 @@ static const struct {
     {-5039, "SKUA_E_PAYLOAD_TYPE"},
     {-5040, "SKUA_E_NOT_SHARED"},
     {-5041, "SKUA_E_OWN_LIMIT"},
+    {-5042, "SKUA_E_NAME"},
+    {-5043, "SKUA_E_NAME_LENGTH"},
+    {-5044, "SKUA_E_NAME_TAKEN"},
+    {-5045, "SKUA_E_NAME_LIMIT"},
+    {-5046, "SKUA_E_NOT_CALLABLE"},
+    {-5047, "SKUA_E_PEER_ENDED"},
+    {-5048, "SKUA_E_FORWARDED"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 

@@ -41,7 +41,9 @@ static struct agenda_item message_of(uint64_t when, uint64_t from, uint64_t to)
     return (struct agenda_item){.when = when,
                                 .type = AGENDA_EVENT,
                                 .payload = skua_payload_empty(0),
-                                .as.event = {.sender = {from}, .turn = {from}, .to = {to}}};
+                                .sender = {from},
+                                .turn = {from},
+                                .to = {to}};
 }
 
 static void add_message(uint64_t when, uint64_t from, uint64_t to)
@@ -54,7 +56,7 @@ static void add_message(uint64_t when, uint64_t from, uint64_t to)
 static void assert_last_message(uint64_t from, uint64_t to, uint64_t when)
 {
     const struct agenda_item message = message_of(0, from, to);
-    assert_int_equal(agenda_last_event(&agenda, &message), when);
+    assert_int_equal(agenda_last(&agenda, &message), when);
 }
 
 /* ---- order ---- */
@@ -162,7 +164,7 @@ TEST(agenda_gives_the_messages_to_one_process)
     }
     while (agenda_take_event(&agenda, (skua_pid){7}, &item)) {
         assert_int_equal(item.type, AGENDA_EVENT);
-        assert_int_equal(item.as.event.to.bits, 7);
+        assert_int_equal(item.to.bits, 7);
         to_seven--;
     }
     assert_int_equal(to_seven, 0);
@@ -172,7 +174,7 @@ TEST(agenda_gives_the_messages_to_one_process)
         agenda_take(&agenda, &item);
         assert_true(item.when > before.when ||
                     (item.when == before.when && item.serial >= before.serial));
-        assert_true(item.type != AGENDA_EVENT || item.as.event.to.bits != 7);
+        assert_true(item.type != AGENDA_EVENT || item.to.bits != 7);
         before = item;
     }
 }

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/calls.h"
+
+#include "process/mailbox.h"
+#include "process/payload.h"
+#include "relations/request.h"
+#include "sched/deliver.h"
+#include "sched/note.h"
+#include "sched/signal.h"
+#include "sched/worker.h"
+
+/* The unit of owed_request.since, which counts from the creation of the runtime, for 49 days. */
+#define SINCE_NS UINT64_C(1000000)
+
+/* ---- the caller ---- */
+
+/* 0, or why this process cannot be called. If its record belongs to another by now, the push finds
+ * that out. */
+static int check_callee(struct scheduler *sched, skua_pid to, struct process **process)
+{
+    const int error = process_table_find_live(&sched->table, to, process);
+    if (UNLIKELY(error != 0) || LIKELY(process_type(*process)->calls)) {
+        return error;
+    }
+    const int gone = process_table_find_live(&sched->table, to, process);
+    return gone != 0 ? gone : SKUA_E_NOT_CALLABLE;
+}
+
+/* The time, perhaps as of the last checkpoint: for packing a deadline, minutes do not matter. */
+static uint64_t rough_now(const struct worker *worker)
+{
+    struct time_source *time = worker->sched->time;
+    return LIKELY(time->is_monotonic) ? worker->checked_at : time_now(time);
+}
+
+/* When its caller stops waiting, as a request has it that is on its way; SKUA_FOREVER: never. */
+static void put_deadline(const struct worker *worker, struct event_node *node, uint64_t deadline)
+{
+    node->as.event.error =
+        deadline == SKUA_FOREVER ? 0 : (int32_t)request_pack_deadline(deadline, rough_now(worker));
+}
+
+static uint64_t deadline_of(const struct worker *worker, const struct event_node *node)
+{
+    const uint32_t packed = (uint32_t)node->as.event.error;
+    return packed == 0 ? SKUA_FOREVER : request_unpack_deadline(packed, rough_now(worker));
+}
+
+/* Pushes a request to a server, with a place in its mailbox. On error it is still the caller's. */
+static int send_request(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                        uint32_t index)
+{
+    struct process *process;
+    struct event_node *node = event_at(&sched->events, index);
+    const int error = check_callee(sched, to, &process);
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    note_send(sched, worker, from, to, index, node->as.event.payload.type);
+    if (LIKELY(sched->detour == NULL && mailbox_has_room(process)) &&
+        state_wake_any(process, pid_generation(to), index, &node->next)) {
+        submit_ready(sched, worker, process);
+        return 0;
+    }
+    if (UNLIKELY(!mailbox_reserve_any(process))) {
+        return SKUA_E_MAILBOX_FULL;
+    }
+    if (UNLIKELY(!signal_push(sched, worker, from, to, index))) {
+        mailbox_unreserve_any(process);
+        return SKUA_E_NO_PROCESS;
+    }
+    return 0;
+}
+
+static void release_request(struct scheduler *sched, struct worker *worker, uint32_t index)
+{
+    skua_payload_drop(&event_at(&sched->events, index)->as.event.payload);
+    deliver_release_node(sched, worker, index);
+}
+
+/* The request that this call is made on behalf of may have been answered since. */
+static void add_dependent(struct worker *worker, const struct yield *yield,
+                          skua_completion completion)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct pool_cache *cache = &worker->caches.events;
+    const uint32_t index = request_node(events, yield->as.peer.request.bits, worker->context->self);
+    if (index != OBJECT_NONE) {
+        request_add_dependent_owner(events, cache, event_at(events, index),
+                                    yield->as.peer.dependent, completion);
+    } else {
+        event_release_owner(events, cache, yield->as.peer.dependent);
+    }
+}
+
+static int start_call(void *arg, struct worker *worker, const struct yield *yield,
+                      skua_completion completion, skua_payload *result)
+{
+    (void)arg;
+    (void)result;
+    struct scheduler *sched = worker->sched;
+    const uint32_t index = yield->as.peer.node;
+    struct event_node *node = event_at(&sched->events, index);
+    node->as.event.tag = completion.call;
+    put_deadline(worker, node, yield->as.peer.deadline);
+    if (UNLIKELY(yield->as.peer.dependent != OBJECT_NONE)) {
+        add_dependent(worker, yield, completion);
+    }
+    const int error = send_request(sched, worker, worker->context->self, yield->as.peer.pid, index);
+    if (UNLIKELY(error != 0)) {
+        release_request(sched, worker, index);
+        return error;
+    }
+    counter_add_owner(&worker->stats.calls, 1);
+    return SKUA_PENDING;
+}
+
+static void discard_call(struct worker *worker, const struct yield *yield)
+{
+    release_request(worker->sched, worker, yield->as.peer.node);
+    if (yield->as.peer.dependent != OBJECT_NONE) {
+        deliver_release_node(worker->sched, worker, yield->as.peer.dependent);
+    }
+}
+
+void calls_abandon(struct scheduler *sched, struct worker *worker, skua_pid caller,
+                   const skua_handler *listener)
+{
+    uint32_t base;
+    const uint32_t index = request_of_listener(listener, &base);
+    struct event_node *node = event_at(&sched->events, index);
+    if (!request_claim_any(node, base)) {
+        return; /* answered, not delivered yet, or the server does not care */
+    }
+    node->as.event.type = EVENT_REQUEST_OVER;
+    if (!signal_push(sched, worker, caller, node->as.request.server, index)) {
+        deliver_release_node(sched, worker, index);
+    }
+}
+
+/* ---- the server ---- */
+
+static NOINLINE void release_dependents(struct worker *worker, uint32_t last)
+{
+    struct object_pool *events = &worker->sched->events;
+    while (last != OBJECT_NONE) {
+        event_release_owner(events, &worker->caches.events,
+                            request_take_dependent_owner(events, &last));
+    }
+}
+
+static void free_dependents(struct worker *worker, struct event_node *node)
+{
+    release_dependents(worker, node->as.request.dependents);
+    node->as.request.dependents = OBJECT_NONE;
+}
+
+/* The process does not owe it any more. */
+static inline void strike_request(struct worker *worker, struct process *process, uint32_t index)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct event_node *node = event_at(events, index);
+    if (node->as.request.is_listed) {
+        request_settle_owner(events, process, index);
+        if (UNLIKELY(node->as.request.dependents != OBJECT_NONE)) {
+            free_dependents(worker, node);
+        }
+        mailbox_consume_owner(process, 1);
+    }
+}
+
+void calls_release_request(struct worker *worker, struct process *process, uint32_t index)
+{
+    strike_request(worker, process, index);
+    request_end_owner(event_at(&worker->sched->events, index));
+    event_release_owner(&worker->sched->events, &worker->caches.events, index);
+}
+
+void calls_close_all(struct worker *worker, struct process *process)
+{
+    struct object_pool *events = &worker->sched->events;
+    uint32_t next;
+    for (uint32_t index = annex_of(events, process)->owed; index != OBJECT_NONE; index = next) {
+        struct event_node *node = event_at(events, index);
+        next = node->as.request.next;
+        free_dependents(worker, node); /* those calls are revoked */
+        if (!request_close_owner(node)) {
+            strike_request(worker, process, index);
+            request_end_owner(node); /* by the time of close it may be free */
+        }
+    }
+}
+
+/* A request that will not be delivered; its caller waits, or not. */
+static void refuse_request(struct worker *worker, struct process *process, uint32_t index)
+{
+    request_end_owner(event_at(&worker->sched->events, index));
+    mailbox_consume_owner(process, 1);
+    release_request(worker->sched, worker, index);
+}
+
+/* Files a request that the process has got, or has again. */
+static void owe(struct worker *worker, struct process *process, uint32_t index, uint64_t deadline)
+{
+    struct scheduler *sched = worker->sched;
+    const uint64_t age = (account_now(&sched->account) - sched->account.created) / SINCE_NS;
+    request_owe_owner(&sched->events, process, worker->context->self, index, deadline);
+    event_at(&sched->events, index)->as.request.since =
+        age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
+}
+
+uint64_t calls_waited(struct scheduler *sched, const struct event_node *node)
+{
+    const uint64_t age = account_now(&sched->account) - sched->account.created;
+    const uint64_t since = node->as.request.since * SINCE_NS;
+    return age > since ? age - since : 0;
+}
+
+/* Takes back a call that was made on behalf of a request whose caller has given up. */
+static void end_dependent(struct worker *worker, uint64_t call)
+{
+    struct scheduler *sched = worker->sched;
+    const skua_completion completion = {.process = worker->context->self, .call = call};
+    const uint32_t index = call_index(completion);
+    struct event_node *node = event_at(&sched->events, index);
+    if (!call_claim_any(node, call_guard(completion))) {
+        return;
+    }
+    const bool tells = (node->as.call.previous & CALL_TELLS) != 0;
+    const skua_handler *listener = tells ? node->as.call.listener : NULL;
+    const skua_payload nothing = skua_payload_empty(0);
+    call_disarm_owner(&sched->deadlines, node, index);
+    call_complete_owner(node, SKUA_E_CANCELLED, &nothing);
+    call_mark_abandoned_owner(node, listener);
+    struct process *ready = deliver_call(sched, worker, worker->context->self, index);
+    SKUA_ASSERT(ready == NULL); /* it runs, here */
+}
+
+/* The same for all of a request. They stay with it. */
+static void end_dependents(struct worker *worker, const struct event_node *node)
+{
+    const struct object_pool *events = &worker->sched->events;
+    const uint32_t last = node->as.request.dependents;
+    uint32_t index = last;
+    while (index != OBJECT_NONE) {
+        index = event_at(events, index)->as.dependent.next;
+        end_dependent(worker, event_at(events, index)->as.dependent.call);
+        index = index != last ? index : OBJECT_NONE; /* it is a ring */
+    }
+}
+
+/* Lets the caller's end be heard of. False if it has ended already: then the request is settled, or
+ * will be when it arrives as an event. */
+static bool open_request(struct worker *worker, struct process *process, uint32_t index)
+{
+    struct event_node *node = event_at(&worker->sched->events, index);
+    if (LIKELY(request_open_owner(&worker->sched->events, node))) {
+        return true;
+    }
+    if (request_close_owner(node)) {
+        end_dependents(worker, node);
+        calls_release_request(worker, process, index);
+    }
+    return false;
+}
+
+bool calls_take_request(struct worker *worker, struct process *process, uint32_t index,
+                        skua_event *event)
+{
+    struct scheduler *sched = worker->sched;
+    struct event_node *node = event_at(&sched->events, index);
+    if (!request_is_awaited(&sched->events, node)) {
+        refuse_request(worker, process, index);
+        return false;
+    }
+    if (UNLIKELY(annex_of(&sched->events, process) == NULL) &&
+        signal_annex(worker->sched, worker, process) == NULL) {
+        skua_payload nothing = skua_payload_empty(0);
+        const skua_completion completion = request_completion(node);
+        refuse_request(worker, process, index);
+        (void)signal_complete(sched, worker, worker->context->self, completion, SKUA_E_NO_MEMORY,
+                              &nothing);
+        return false;
+    }
+    *event = node->as.event;
+    event->error = 0;
+    event->request.bits =
+        request_token(index, load_relaxed(&node->guard), worker->context->self); /* its own */
+    owe(worker, process, index, deadline_of(worker, node));
+    if (UNLIKELY(process_type(process)->abandons) && !open_request(worker, process, index)) {
+        skua_payload_drop(&event->payload);
+        return false;
+    }
+    return true;
+}
+
+bool calls_take_over(struct worker *worker, struct process *process, uint32_t index,
+                     skua_event *event)
+{
+    const struct object_pool *events = &worker->sched->events;
+    struct event_node *node = event_at(events, index);
+    const bool tells = process_type(process)->abandons && node->as.request.is_known;
+    *event = (skua_event){
+        .type = SKUA_EVENT_ABANDON,
+        .request.bits = request_token(index, load_relaxed(&node->guard), /* its own again */
+                                      worker->context->self),
+        .from = node->as.request.caller,
+        .payload = skua_payload_empty(0),
+    };
+    end_dependents(worker, node);
+    calls_release_request(worker, process, index);
+    return tells;
+}
+
+/* The request of a token that this process owes an answer to, for it alone; or OBJECT_NONE. */
+static uint32_t claim_owed(skua_context *ctx, skua_request request)
+{
+    struct object_pool *events = &ctx->sched->events;
+    const uint32_t index = request_node(events, request.bits, ctx->self);
+    if (UNLIKELY(index == OBJECT_NONE) || !request_close_owner(event_at(events, index))) {
+        return OBJECT_NONE;
+    }
+    return index;
+}
+
+int calls_reply(skua_context *ctx, skua_request request, int error, skua_payload *payload)
+{
+    const uint32_t index = claim_owed(ctx, request);
+    if (UNLIKELY(index == OBJECT_NONE)) {
+        skua_payload_drop(payload);
+        return SKUA_E_LATE;
+    }
+    const skua_completion completion = request_completion(event_at(&ctx->sched->events, index));
+    calls_release_request(ctx->worker, ctx->process, index);
+    return signal_complete(ctx->sched, ctx->worker, ctx->self, completion, error, payload);
+}
+
+/* It stays with this server, which could not pass it on; unless the caller has given up. */
+static int keep_request(skua_context *ctx, uint32_t index, const struct owed_request *before,
+                        int error)
+{
+    struct event_node *node = event_at(&ctx->sched->events, index);
+    store_relaxed(&node->guard, load_relaxed(&node->guard) - REQUEST_HOP_ONE); /* closed: its own */
+    owe(ctx->worker, ctx->process, index, before->deadline);
+    node->as.request.dependents = before->dependents;
+    const bool opens = process_type(ctx->process)->abandons || before->dependents != OBJECT_NONE;
+    if (opens && !open_request(ctx->worker, ctx->process, index)) {
+        return SKUA_E_LATE;
+    }
+    return error;
+}
+
+static int forward(skua_context *ctx, uint32_t index, skua_pid to, const skua_payload *payload)
+{
+    struct object_pool *events = &ctx->sched->events;
+    struct event_node *node = event_at(events, index);
+    if (!request_is_awaited(events, node)) {
+        end_dependents(ctx->worker, node);
+        calls_release_request(ctx->worker, ctx->process, index);
+        return SKUA_E_LATE;
+    }
+    const struct owed_request before = node->as.request;
+    request_settle_owner(events, ctx->process, index);
+    store_relaxed(&node->guard, load_relaxed(&node->guard) + REQUEST_HOP_ONE); /* closed: its own */
+    put_deadline(ctx->worker, node, before.deadline);
+    payload_put(&node->as.event.payload, payload);
+    const int error = send_request(ctx->sched, ctx->worker, ctx->self, to, index);
+    if (error != 0) {
+        return keep_request(ctx, index, &before, error);
+    }
+    release_dependents(ctx->worker, before.dependents);
+    mailbox_consume_owner(ctx->process, 1);
+    counter_add_owner(&ctx->worker->stats.calls, 1);
+    return 0;
+}
+
+static bool may_hop(const struct event_node *node)
+{
+    const uint32_t guard = load_relaxed(&node->guard); /* its own, or about to be */
+    return guard % REQUEST_WINDOW < REQUEST_HOPS_MAX * REQUEST_HOP_ONE;
+}
+
+int calls_forward(skua_context *ctx, skua_request request, skua_pid to, skua_payload *payload)
+{
+    int error = payload_refuse(payload, ctx->sched->config.payload_limit);
+    const uint32_t found = request_node(&ctx->sched->events, request.bits, ctx->self);
+    if (error == 0 && found != OBJECT_NONE && !may_hop(event_at(&ctx->sched->events, found))) {
+        error = SKUA_E_FORWARDED;
+    }
+    if (error == 0) {
+        const uint32_t index = claim_owed(ctx, request);
+        error = index != OBJECT_NONE ? forward(ctx, index, to, payload) : SKUA_E_LATE;
+    }
+    if (error != 0) {
+        skua_payload_drop(payload);
+    }
+    payload_mark_taken(payload);
+    return error;
+}
+
+uint64_t calls_deadline(skua_context *ctx, skua_request request)
+{
+    const uint32_t index = request_node(&ctx->sched->events, request.bits, ctx->self);
+    return index != OBJECT_NONE ? event_at(&ctx->sched->events, index)->as.request.deadline : 0;
+}
+
+int calls_depend(skua_context *ctx, skua_request request, uint64_t *deadline)
+{
+    const uint32_t index = request_node(&ctx->sched->events, request.bits, ctx->self);
+    if (index == OBJECT_NONE) {
+        return SKUA_E_LATE;
+    }
+    struct event_node *node = event_at(&ctx->sched->events, index);
+    *deadline = node->as.request.deadline;
+    if (node->as.request.is_opened) {
+        return 0; /* if it is on its way as an event, it will end the call when it arrives */
+    }
+    return open_request(ctx->worker, ctx->process, index) ? 0 : SKUA_E_LATE;
+}
+
+void calls_attach(struct scheduler *sched)
+{
+    sched->services[SERVICE_CALL] =
+        (struct service){.name = "call", .start = start_call, .discard = discard_call};
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/describe.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "base/monotonic.h"
+#include "base/mutex.h"
+#include "dispatch/call.h"
+#include "relations/watchers.h"
+#include "sched/calls.h"
+#include "sched/deliver.h"
+#include "sched/signal.h"
+
+/* ---- the memory ---- */
+
+static size_t size_of(bool is_detailed)
+{
+    return sizeof(struct description) + (is_detailed ? sizeof(struct description_details) : 0);
+}
+
+void describe_free(struct scheduler *sched, struct description *description)
+{
+    if (description != NULL) {
+        allocator_free(&sched->allocator, description, size_of(description->is_detailed),
+                       alignof(struct description));
+    }
+}
+
+static struct description *make(struct scheduler *sched, bool is_detailed)
+{
+    struct description *description = allocator_alloc_zeroed(
+        &sched->allocator, size_of(is_detailed), alignof(struct description));
+    if (description != NULL) {
+        description->is_detailed = is_detailed;
+    }
+    return description;
+}
+
+/* ---- asking ---- */
+
+/* Counts a question; false if too many are on their way already. */
+static bool open_one(struct scheduler *sched)
+{
+    mutex_lock(&sched->descriptions.lock);
+    const bool is_free = sched->descriptions.open < DESCRIBE_OPEN_MAX;
+    if (is_free) {
+        sched->descriptions.open++;
+        sched->descriptions.awaited++;
+    }
+    mutex_unlock(&sched->descriptions.lock);
+    return is_free;
+}
+
+/* There is an answer, from any thread. */
+static void answer(struct scheduler *sched, struct description *description,
+                   enum description_answer result)
+{
+    mutex_lock(&sched->descriptions.lock);
+    const bool is_given_up = description->is_given_up;
+    description->answer = result;
+    sched->descriptions.open--;
+    if (!is_given_up && --sched->descriptions.awaited == 0) {
+        (void)pthread_cond_signal(&sched->descriptions.changed);
+    }
+    mutex_unlock(&sched->descriptions.lock);
+    if (is_given_up) {
+        describe_free(sched, description);
+    }
+}
+
+/* Pushes a question, like any call from outside. False if the process is gone. */
+static bool push(struct scheduler *sched, skua_pid pid, uint32_t node)
+{
+    struct process *process;
+    return process_table_find_live(&sched->table, pid, &process) == 0 &&
+           signal_push_now(sched, NULL, pid, node);
+}
+
+/* Null if there is no memory, or too much is asked already. */
+static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_detailed)
+{
+    uint32_t node;
+    struct description *description = make(sched, is_detailed);
+    if (description == NULL || !deliver_acquire_node(sched, NULL, &node)) {
+        describe_free(sched, description);
+        return NULL;
+    }
+    if (!open_one(sched)) {
+        deliver_release_node(sched, NULL, node);
+        describe_free(sched, description);
+        return NULL;
+    }
+    event_at(&sched->events, node)->as.question =
+        (struct question){.type = EVENT_DESCRIBE, .description = description};
+    if (!push(sched, pid, node)) {
+        deliver_release_node(sched, NULL, node);
+        answer(sched, description, DESCRIPTION_GONE);
+    }
+    return description;
+}
+
+void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count, bool is_detailed,
+                  struct description **descriptions)
+{
+    const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
+    for (uint32_t i = 0; i < count; i++) {
+        descriptions[i] = ask(sched, pids[i], is_detailed);
+    }
+    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
+    mutex_lock(&sched->descriptions.lock);
+    bool is_in_time = true;
+    while (sched->descriptions.awaited > 0 && is_in_time) {
+        is_in_time =
+            condition_wait_until(&sched->descriptions.changed, &sched->descriptions.lock, deadline);
+    }
+    sched->descriptions.awaited = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (descriptions[i] != NULL && descriptions[i]->answer == DESCRIPTION_OPEN) {
+            descriptions[i]->is_given_up = true;
+            descriptions[i] = NULL;
+        }
+    }
+    mutex_unlock(&sched->descriptions.lock);
+}
+
+/* ---- what a process waits for ---- */
+
+/* Who lives in a slot now; zero if nobody does. */
+static skua_pid pid_in(struct scheduler *sched, uint32_t slot)
+{
+    if (!object_pool_holds(&sched->table.pool, slot)) {
+        return (skua_pid){0};
+    }
+    struct process *process = process_at(&sched->table, slot);
+    const uint32_t tag = state_peek(process); /* a snapshot */
+    return state_is_live(tag) ? process_table_pid(&sched->table, process, state_generation(tag))
+                              : (skua_pid){0};
+}
+
+static uint64_t time_until(uint64_t instant, uint64_t now)
+{
+    return instant > now ? instant - now : 0;
+}
+
+static bool fill_wait(struct scheduler *sched, uint32_t index, uint64_t now,
+                      struct described_wait *wait)
+{
+    struct call_view view;
+    if (!call_view_owner(event_at(&sched->events, index), &view)) {
+        return false;
+    }
+    *wait = (struct described_wait){
+        .kind = view.kind,
+        .number = view.number,
+        .tag = view.tag,
+        .has_deadline = view.has_deadline,
+        .left_ns = view.has_deadline ? time_until(view.deadline, now) : 0,
+        .period = view.period,
+    };
+    const uint32_t service = view.kind - 1; /* wraps around for a command, which is none of these */
+    if (service >= SERVICE_CALL && service <= SERVICE_JOIN) {
+        wait->peer = pid_in(sched, view.number);
+    } else if (service == SERVICE_NAME && view.number != 0 && view.number != CALL_SUBJECT_UNKNOWN) {
+        (void)names_text(&sched->names, view.number, wait->name); /* it is awaited, so it stays */
+    }
+    return true;
+}
+
+static void fill_waits(struct scheduler *sched, struct process *process,
+                       struct description *description)
+{
+    const uint64_t now = time_now(sched->time);
+    struct description_details *details =
+        description->is_detailed ? &description->details[0] : NULL;
+    uint32_t index = *annex_calls(&sched->events, process);
+    while (index != OBJECT_NONE && description->waits < DESCRIBE_COUNT_MAX) {
+        if (!description->has_wait) {
+            description->has_wait = fill_wait(sched, index, now, &description->wait);
+        }
+        if (details != NULL && details->waits_shown < DESCRIBE_WAITS) {
+            details->waits_shown +=
+                fill_wait(sched, index, now, &details->waits[details->waits_shown]);
+        }
+        description->waits++;
+        index = event_at(&sched->events, index)->as.call.next;
+    }
+}
+
+/* ---- names and relations; all of these lists are the process's own ---- */
+
+static void fill_names(struct scheduler *sched, uint32_t entry, struct description *description)
+{
+    struct description_details *details =
+        description->is_detailed ? &description->details[0] : NULL;
+    while (entry != OBJECT_NONE && description->names < DESCRIBE_COUNT_MAX) {
+        const uint32_t next = *names_next_of_owner(&sched->names, entry);
+        description->names++;
+        if (next == OBJECT_NONE) {
+            (void)names_text(&sched->names, entry, description->name);
+        } else if (details != NULL && details->other_names < DESCRIBE_NAMES - 1) {
+            (void)names_text(&sched->names, entry, details->names[details->other_names++]);
+        }
+        entry = next;
+    }
+}
+
+static void fill_links(const struct object_pool *events, uint32_t index,
+                       struct description_details *details)
+{
+    while (index != OBJECT_NONE && details->links < DESCRIBE_COUNT_MAX) {
+        const struct link_half *half = &event_at(events, index)->as.half;
+        if (details->links < DESCRIBE_PEERS) {
+            details->linked[details->links] = half->peer;
+        }
+        details->links++;
+        index = half->next;
+    }
+}
+
+/* The ring has watchers that have lost interest, too. */
+static void fill_monitors(const struct object_pool *events, uint32_t last,
+                          struct description_details *details)
+{
+    uint32_t index = last;
+    for (uint32_t i = 0; i < DESCRIBE_COUNT_MAX && index != OBJECT_NONE; i++) {
+        const struct event_node *node = event_at(events, index);
+        if (watcher_waits(events, node)) {
+            if (details->monitors < DESCRIBE_PEERS) {
+                details->watching[details->monitors] = node->as.event.from;
+            }
+            details->monitors++;
+        }
+        index = node->next != last ? node->next : OBJECT_NONE;
+    }
+}
+
+static void fill_requests(struct scheduler *sched, const struct annex *annex,
+                          struct description_details *details)
+{
+    uint32_t index = annex->owed;
+    uint32_t skipped = annex->owed_count > DESCRIBE_PEERS ? annex->owed_count - DESCRIBE_PEERS : 0;
+    details->owed = annex->owed_count;
+    if (skipped > DESCRIBE_COUNT_MAX) {
+        return; /* the oldest are too far away */
+    }
+    for (; skipped > 0; skipped--) {
+        index = event_at(&sched->events, index)->as.request.next;
+    }
+    details->owed_shown = annex->owed_count < DESCRIBE_PEERS ? annex->owed_count : DESCRIBE_PEERS;
+    for (uint32_t left = details->owed_shown; left > 0; left--) {
+        const struct event_node *node = event_at(&sched->events, index);
+        const uint64_t deadline = node->as.request.deadline;
+        details->requests[left - 1] = (struct described_request){
+            .caller = node->as.request.caller,
+            .age_ns = calls_waited(sched, node),
+            .has_deadline = deadline != SKUA_FOREVER,
+            .left_ns = time_until(deadline, time_now(sched->time)),
+        };
+        index = node->as.request.next;
+    }
+}
+
+/* ---- answering ---- */
+
+static void fill(struct scheduler *sched, struct process *process, struct description *description)
+{
+    const struct annex *annex = annex_of(&sched->events, process);
+    fill_waits(sched, process, description);
+    if (annex == NULL) {
+        return;
+    }
+    if (annex->label != NULL) {
+        strcpy(description->label, annex->label); /* NAME_SIZE bytes, too */
+    }
+    fill_names(sched, annex->names, description);
+    if (description->is_detailed) {
+        fill_links(&sched->events, annex->links, &description->details[0]);
+        fill_monitors(&sched->events, annex->watchers, &description->details[0]);
+        fill_requests(sched, annex, &description->details[0]);
+    }
+}
+
+static struct description *take_question(struct worker *worker, uint32_t index)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct description *description = event_at(events, index)->as.question.description;
+    event_release_owner(events, &worker->caches.events, index);
+    return description;
+}
+
+void describe_take(struct worker *worker, struct process *process, uint32_t index)
+{
+    struct description *description = take_question(worker, index);
+    fill(worker->sched, process, description);
+    description->next = worker->described;
+    worker->described = description;
+}
+
+void describe_tell_all(struct worker *worker)
+{
+    while (worker->described != NULL) {
+        struct description *description = worker->described;
+        worker->described = description->next;
+        answer(worker->sched, description, DESCRIPTION_TOLD);
+    }
+}
+
+void describe_drop(struct worker *worker, uint32_t index)
+{
+    answer(worker->sched, take_question(worker, index), DESCRIPTION_GONE);
+}

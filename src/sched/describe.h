@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process is called and what it waits for. Only the worker that runs a process may look at
+ * that, so the process is asked: the inspector pushes a question, an event that no step sees, and
+ * waits for a while. The worker that takes the event fills the description in; a process that ends
+ * before that is gone. Asking costs the process a turn without a step.
+ *
+ * A description is the asker's and, from the push on, also that of whoever has the question. The
+ * one who is done with it last frees it: the asker, when there is an answer; if it has given up
+ * before, who answers. Both look under the lock of the scheduler's `descriptions`, which nobody
+ * holds while waiting.
+ *
+ * A process in a long step, or behind one, does not answer in time. No more than
+ * DESCRIBE_OPEN_MAX questions are on their way, so those that nobody answers do not pile up. */
+#ifndef SKUA_SCHED_DESCRIBE_H
+#define SKUA_SCHED_DESCRIBE_H
+
+#include "relations/name_key.h"
+#include "sched/scheduler.h"
+
+/* Processes that are asked at a time, and for how long they are waited for. */
+#define DESCRIBE_MAX     64
+#define DESCRIBE_WAIT_NS (UINT64_C(20) * 1000000)
+/* Questions on their way, at most. */
+#define DESCRIBE_OPEN_MAX 256
+
+/* How much of each there is room for. */
+#define DESCRIBE_WAITS 20
+#define DESCRIBE_NAMES 16
+#define DESCRIBE_PEERS 8
+
+/* Lists are counted up to this, so that no process is kept busy by those who look. */
+#define DESCRIBE_COUNT_MAX 4096
+
+enum description_answer {
+    DESCRIPTION_OPEN, /* none yet */
+    DESCRIPTION_TOLD,
+    DESCRIPTION_GONE, /* the process has ended */
+};
+
+/* An open call: what the process has yielded. */
+struct described_wait {
+    uint32_t kind;   /* as call_subject has it */
+    uint32_t number; /* of the descriptor or the command */
+    skua_pid peer;   /* whom a call, monitor or join is about; zero: somebody who is gone */
+    uint64_t tag;
+    bool has_deadline;
+    uint64_t left_ns; /* until a timer is due, or the timeout of anything else */
+    uint64_t period;  /* of a ticker */
+    char name[NAME_SIZE];
+};
+
+/* A call that the process has to answer. */
+struct described_request {
+    skua_pid caller;
+    uint64_t age_ns;
+    bool has_deadline;
+    uint64_t left_ns;
+};
+
+struct description_details {
+    uint32_t other_names;                      /* how many of the next there are; likewise below */
+    char names[DESCRIBE_NAMES - 1][NAME_SIZE]; /* besides the first, newest first */
+    uint32_t waits_shown;
+    struct described_wait waits[DESCRIBE_WAITS]; /* newest first */
+    uint32_t links; /* counted up to DESCRIBE_COUNT_MAX; likewise below */
+    skua_pid linked[DESCRIBE_PEERS];
+    uint32_t monitors;
+    skua_pid watching[DESCRIBE_PEERS];
+    uint32_t owed;
+    uint32_t owed_shown;
+    struct described_request requests[DESCRIBE_PEERS]; /* oldest first */
+};
+
+struct description {
+    enum description_answer answer; /* under lock, as is the next */
+    bool is_given_up;               /* by the asker */
+    bool is_detailed;
+    struct description *next; /* of worker.described */
+
+    uint32_t names;       /* how many; counted up to DESCRIBE_COUNT_MAX */
+    char name[NAME_SIZE]; /* the first that it got */
+    char label[NAME_SIZE];
+    uint32_t waits;                       /* how many; counted up to DESCRIBE_COUNT_MAX */
+    bool has_wait;                        /* the next is set: some call that is not just ending */
+    struct described_wait wait;           /* the newest */
+    struct description_details details[]; /* one, if is_detailed */
+};
+
+/* ---- the inspector: one thread at a time ---- */
+
+/* Asks up to DESCRIBE_MAX processes and waits until all have answered, DESCRIBE_WAIT_NS at most.
+ * descriptions[i] is what pids[i] has answered, or null if it has not; to be freed. */
+void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count, bool is_detailed,
+                  struct description **descriptions);
+void describe_free(struct scheduler *sched, struct description *description);
+
+/* ---- the worker of a process ---- */
+
+/* A question has arrived: fills its description in. describe_tell then tells the inspector. */
+void describe_take(struct worker *worker, struct process *process, uint32_t index);
+void describe_tell_all(struct worker *worker);
+static inline void describe_tell(struct worker *worker)
+{
+    if (UNLIKELY(worker->described != NULL)) {
+        describe_tell_all(worker);
+    }
+}
+
+/* The same for a process that has ended. */
+void describe_drop(struct worker *worker, uint32_t index);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/naming.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#include "process/annex.h"
+#include "relations/names.h"
+#include "sched/deliver.h"
+#include "sched/signal.h"
+
+/* ---- waiters ---- */
+
+static void release_chain(struct scheduler *sched, struct worker *worker, uint32_t index)
+{
+    while (index != OBJECT_NONE) {
+        const uint32_t next = event_at(&sched->events, index)->next;
+        deliver_release_node(sched, worker, index);
+        index = next;
+    }
+}
+
+void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t index)
+{
+    while (index != OBJECT_NONE) {
+        const struct event_node *node = event_at(&sched->events, index);
+        const skua_completion completion = {.process = node->as.event.from,
+                                            .call = node->as.event.tag};
+        const uint32_t next = node->next;
+        skua_payload payload = skua_payload_u64(0, pid.bits);
+        deliver_release_node(sched, worker, index);
+        (void)signal_complete(sched, worker, pid, completion, 0, &payload);
+        index = next;
+    }
+}
+
+static int start_await(void *arg, struct worker *worker, const struct yield *yield,
+                       skua_completion completion, skua_payload *result)
+{
+    (void)arg;
+    struct scheduler *sched = worker->sched;
+    const uint32_t waiter = yield->as.name.node;
+    struct name_outcome outcome;
+    event_at(&sched->events, waiter)->as.event = (skua_event){
+        .type = EVENT_NAME_WAITER,
+        .tag = completion.call,
+        .from = completion.process,
+        .payload = skua_payload_empty(0),
+    };
+    const int error = names_await_any(&sched->names, yield->as.name.text, waiter, &outcome);
+    release_chain(sched, worker, outcome.stale);
+    naming_free_copy(sched, yield->as.name.text);
+    if (error != SKUA_PENDING) {
+        deliver_release_node(sched, worker, waiter);
+    }
+    if (error == 0) {
+        *result = skua_payload_u64(0, outcome.holder.bits);
+    }
+    return error;
+}
+
+static void discard_await(struct worker *worker, const struct yield *yield)
+{
+    deliver_release_node(worker->sched, worker, yield->as.name.node);
+    naming_free_copy(worker->sched, yield->as.name.text);
+}
+
+void naming_attach(struct scheduler *sched)
+{
+    sched->services[SERVICE_NAME] =
+        (struct service){.name = "name", .start = start_await, .discard = discard_await};
+}
+
+uint32_t naming_entry(struct scheduler *sched, const char *name)
+{
+    struct name_handle handle;
+    return names_handle_any(&sched->names, name, &handle) == 0 ? handle.entry : 0;
+}
+
+char *naming_copy(struct scheduler *sched, const char *name)
+{
+    char *copy = allocator_alloc(&sched->allocator, NAME_SIZE, alignof(char));
+    if (copy != NULL) {
+        strcpy(copy, name); /* it was checked */
+    }
+    return copy;
+}
+
+void naming_free_copy(struct scheduler *sched, char *copy)
+{
+    allocator_free(&sched->allocator, copy, NAME_SIZE, alignof(char));
+}
+
+/* ---- names ---- */
+
+/* What follows from an attempt to give a process a name. */
+static int act_on_outcome(struct scheduler *sched, struct worker *worker, struct annex *annex,
+                          const struct name_outcome *outcome, int error, skua_pid *holder,
+                          uint32_t *waiters)
+{
+    release_chain(sched, worker, outcome->stale);
+    if (error != 0) {
+        if (error == SKUA_E_NAME_TAKEN && holder != NULL) {
+            *holder = outcome->holder;
+        }
+        return error;
+    }
+    *names_next_of_owner(&sched->names, outcome->entry) = annex->names;
+    annex->names = outcome->entry;
+    *waiters = outcome->waiters;
+    return 0;
+}
+
+int naming_register(struct scheduler *sched, struct worker *worker, struct process *process,
+                    skua_pid pid, const char *name, skua_pid *holder, uint32_t *waiters)
+{
+    struct name_outcome outcome;
+    struct annex *annex = signal_annex(sched, worker, process);
+    if (annex == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error = names_register_any(&sched->names, name, pid, &outcome);
+    return act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+}
+
+int naming_publish(struct scheduler *sched, struct worker *worker, struct process *process,
+                   skua_pid pid, const char *name, skua_pid *holder, uint32_t *waiters)
+{
+    struct name_outcome outcome;
+    struct annex *annex = signal_annex(sched, worker, process);
+    if (annex == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int error = names_publish_any(&sched->names, name, process, pid, &outcome);
+    return act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+}
+
+/* Whether an entry of the process is of this name. */
+static bool is_named(struct scheduler *sched, uint32_t entry, const char *name)
+{
+    char text[NAME_SIZE];
+    (void)names_text(&sched->names, entry, text);
+    return strcmp(text, name) == 0;
+}
+
+int naming_unregister(skua_context *ctx, const char *name)
+{
+    struct scheduler *sched = ctx->sched;
+    struct annex *annex = annex_of(&sched->events, ctx->process);
+    const int refused = names_check(name);
+    if (refused != 0) {
+        return refused;
+    }
+    uint32_t *link = annex != NULL ? &annex->names : NULL;
+    while (link != NULL && *link != OBJECT_NONE) {
+        const uint32_t entry = *link;
+        if (is_named(sched, entry, name)) {
+            *link = *names_next_of_owner(&sched->names, entry);
+            (void)names_release_any(&sched->names, entry, ctx->self);
+            return 0;
+        }
+        link = names_next_of_owner(&sched->names, entry);
+    }
+    return SKUA_E_NO_PROCESS;
+}
+
+void naming_release_all(struct scheduler *sched, struct process *process, skua_pid pid)
+{
+    struct annex *annex = annex_of(&sched->events, process);
+    while (annex->names != OBJECT_NONE) {
+        const uint32_t entry = annex->names;
+        annex->names = *names_next_of_owner(&sched->names, entry);
+        (void)names_release_any(&sched->names, entry, pid);
+    }
+}
+
+/* ---- labels ---- */
+
+int naming_label(struct scheduler *sched, struct worker *worker, struct process *process,
+                 const char *label)
+{
+    const int refused = label != NULL ? names_check(label) : 0;
+    if (refused != 0) {
+        return refused;
+    }
+    struct annex *annex =
+        label != NULL ? signal_annex(sched, worker, process) : annex_of(&sched->events, process);
+    char *copy = label != NULL && annex != NULL ? naming_copy(sched, label) : NULL;
+    if (label != NULL && copy == NULL) {
+        return SKUA_E_NO_MEMORY;
+    }
+    if (annex != NULL) {
+        naming_free_copy(sched, annex->label);
+        annex->label = copy;
+    }
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Names and labels of processes (relations/names.h). */
+#ifndef SKUA_SCHED_NAMING_H
+#define SKUA_SCHED_NAMING_H
+
+#include "sched/scheduler.h"
+
+void naming_attach(struct scheduler *sched);
+
+/* Gives a process a name: the one that the worker runs, or one that is being started. `worker` is
+ * the caller's or null. One that is being started is published by that: whoever finds it by its
+ * name can reach it. Returns as skua_name_register. If it is 0, *waiters are those that have waited
+ * for the name: naming_tell tells them. */
+NODISCARD int naming_register(struct scheduler *sched, struct worker *worker,
+                              struct process *process, skua_pid pid, const char *name,
+                              skua_pid *holder, uint32_t *waiters);
+NODISCARD int naming_publish(struct scheduler *sched, struct worker *worker,
+                             struct process *process, skua_pid pid, const char *name,
+                             skua_pid *holder, uint32_t *waiters);
+void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t waiters);
+
+NODISCARD int naming_unregister(skua_context *ctx, const char *name);
+
+/* Gives up all names of a process, which has an annex. */
+void naming_release_all(struct scheduler *sched, struct process *process, skua_pid pid);
+
+/* Gives a process a label, or (null) takes it away. Returns as skua_label. */
+NODISCARD int naming_label(struct scheduler *sched, struct worker *worker, struct process *process,
+                           const char *label);
+
+/* The entry of a name that is about to be awaited, for those who inspect the process; 0 without
+ * memory. (If others add very many names at this moment it may become another name's.) */
+NODISCARD uint32_t naming_entry(struct scheduler *sched, const char *name);
+
+/* A copy of a name, for a yield that awaits it; null without memory. */
+NODISCARD char *naming_copy(struct scheduler *sched, const char *name);
+void naming_free_copy(struct scheduler *sched, char *copy);
+
+#endif

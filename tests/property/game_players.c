@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* What players do. Each acts in rounds, woken by a short sleep, and then ends in some way. */
+#include <stddef.h>
+
+#include "game.h"
+
+struct game game;
+struct player players[PLAYERS_MAX];
+atomic_u32 game_plans_over;
+
+static uint32_t below(skua_context *ctx, uint32_t bound)
+{
+    return (uint32_t)(skua_random(ctx) % bound);
+}
+
+static skua_pid pid_of(uint32_t number)
+{
+    return (skua_pid){load_relaxed(&players[number].pid)}; /* any value will do */
+}
+
+static uint64_t some_time(skua_context *ctx)
+{
+    static const uint32_t moments[] = {0, 1, 3, 10, 40};
+    const uint32_t choice = below(ctx, 7);
+    return choice < 5 ? moments[choice] * game.moment_ns : SKUA_FOREVER;
+}
+
+/* ---- yields ---- */
+
+static struct yield_note *new_yield(struct player *player, enum yield_kind kind, uint32_t target)
+{
+    struct yield_note *yield = &player->yields[player->yield_count];
+    const struct player *other = &players[target];
+    yield->kind = kind;
+    yield->target = target;
+    yield->has_timeout = false; /* the place may be that of one that was refused */
+    yield->was_alive = game.is_simulated && load_relaxed(&other->inits) == 1 && /* one thread */
+                       load_relaxed(&other->closes) == 0 &&                     /* the same */
+                       load_relaxed(&other->terminated) == 0;                   /* the same */
+    store_relaxed(&yield->debtor, target); /* travels with the request */
+    return yield;
+}
+
+/* The payload of a call says whose yield it is. */
+static skua_payload call_payload(const struct player *player)
+{
+    return skua_payload_u64(player->number, player->yield_count);
+}
+
+static void call(struct player *player, skua_context *ctx, uint32_t target)
+{
+    struct yield_note *yield = new_yield(player, YIELD_CALL, target);
+    const uint64_t timeout = some_time(ctx);
+    yield->has_timeout = timeout != SKUA_FOREVER;
+    player->yield_count += skua_yield_call(ctx, player->yield_count, pid_of(target),
+                                           call_payload(player), timeout) == 0;
+}
+
+/* A request that it has not dealt with yet; or none. */
+static struct request_note *some_request(struct player *player, skua_context *ctx)
+{
+    for (uint32_t tries = 0; tries < 4 && player->request_count > 0; tries++) {
+        struct request_note *request = &player->requests[below(ctx, player->request_count)];
+        if (!request->is_settled) {
+            return request;
+        }
+    }
+    return NULL;
+}
+
+static void call_for(struct player *player, skua_context *ctx, uint32_t target)
+{
+    const struct request_note *request = some_request(player, ctx);
+    if (request == NULL) {
+        return;
+    }
+    struct yield_note *yield = new_yield(player, YIELD_CALL_FOR, target);
+    yield->parent_player = request->caller;
+    yield->parent_yield = request->yield;
+    yield->parent_request = (uint32_t)(request - player->requests);
+    player->yield_count +=
+        skua_yield_call_for(ctx, player->yield_count, request->token, pid_of(target),
+                            call_payload(player), some_time(ctx)) == 0;
+}
+
+static void watch(struct player *player, skua_context *ctx, uint32_t target)
+{
+    const bool joins = below(ctx, 2) == 0;
+    struct yield_note *yield = new_yield(player, joins ? YIELD_JOIN : YIELD_MONITOR, target);
+    const uint64_t timeout = some_time(ctx);
+    const uint64_t tag = player->yield_count;
+    yield->has_timeout = timeout != SKUA_FOREVER;
+    player->yield_count += (joins ? skua_yield_join(ctx, tag, pid_of(target), timeout)
+                                  : skua_yield_monitor(ctx, tag, pid_of(target), timeout)) == 0;
+}
+
+static void take_back(struct player *player, skua_context *ctx, uint32_t target)
+{
+    (void)target;
+    if (player->yield_count > 0) {
+        const uint32_t tag = below(ctx, player->yield_count);
+        player->yields[tag].is_cancelled |= skua_yield_cancel(ctx, tag) == 0;
+    }
+}
+
+/* ---- links and messages ---- */
+
+static void link_to(struct player *player, skua_context *ctx, uint32_t target)
+{
+    static const uint32_t flags[] = {SKUA_LINK_BOTH, SKUA_LINK_ONLY_ME, SKUA_LINK_ONLY_IT};
+    struct link_note *link = &player->links[player->link_count];
+    *link = (struct link_note){.target = target,
+                               .flags = flags[below(ctx, 3)] |
+                                        (below(ctx, 2) == 0 ? SKUA_LINK_TELL : 0)};
+    player->link_count +=
+        skua_link(ctx, pid_of(target), link->flags, player->link_count, &link->id) == 0;
+}
+
+static void unlink_some(struct player *player, skua_context *ctx, uint32_t target)
+{
+    (void)target;
+    if (player->link_count > 0) {
+        struct link_note *link = &player->links[below(ctx, player->link_count)];
+        link->is_unlinked |= skua_unlink(ctx, link->id) == 0;
+    }
+}
+
+static void send_some(struct player *player, skua_context *ctx, uint32_t target)
+{
+    const uint32_t count = 1 + below(ctx, 3);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t serial = load_relaxed(&player->sent[target]); /* its own */
+        if (skua_send(ctx, pid_of(target), skua_payload_u64(player->number, serial)) == 0) {
+            store_relaxed(&player->sent[target], serial + 1); /* who hears of its end sees it */
+        }
+    }
+}
+
+static void spawn_with_relations(struct player *player, skua_context *ctx, uint32_t target)
+{
+    struct player *child = &players[target];
+    uint32_t none = 0;
+    if (!cas_acq_rel_relaxed(&child->inits, &none, 2)) {
+        return; /* it was started before */
+    }
+    skua_payload input = player_input(target);
+    struct link_note *link = &player->links[player->link_count];
+    *link = (struct link_note){.target = target, .flags = SKUA_LINK_TELL};
+    struct yield_note *yield = new_yield(player, YIELD_SPAWNED, target);
+    const skua_spawn_options options = {.type = &child->type,
+                                        .input = &input,
+                                        .input_count = 1,
+                                        .monitor = below(ctx, 2) == 0,
+                                        .monitor_tag = player->yield_count,
+                                        .link = below(ctx, 2) == 0,
+                                        .link_flags = link->flags,
+                                        .link_tag = player->link_count,
+                                        .link_id = &link->id};
+    if (skua_spawn_with(ctx, &options, NULL) == 0) {
+        yield->was_alive = true;
+        player->yield_count += options.monitor;
+        player->link_count += options.link;
+    } else {
+        (void)fetch_add_relaxed(&game_plans_over, 1); /* counter */
+    }
+}
+
+/* ---- answers ---- */
+
+static void answer(struct player *player, skua_context *ctx, uint32_t target)
+{
+    struct request_note *request = some_request(player, ctx);
+    (void)target;
+    if (request == NULL) {
+        return;
+    }
+    struct yield_note *yield = &players[request->caller].yields[request->yield];
+    request->is_settled = true;
+    (void)fetch_add_relaxed(&yield->answers, 1);        /* before the caller can see it */
+    store_relaxed(&yield->answered_by, player->number); /* the same */
+    const int error =
+        skua_reply(ctx, request->token, 0, skua_payload_u64(request->caller, request->yield));
+    if (error != 0) {
+        (void)fetch_sub_relaxed(&yield->answers, 1); /* nobody has seen it */
+        request->is_late = true;
+        if (error != SKUA_E_LATE) {
+            game_violated("a reply works or is late", player->number, (uint64_t)-error);
+        }
+    } else if (skua_reply(ctx, request->token, 0, skua_nothing()) != SKUA_E_LATE) {
+        game_violated("a call is answered once", player->number, request->yield);
+    }
+}
+
+static void forward(struct player *player, skua_context *ctx, uint32_t target)
+{
+    struct request_note *request = some_request(player, ctx);
+    if (request == NULL) {
+        return;
+    }
+    struct yield_note *yield = &players[request->caller].yields[request->yield];
+    store_relaxed(&yield->debtor, target); /* before the other can have it */
+    const int error = skua_forward(ctx, request->token, pid_of(target),
+                                   skua_payload_u64(request->caller, request->yield));
+    request->is_late = error == SKUA_E_LATE;
+    request->is_settled = error == 0 || request->is_late;
+    if (error != 0) {
+        store_relaxed(&yield->debtor, player->number); /* it stays */
+    } else {
+        books_happened(HAPPENED_FORWARD);
+    }
+}
+
+/* ---- ends ---- */
+
+static void cancel_other(struct player *player, skua_context *ctx, uint32_t target)
+{
+    (void)player;
+    const int reason = below(ctx, 2) == 0 ? SKUA_E_CANCELLED : GAME_CANCELS - (int)target;
+    store_relaxed(&players[target].cancelled, 1); /* perhaps */
+    (void)skua_cancel(ctx, pid_of(target), reason);
+}
+
+static void terminate_other(struct player *player, skua_context *ctx, uint32_t target)
+{
+    (void)player;
+    if (skua_terminate(ctx, pid_of(target)) == 0) {
+        store_relaxed(&players[target].terminated, 1); /* looked at when all is over */
+    }
+}
+
+typedef void action_fn(struct player *player, skua_context *ctx, uint32_t target);
+
+static const struct {
+    action_fn *act;
+    uint32_t weight;
+} actions[] = {
+    {call, 16},   {call_for, 10},   {watch, 12},       {take_back, 6},
+    {link_to, 6}, {unlink_some, 4}, {send_some, 14},   {spawn_with_relations, 6},
+    {answer, 20}, {forward, 8},     {cancel_other, 1}, {terminate_other, 1},
+};
+
+static void act(struct player *player, skua_context *ctx)
+{
+    uint32_t choice = below(ctx, 104);
+    const uint32_t target = below(ctx, game.players);
+    const bool is_full = player->yield_count == YIELDS_MAX || player->link_count == LINKS_MAX;
+    for (size_t i = 0; i < sizeof actions / sizeof actions[0] && !is_full; i++) {
+        if (choice < actions[i].weight) {
+            actions[i].act(player, ctx, target);
+            return;
+        }
+        choice -= actions[i].weight;
+    }
+}
+
+static int finale(struct player *player, skua_context *ctx)
+{
+    (void)fetch_add_relaxed(&game_plans_over, 1); /* counter */
+    if (player->is_lingering) {
+        return 0;
+    }
+    if (below(ctx, 2) == 0) {
+        player->is_done = true;
+        (void)skua_done(ctx, skua_payload_u64(0, player->number));
+        return 0;
+    }
+    player->has_failed = true;
+    return GAME_FAILS - (int)player->number;
+}
+
+/* ---- the process ---- */
+
+static int player_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
+{
+    struct player *player = &players[skua_payload_to_u64(input)];
+    (void)count;
+    *(struct player **)self = player;
+    store_relaxed(&player->inits, 1);                 /* nobody knows it */
+    store_relaxed(&player->pid, skua_self(ctx).bits); /* any time will do */
+    return 0;
+}
+
+/* Returns whether the plan goes on with this event. */
+static bool take_event(struct player *player, skua_context *ctx, const skua_event *event)
+{
+    switch (event->type) {
+    case SKUA_EVENT_MESSAGE: {
+        const uint32_t from = event->payload.type;
+        if (skua_payload_to_u64(&event->payload) != player->received[from]++) {
+            game_violated("messages come in order", player->number, from);
+        }
+        return false;
+    }
+    case SKUA_EVENT_COMPLETION:
+        if (event->tag == SLEEP_TAG) {
+            player->sleeps = false;
+            return true;
+        }
+        books_completion(ctx, player, event);
+        return false;
+    case SKUA_EVENT_CALL:
+        books_request(ctx, player, event);
+        return false;
+    case SKUA_EVENT_ABANDON:
+        books_abandon(player, event);
+        return false;
+    case SKUA_EVENT_EXIT:
+        books_exit_event(ctx, player, event);
+        return false;
+    default:
+        return event->type == SKUA_EVENT_START || event->type == SKUA_EVENT_CONTINUE;
+    }
+}
+
+static bool is_cancel(const skua_event *event)
+{
+    return event->type == SKUA_EVENT_CANCEL;
+}
+
+static int play_round(struct player *player, skua_context *ctx)
+{
+    const uint32_t count = 1 + below(ctx, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        act(player, ctx);
+    }
+    if (++player->rounds == game.plan) {
+        return finale(player, ctx);
+    }
+    player->sleeps = skua_yield_sleep(ctx, SLEEP_TAG, below(ctx, 4) * game.moment_ns) == 0;
+    return player->sleeps ? 0 : skua_continue(ctx);
+}
+
+static int player_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    struct player *player = *(struct player **)self;
+    bool goes_on = false;
+    bool ends = false;
+    for (size_t i = 0; i < count; i++) {
+        goes_on |= take_event(player, ctx, &events[i]);
+        ends |= is_cancel(&events[i]);
+    }
+    if (ends) {
+        player->is_done = true;
+        return skua_done(ctx, skua_nothing());
+    }
+    return goes_on && player->rounds < game.plan ? play_round(player, ctx) : 0;
+}
+
+static void player_close(void *self, skua_context *ctx, const skua_exit *exit)
+{
+    struct player *player = *(struct player **)self;
+    if (player->rounds < game.plan) {
+        (void)fetch_add_relaxed(&game_plans_over, 1); /* counter */
+    }
+    player->exit_error = exit->error;
+    player->exit_cause = exit->cause;
+    send_some(player, ctx, below(ctx, game.players));
+    answer(player, ctx, 0);
+    (void)fetch_add_relaxed(&player->closes, 1); /* the runtime has to bring the order */
+}
+
+skua_payload player_input(uint32_t number)
+{
+    return skua_payload_u64(0, number);
+}
+
+void player_prepare(uint32_t number, uint64_t *random)
+{
+    struct player *player = &players[number];
+    player->number = number;
+    player->calls = random_below(random, 5) > 0;
+    player->abandons = random_below(random, 2) == 0;
+    player->is_lingering = random_below(random, 4) == 0;
+    player->type = (skua_process_type){
+        .name = "player",
+        .state_size = sizeof(struct player *),
+        .init = player_init,
+        .step = player_step,
+        .close = player_close,
+        .calls = player->calls,
+        .abandons = player->abandons,
+        .cancel = random_below(random, 2) == 0 ? SKUA_CANCEL_END : SKUA_CANCEL_EVENT,
+        .mailbox_limit = random_below(random, 2) == 0 ? 1 + random_below(random, 3) : 0,
+    };
+}
