@@ -54,7 +54,7 @@ void client_close(struct client *client)
 
 void client_ask(struct client *client, const char *format, ...)
 {
-    char request[200];
+    char request[1201]; /* its end and, longer than any, the zero */
     va_list arguments;
     va_start(arguments, format);
     const int length = vsnprintf(request, sizeof request - 1, format, arguments);

@@ -45,6 +45,8 @@ struct client {
         char text[200];
     } error;
 
+    enum { DESCRIBES_UNKNOWN, DESCRIBES, DESCRIBES_NOT } describes; /* knows that request */
+
     uint64_t deadline_ns; /* of the answer that is being read */
     size_t start;         /* buffer[start, end) has been received, but not read */
     size_t end;

@@ -11,12 +11,15 @@
 
 static int help(void)
 {
-    fputs("usage: skua info PID [-p PROGRAM]\n\n"
-          "Shows one process of a running program, one line per detail.\n"
-          "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
-          "\nExamples:\n"
-          "  skua info 0001000000000001\n",
-          stdout);
+    fputs(
+        "usage: skua info PID [-p PROGRAM]\n\n"
+        "Shows one process of a running program, one line per detail: what it waits for, its\n"
+        "names and its label, up to 8 of the processes that it is linked to, that monitor it, and\n"
+        "whose calls it has not answered, and up to 20 of its open yields.\n"
+        "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
+        "\nExamples:\n"
+        "  skua info 0001000000000001\n",
+        stdout);
     return 0;
 }
 
@@ -31,22 +34,104 @@ static void print_row(const struct process_row *row)
     printf("age: %s\n", format_time(row->age_ns).text);
 }
 
+/* Lines of this kind that are not shown, because there are many. */
+static void print_rest(const char *what, uint64_t count, uint64_t shown)
+{
+    if (count > shown) {
+        printf("%s: and %" PRIu64 " more\n", what, count - shown);
+    }
+}
+
+static bool print_list_line(const struct line *line)
+{
+    struct wait_text text;
+    if (line_is(line, "name") && line->count >= 2) {
+        printf("name: %s\n", line->field[1]);
+    } else if ((line_is(line, "link") || line_is(line, "monitor")) && line->count >= 3) {
+        printf("%s: %s (%s)\n", line->field[0], line->field[1], line->field[2]);
+    } else if (line_is(line, "owes")) {
+        if (!request_describe(line, &text)) {
+            return false;
+        }
+        printf("owes an answer to: %s\n", text.text);
+    } else if (line_is(line, "yield")) {
+        if (!yield_describe(line, &text)) {
+            return false;
+        }
+        printf("yield: %s\n", text.text);
+    }
+    return true;
+}
+
+/* A list begins with a detail that has its length. */
+struct list {
+    const char *kind; /* of its lines; null: none has begun */
+    uint64_t count;
+    uint64_t shown;
+};
+
+static void end_list(struct list *list)
+{
+    if (list->kind != NULL) {
+        print_rest(list->kind, list->count, list->shown);
+    }
+    *list = (struct list){0};
+}
+
+static void begin_list(struct list *list, const struct line *line)
+{
+    static const struct {
+        const char *detail;
+        const char *kind;
+    } lists[] = {{"names", "name"},
+                 {"links", "link"},
+                 {"monitors", "monitor"},
+                 {"owed", "owes"},
+                 {"yields", "yield"}};
+    end_list(list);
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (strcmp(line->field[1], lists[i].detail) == 0 && line_number(line, 2, &list->count)) {
+            list->kind = lists[i].kind;
+        }
+    }
+}
+
+/* Returns false if the line makes no sense. */
+static bool print_line(const struct line *line, struct process_row *row, struct list *list)
+{
+    if (line_is(line, "process")) {
+        if (!row_read(line, row)) {
+            return false;
+        }
+        print_row(row);
+    } else if (line_is(line, "described")) {
+        if (!row_describe(row, line)) {
+            return false;
+        }
+        printf("waits for: %s\n", row->waits.text);
+    } else if (line_is(line, "detail") && line->count >= 3) {
+        begin_list(list, line);
+        printf("%s: %s\n", line->field[1], line->field[2]);
+    } else {
+        list->shown += list->kind != NULL && line_is(line, list->kind);
+        return print_list_line(line);
+    }
+    return true;
+}
+
 static int show(struct client *client, uint64_t pid)
 {
     struct line line;
-    struct process_row row;
+    struct process_row row = {0};
+    struct list list = {0};
     enum client_result result;
     client_ask(client, "process %016" PRIx64, pid);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        if (line_is(&line, "process")) {
-            if (!row_read(&line, &row)) {
-                return client_failure(client, CLIENT_BROKEN);
-            }
-            print_row(&row);
-        } else if (line_is(&line, "detail") && line.count >= 3) {
-            printf("%s: %s\n", line.field[1], line.field[2]);
+        if (!print_line(&line, &row, &list)) {
+            return client_failure(client, CLIENT_BROKEN);
         }
     }
+    end_list(&list);
     return result == CLIENT_END ? 0 : client_failure(client, result);
 }
 

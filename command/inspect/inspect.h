@@ -28,6 +28,11 @@ int finish_output(const char *command, int status);
 
 /* ---- processes.c: lists of processes ---- */
 
+/* What a process waits for, in words. */
+struct wait_text {
+    char text[200];
+};
+
 struct process_row {
     uint64_t pid;
     uint64_t mailbox;
@@ -36,6 +41,9 @@ struct process_row {
     uint64_t age_ns;
     char type[65]; /* programs send no longer ones */
     char state[16];
+    /* By rows_describe. */
+    char name[160]; /* the first, how many more, and the label; or - */
+    struct wait_text waits;
 };
 
 enum { PAGE_ROWS_MAX = 256 };
@@ -70,6 +78,20 @@ enum client_result page_read_largest(struct client *client, enum process_sort so
 
 /* A line `process`. False if it makes no sense. */
 bool row_read(const struct line *line, struct process_row *row);
+
+/* ---- describe.c: what processes say of themselves ---- */
+
+/* Asks the program for the names of these, and what they wait for. Programs of versions that cannot
+ * tell are no failure. */
+enum client_result rows_describe(struct client *client, struct process_row *rows, size_t count);
+
+/* The same for one process without asking: nothing is known, or this line `described`. */
+void row_is_unknown(struct process_row *row);
+bool row_describe(struct process_row *row, const struct line *line);
+
+/* A line `yield` or `owes`, in words. False if it makes no sense. */
+bool yield_describe(const struct line *line, struct wait_text *out);
+bool request_describe(const struct line *line, struct wait_text *out);
 
 /* ---- samples.c: counters at one moment, and what has changed since another ---- */
 

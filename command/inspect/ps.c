@@ -18,9 +18,14 @@
 #include "command/commands.h"
 #include "command/format.h"
 #include "command/inspect/inspect.h"
+#include "command/inspect/screen.h"
 #include "command/support.h"
 
 enum { ROWS_DEFAULT = 50, ROWS_LEAST = 10 };
+
+/* With --all, processes of larger programs are not asked what they wait for: that costs time, also
+ * of the program. */
+enum { ASKED_MAX = 10000 };
 
 /* The status of a shell that finds no such command. */
 enum { NO_COMMAND = 127 };
@@ -42,7 +47,9 @@ struct table {
     bool has_header;
     uint64_t rows;       /* printed so far */
     uint64_t last;       /* the PID of the last one */
+    size_t columns;      /* of the terminal; 0: lines may be longer */
     size_t type_columns; /* grows with the longest name seen */
+    size_t name_columns; /* likewise */
     uint64_t live;       /* as the last page said */
     int write_error;
     bool is_cut; /* there are more */
@@ -54,11 +61,17 @@ static int help(void)
         "usage: skua ps [--sort KEY] [-n ROWS | --all] [--after PID] [--type NAME]\n"
         "               [--state STATE] [-p PROGRAM]\n\n"
         "Lists the processes of a running program: PID, type, state (ready, running, blocked,\n"
-        "idle), messages in the mailbox, steps so far, how long they ran (by samples), and age.\n\n"
+        "idle), messages in the mailbox, steps so far, how long they ran (by samples), age, name\n"
+        "(+N: and N more), label in parentheses, and what they wait for. A process that is "
+        "blocked\n"
+        "waits for what it has yielded, an idle one for nothing but messages. The last columns "
+        "are\n"
+        "what the processes say of themselves: - if one does not answer within 20 ms.\n\n"
         "  --sort KEY             pid (default), or largest first by steps, mailbox, run or age;\n"
         "                         the latter show at most 256 rows\n"
         "  -n ROWS                how many rows; default 50, or what fits on the screen\n"
-        "  --all                  all processes; on a terminal, through $PAGER or less\n"
+        "  --all                  all processes; on a terminal, through $PAGER or less. More than\n"
+        "                         10000 are not asked for names and waits\n"
         "  --after PID            start after this PID, in the order of --sort pid\n"
         "  --type NAME            only processes of this type; -n counts what is shown\n"
         "  --state STATE          only processes in this state\n" HELP_PROGRAM "\nExamples:\n"
@@ -169,28 +182,42 @@ static bool check_options(const struct options *options)
 
 /* ---- the table ---- */
 
+static struct screen lines_of(const struct table *table)
+{
+    return (struct screen){.out = table->out, .columns = table->columns, .lines_left = SIZE_MAX};
+}
+
 static void print_header(struct table *table)
 {
-    fprintf(table->out, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s\n", "PID", (int)table->type_columns,
-            "TYPE", "STATE", "MAILBOX", "STEPS", "RUN", "AGE");
+    struct screen screen = lines_of(table);
+    screen_line(&screen, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s  %-*s  %s", "PID",
+                (int)table->type_columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN", "AGE",
+                (int)table->name_columns, "NAME", "WAITS FOR");
 }
 
 static void print_row(struct table *table, const struct process_row *row)
 {
-    fprintf(table->out, "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s\n",
-            row->pid, text_width(row->type, table->type_columns), row->type, row->state,
-            row->mailbox, row->steps, format_time(row->run_ns).text, format_time(row->age_ns).text);
+    struct screen screen = lines_of(table);
+    screen_line(
+        &screen, "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s  %-*s  %s",
+        row->pid, text_width(row->type, table->type_columns), row->type, row->state, row->mailbox,
+        row->steps, format_time(row->run_ns).text, format_time(row->age_ns).text,
+        text_width(row->name, table->name_columns), row->name, row->waits.text);
     table->rows++;
     table->last = row->pid;
+}
+
+static void widen(size_t *columns, const char *text)
+{
+    const size_t needed = text_columns(text);
+    *columns = needed > *columns ? needed : *columns;
 }
 
 static void print_page(struct table *table, const struct process_page *page)
 {
     for (size_t i = 0; i < page->count; i++) {
-        const size_t columns = text_columns(page->rows[i].type);
-        if (columns > table->type_columns) {
-            table->type_columns = columns;
-        }
+        widen(&table->type_columns, page->rows[i].type);
+        widen(&table->name_columns, page->rows[i].name);
     }
     if (!table->has_header) {
         print_header(table);
@@ -232,12 +259,31 @@ static enum client_result read_page(struct table *table, uint64_t after, struct 
                : page_read_largest(table->client, options->sort, (size_t)table->rows_max, page);
 }
 
+/* Asks those that will be printed what they wait for. */
+static enum client_result describe_page(struct table *table, struct process_page *page)
+{
+    const uint64_t left = table->rows_max - table->rows;
+    if (table->options->all && page->live > ASKED_MAX) {
+        for (size_t i = 0; i < page->count; i++) {
+            row_is_unknown(&page->rows[i]);
+        }
+        return CLIENT_END;
+    }
+    if (page->count > left) {
+        row_is_unknown(&page->rows[left]); /* it only tells that there is more */
+    }
+    return rows_describe(table->client, page->rows, page->count < left ? page->count : left);
+}
+
 static enum client_result print_table(struct table *table)
 {
     struct process_page page;
     uint64_t after = table->options->after;
     do {
-        const enum client_result result = read_page(table, after, &page);
+        enum client_result result = read_page(table, after, &page);
+        if (result == CLIENT_END) {
+            result = describe_page(table, &page);
+        }
         if (result != CLIENT_END) {
             return result;
         }
@@ -292,6 +338,13 @@ static uint64_t default_rows(void)
     return size.ws_row < ROWS_LEAST + around ? ROWS_LEAST : (uint64_t)(size.ws_row - around);
 }
 
+/* How wide the terminal is; 0 if the table goes elsewhere. */
+static size_t terminal_columns(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
 /* Opens a pager; null if there is none, or nobody to look at it. */
 static FILE *open_pager(void)
 {
@@ -324,7 +377,9 @@ static struct table make_table(struct client *client, const struct options *opti
         .rows_max = options->all        ? UINT64_MAX
                     : options->rows > 0 ? options->rows
                                         : default_rows(),
+        .columns = terminal_columns(),
         .type_columns = strlen("TYPE"),
+        .name_columns = strlen("NAME"),
     };
     if (options->sort != SORT_PID && table.rows_max > PAGE_ROWS_MAX) {
         table.rows_max = PAGE_ROWS_MAX;
@@ -341,6 +396,7 @@ static bool print_paged(struct table *table, enum client_result *result)
     }
     signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's */
     table->out = pager;
+    table->columns = 0;
     *result = print_table(table);
     const bool was_there = close_pager(pager);
     signal(SIGINT, SIG_DFL);

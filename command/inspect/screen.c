@@ -142,6 +142,9 @@ static void put_line(struct screen *screen, bool is_title, const char *format, v
     trim(text);
     make_printable(text); /* the last character may have been cut in half */
     if (!screen->is_terminal) {
+        if (screen->columns > 0) {
+            cut(text, screen->columns);
+        }
         fprintf(screen->out, "%s\n", text);
         return;
     }

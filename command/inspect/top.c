@@ -148,40 +148,62 @@ static struct formatted part_of_run(const struct top *top, const struct process_
     return (struct formatted){""};
 }
 
-static size_t type_columns(const struct process_page *page)
+/* How wide two of the columns are. */
+struct widths {
+    size_t type;
+    size_t name;
+};
+
+static struct widths widths_of(const struct process_page *page)
 {
-    size_t widest = strlen("TYPE");
+    struct widths widths = {strlen("TYPE"), strlen("NAME")};
     for (size_t i = 0; i < page->count; i++) {
-        const size_t columns = text_columns(page->rows[i].type);
-        widest = columns > widest ? columns : widest;
+        const size_t type = text_columns(page->rows[i].type);
+        const size_t name = text_columns(page->rows[i].name);
+        widths.type = type > widths.type ? type : widths.type;
+        widths.name = name > widths.name ? name : widths.name;
     }
-    return widest;
+    return widths;
+}
+
+static void draw_process(const struct top *top, struct screen *screen, struct widths widths,
+                         const struct process_row *row)
+{
+    screen_line(screen,
+                "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %6s  %8s  %8s  %-*s  %s",
+                row->pid, text_width(row->type, widths.type), row->type, row->state, row->mailbox,
+                row->steps, part_of_run(top, row).text, format_time(row->run_ns).text,
+                format_time(row->age_ns).text, text_width(row->name, widths.name), row->name,
+                row->waits.text);
+}
+
+/* How many processes a picture shows, at most. */
+static size_t rows_most(const struct top *top, bool is_terminal)
+{
+    return top->options.rows > 0 ? (size_t)top->options.rows
+           : is_terminal         ? PAGE_ROWS_MAX
+                                 : PLAIN_ROWS_DEFAULT;
 }
 
 static void draw_processes(struct top *top, struct screen *screen)
 {
     const struct process_page *page = &current(top)->page;
-    const size_t columns = type_columns(page);
-    screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  (by %s)", "PID",
-                 (int)columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN%", "RUN", "AGE",
-                 sort_name(top->options.sort));
-    const size_t most = top->options.rows > 0 ? (size_t)top->options.rows
-                        : screen->is_terminal ? PAGE_ROWS_MAX
-                                              : PLAIN_ROWS_DEFAULT;
+    const struct widths widths = widths_of(page);
+    const size_t most = rows_most(top, screen->is_terminal);
+    char pid[32];
+    snprintf(pid, sizeof pid, "PID (by %s)", sort_name(top->options.sort));
+    screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  %-*s  %s", pid,
+                 (int)widths.type, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN%", "RUN", "AGE",
+                 (int)widths.name, "NAME", "WAITS FOR");
     if (top->first >= page->count) {
         top->first = 0;
     }
     top->rows_shown = 0;
     for (size_t i = top->first; i < page->count; i++) {
-        const struct process_row *row = &page->rows[i];
         if (top->rows_shown == most || screen->lines_left == 0) {
             break;
         }
-        screen_line(screen,
-                    "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %6s  %8s  %8s",
-                    row->pid, text_width(row->type, columns), row->type, row->state, row->mailbox,
-                    row->steps, part_of_run(top, row).text, format_time(row->run_ns).text,
-                    format_time(row->age_ns).text);
+        draw_process(top, screen, widths, &page->rows[i]);
         top->rows_shown++;
     }
 }
@@ -197,6 +219,8 @@ static void draw_help(struct screen *screen)
         "",
         "BUSY: CPU time of a worker's thread, as a share of the time",
         "RUN%: share of time a process ran, sampled",
+        "NAME: the first, +N more, and the label; - if there is none, or no answer",
+        "WAITS FOR: what it has yielded, the newest; nothing: messages only",
         "STALLS: steps that ran too long since the start",
     };
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
@@ -246,6 +270,30 @@ static enum client_result take_snapshot(struct top *top)
     return result;
 }
 
+/* Asks the processes that are about to be shown what they wait for. The others are not asked. */
+static enum client_result describe_rows(struct top *top, bool is_terminal)
+{
+    struct process_page *page = &top->snapshots[top->newest].page;
+    size_t most = rows_most(top, is_terminal);
+    if (is_terminal) {
+        const size_t lines = screen_terminal(NULL).lines_left;
+        most = most < lines ? most : lines;
+    }
+    const size_t first = top->first < page->count ? top->first : 0;
+    const size_t left = page->count - first;
+    for (size_t i = 0; i < page->count; i++) {
+        row_is_unknown(&page->rows[i]);
+    }
+    return rows_describe(&top->client, &page->rows[first], left < most ? left : most);
+}
+
+/* A snapshot with that. */
+static enum client_result take_described(struct top *top, bool is_terminal)
+{
+    const enum client_result result = take_snapshot(top);
+    return result == CLIENT_END ? describe_rows(top, is_terminal) : result;
+}
+
 static enum client_result print_once(struct top *top)
 {
     enum client_result result = take_snapshot(top);
@@ -255,7 +303,7 @@ static enum client_result print_once(struct top *top)
     if (!client_wait(&top->client, clock_ns() + top->options.interval_ns)) {
         return CLIENT_GONE;
     }
-    result = take_snapshot(top);
+    result = take_described(top, false);
     if (result == CLIENT_END) {
         struct screen screen = screen_plain();
         draw(top, &screen);
@@ -359,6 +407,7 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
             return CLIENT_GONE;
         }
         bool refresh = false;
+        const size_t first = top->first;
         handle_change(top);
         if (fds[0].revents != 0) {
             const int key = terminal_key();
@@ -369,20 +418,26 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
         if (refresh) {
             return CLIENT_END;
         }
+        if (top->first != first) {
+            const enum client_result result = describe_rows(top, true);
+            if (result != CLIENT_END) {
+                return result;
+            }
+        }
         redraw(top);
     }
 }
 
 static enum client_result watch(struct top *top)
 {
-    enum client_result result = take_snapshot(top);
+    enum client_result result = take_described(top, true);
     /* The first interval is a short one: the screen should not stay empty. */
     uint64_t next_ns = clock_ns() + 100 * SKUA_MILLISECOND;
     while (result == CLIENT_END) {
         redraw(top);
         result = wait_for_change(top, next_ns);
         if (result == CLIENT_END) {
-            result = take_snapshot(top);
+            result = take_described(top, true);
             next_ns = clock_ns() + top->options.interval_ns;
         }
     }

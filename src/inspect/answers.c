@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "inspect/described.h"
 #include "inspect/metrics.h"
 #include "inspect/worker_view.h"
 #include "sched/process_info.h"
@@ -44,6 +45,7 @@ void answers_init(struct answers *answers, struct scheduler *sched)
     answers->sched = sched;
     answers->listing.made = 0;
     answers->tracer = NO_CLIENT;
+    answers->asked = 0;
 }
 
 /* ---- the words of a request ---- */
@@ -295,6 +297,27 @@ static int answer_process(struct answers *answers, const struct request *request
     text_add(out, "detail\tstate_size\t%zu\n", type->state_size);
     add_methods(out, type);
     add_worker_of(sched, pid, out);
+    described_add_details(sched, pid, out);
+    answers->asked++;
+    return 0;
+}
+
+static int answer_describe(struct answers *answers, const struct request *request, struct text *out)
+{
+    skua_pid pids[DESCRIBE_MAX];
+    uint32_t count = 0;
+    char *rest = request->rest;
+    for (uint32_t i = 1;; i++) {
+        const char *word = i < WORDS_MAX ? request->words[i] : strsep(&rest, " ");
+        if (word == NULL) {
+            break;
+        }
+        if (count == DESCRIBE_MAX || !read_number(word, 16, &pids[count++].bits)) {
+            return SKUA_E_INVALID;
+        }
+    }
+    described_add(answers->sched, pids, count, out);
+    answers->asked += count;
     return 0;
 }
 
@@ -395,8 +418,9 @@ void answers_forget(struct answers *answers, uint32_t client)
 static int answer(struct answers *answers, const struct request *request, struct text *out)
 {
     static const struct command commands[] = {
-        {"hello", answer_hello},     {"stats", answer_stats},     {"processes", answer_processes},
-        {"process", answer_process}, {"metrics", answer_metrics}, {"trace", answer_trace},
+        {"hello", answer_hello},       {"stats", answer_stats},     {"processes", answer_processes},
+        {"process", answer_process},   {"metrics", answer_metrics}, {"trace", answer_trace},
+        {"describe", answer_describe},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(request->words[0], commands[i].name) == 0) {

@@ -14,6 +14,7 @@ struct answers {
     struct listing listing;
     struct tracing tracing;
     uint32_t tracer; /* the client that traces, or NO_CLIENT */
+    uint32_t asked;  /* processes, since somebody has set this to 0 */
 };
 
 void answers_init(struct answers *answers, struct scheduler *sched);

@@ -41,6 +41,11 @@ int budget_count(struct budget *budget, uint64_t now, uint64_t used, bool traces
     return wait_ms < WAIT_MAX_MS ? (int)wait_ms : WAIT_MAX_MS;
 }
 
+void budget_charge(struct budget *budget, uint64_t ns)
+{
+    budget->left_ns -= (int64_t)ns;
+}
+
 int budget_wait_ms(struct budget *budget, bool traces)
 {
     return budget_count(budget, monotonic_ns(), budget_thread_ns(), traces);

@@ -38,7 +38,10 @@ void budget_init(struct budget *budget);
  * pause, or 0. A trace gets a larger share: whoever asks for one accepts its cost. */
 int budget_wait_ms(struct budget *budget, bool traces);
 
-/* The same with the times given. */
+/* Charges what others have done for this thread. */
+void budget_charge(struct budget *budget, uint64_t ns);
+
+/* As budget_wait_ms, with the times given. */
 int budget_count(struct budget *budget, uint64_t now, uint64_t used, bool traces);
 
 /* Which of the clients in `asking`, a non-empty bit set by number, is answered next. */

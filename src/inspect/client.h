@@ -6,7 +6,8 @@
 #include "base/own_fd.h"
 #include "inspect/answers.h"
 
-#define REQUEST_MAX 200
+/* Room for DESCRIBE_MAX PIDs. */
+#define REQUEST_MAX 1200
 /* The longest answer: metrics of 320 workers. Memory that is never written costs nothing. */
 #define ANSWER_SIZE ((size_t)1 << 20)
 /* How long a client may take to read its answer or, if it traces, to ask for more: a trace costs

@@ -41,6 +41,8 @@ enum unit {
 #define METRIC_spares "skua_spares_total", PLAIN, "Times a spare worker stepped in for another."
 #define METRIC_trimmed_bytes                                                                       \
     "skua_trimmed_bytes_total", PLAIN, "Memory given back to the system after a burst."
+#define METRIC_calls   "skua_calls_total", PLAIN, "Calls accepted by the processes called."
+#define METRIC_notices "skua_notices_total", PLAIN, "Ends of processes that others were told of."
 
 struct counter {
     size_t offset; /* in struct counters */

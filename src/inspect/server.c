@@ -28,6 +28,9 @@
  * else ends it. */
 #define WAIT_MAX_MS 5000
 
+/* What it costs the workers if a process is asked: a turn, and often the end of a sleep. */
+#define ASKED_NS UINT64_C(3000)
+
 /* What poll waits for. */
 enum { POLL_STOP, POLL_LISTENER, POLL_CLIENTS, POLL_COUNT = POLL_CLIENTS + CLIENTS_MAX };
 
@@ -170,7 +173,11 @@ static void answer_client(struct inspector *inspector, struct client *client)
     if (!client_send(client, client->active)) {
         close_client(inspector, client);
     }
-    shares_charge(&inspector->shares, number, budget_thread_ns() - inspector->budget.used);
+    const uint64_t by_workers_ns = inspector->answers.asked * ASKED_NS;
+    inspector->answers.asked = 0;
+    shares_charge(&inspector->shares, number,
+                  budget_thread_ns() - inspector->budget.used + by_workers_ns);
+    budget_charge(&inspector->budget, by_workers_ns);
 }
 
 /* ---- the loop ---- */

@@ -9,7 +9,7 @@ uint32_t worker_view_queue_length(struct worker *worker)
 
 /* What a worker that runs nothing is doing. A worker that was claimed and is not awake yet counts
  * as searching, a spare one as resting. */
-static const char *describe_idle(struct worker *worker)
+static const char *say_idle(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     if (parking_is_asleep(&sched->parking, worker->index)) {
@@ -23,7 +23,7 @@ struct worker_view worker_view_read(struct worker *worker)
 {
     const uint64_t running = load_acquire(&worker->running); /* MO-monitor: the PID's record */
     struct worker_view view = {.queue = worker_view_queue_length(worker)};
-    view.doing = running == RUNNING_NOTHING ? describe_idle(worker) : "running";
+    view.doing = running == RUNNING_NOTHING ? say_idle(worker) : "running";
     view.pid.bits = running == RUNNING_UNKNOWN ? 0 : running;
     return view;
 }

@@ -67,12 +67,13 @@ def wait_until(is_so, *what):
 
 
 class Program:
-    """The module `busy` with one of its methods, until the end of a `with`."""
+    """The module `busy`, or another, with one of its methods, until the end of a `with`."""
 
-    def __init__(self, method, *arguments, **environment):
+    def __init__(self, method, *arguments, module="busy", **environment):
         self.process = subprocess.Popen(
-            [SKUA, "run", os.path.join(MODULES, "busy.so"), "--method", method, "--workers", "2",
-             "--", *arguments], stdout=subprocess.PIPE, text=True, env=os.environ | environment)
+            [SKUA, "run", os.path.join(MODULES, module + ".so"), "--method", method, "--workers",
+             "2", "--", *arguments], stdout=subprocess.PIPE, text=True,
+            env=os.environ | environment)
         self.pid = str(self.process.pid)
         ready = self.process.stdout.readline().split()
         expect(len(ready) == 2 and ready[0] == "ready", "the program says", ready)

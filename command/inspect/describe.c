@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes say of themselves: their names, and what they wait for. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command/format.h"
+#include "command/inspect/inspect.h"
+
+/* Processes in one request. */
+enum { ASKED_MAX = 64 };
+
+/* Fields of a line `described`. */
+enum { FIELD_ANSWER = 2, FIELD_NAMES, FIELD_NAME, FIELD_LABEL, FIELD_YIELDS, FIELD_YIELD };
+
+/* What a yield is about: fields of a line. */
+struct yield {
+    uint64_t tag;
+    char kind[16];
+    char about[24];
+    char text[65];
+    bool has_time;
+    uint64_t left_ns;
+    uint64_t period_ns;
+};
+
+/* Appends. */
+__attribute__((format(printf, 2, 3))) static void add(struct wait_text *out, const char *format,
+                                                      ...)
+{
+    const size_t length = strlen(out->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(out->text + length, sizeof out->text - length, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- a yield ---- */
+
+static bool read_yield(const struct line *line, size_t field, struct yield *yield)
+{
+    *yield = (struct yield){.has_time = true};
+    if (field + 4 < line->count && strcmp(line->field[field + 4], "-") == 0) {
+        yield->has_time = false;
+    }
+    return line_number(line, field, &yield->tag) &&
+           line_text(line, field + 1, yield->kind, sizeof yield->kind) &&
+           line_text(line, field + 2, yield->about, sizeof yield->about) &&
+           line_text(line, field + 3, yield->text, sizeof yield->text) &&
+           (!yield->has_time || line_number(line, field + 4, &yield->left_ns)) &&
+           line_number(line, field + 5, &yield->period_ns);
+}
+
+/* What ends at its time: a timer, or a tick. Returns whether it is one. */
+static bool add_timer(struct wait_text *out, const struct yield *yield)
+{
+    const char *left = format_time(yield->left_ns).text;
+    if (strcmp(yield->kind, "ticker") == 0) {
+        add(out, "ticker of %s, next in %s", format_time(yield->period_ns).text, left);
+        return true;
+    }
+    if (strcmp(yield->kind, "sleep") != 0 && strcmp(yield->kind, "timer") != 0) {
+        return false;
+    }
+    if (yield->has_time) {
+        add(out, "timer in %s", left);
+    } else {
+        add(out, "timer that is never due");
+    }
+    return true;
+}
+
+static void add_peer(struct wait_text *out, const char *pid, const char *type)
+{
+    if (strspn(pid, "0") == strlen(pid)) {
+        add(out, "one that has ended");
+    } else {
+        add(out, "%s (%s)", pid, type);
+    }
+}
+
+static void add_subject(struct wait_text *out, const struct yield *yield)
+{
+    static const struct {
+        const char *kind;
+        const char *text;
+        bool has_peer;
+    } kinds[] = {
+        {"readable", "descriptor to read: ", false},
+        {"writable", "descriptor to write: ", false},
+        {"call", "call to ", true},
+        {"monitor", "monitor of ", true},
+        {"join", "join of ", true},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        if (strcmp(yield->kind, kinds[i].kind) == 0) {
+            add(out, "%s", kinds[i].text);
+            if (kinds[i].has_peer) {
+                add_peer(out, yield->about, yield->text);
+            } else {
+                add(out, "%s", yield->about);
+            }
+            return;
+        }
+    }
+    if (strcmp(yield->kind, "name") == 0) {
+        add(out, "name '%s'", yield->text);
+    } else if (strcmp(yield->kind, "blocking") == 0) {
+        add(out, "blocking pool");
+    } else { /* a command, or what later versions know */
+        add(out, "%s %s", yield->kind, yield->about);
+        if (yield->text[0] != '\0') {
+            add(out, " (%s)", yield->text);
+        }
+    }
+}
+
+static void add_yield(struct wait_text *out, const struct yield *yield)
+{
+    if (add_timer(out, yield)) {
+        return;
+    }
+    add_subject(out, yield);
+    if (yield->has_time) {
+        add(out, ", times out in %s", format_time(yield->left_ns).text);
+    }
+}
+
+bool yield_describe(const struct line *line, struct wait_text *out)
+{
+    struct yield yield;
+    out->text[0] = '\0';
+    if (!read_yield(line, 1, &yield)) {
+        return false;
+    }
+    add_yield(out, &yield);
+    add(out, " (tag %" PRIu64 ")", yield.tag);
+    return true;
+}
+
+bool request_describe(const struct line *line, struct wait_text *out)
+{
+    char type[65];
+    uint64_t age_ns;
+    uint64_t left_ns = 0;
+    const bool has_time = line->count > 4 && strcmp(line->field[4], "-") != 0;
+    out->text[0] = '\0';
+    if (!line_text(line, 2, type, sizeof type) || !line_number(line, 3, &age_ns) ||
+        (has_time && !line_number(line, 4, &left_ns))) {
+        return false;
+    }
+    add_peer(out, line->field[1], type);
+    add(out, ", asked %s ago", format_time(age_ns).text);
+    if (has_time) {
+        add(out, ", times out in %s", format_time(left_ns).text);
+    }
+    return true;
+}
+
+/* ---- a process ---- */
+
+static bool set_name(struct process_row *row, const struct line *line)
+{
+    char name[65];
+    char label[65];
+    uint64_t names;
+    struct wait_text out = {""};
+    if (!line_number(line, FIELD_NAMES, &names) ||
+        !line_text(line, FIELD_NAME, name, sizeof name) ||
+        !line_text(line, FIELD_LABEL, label, sizeof label)) {
+        return false;
+    }
+    if (names > 0) {
+        add(&out, "%s", name);
+    }
+    if (names > 1) {
+        add(&out, " +%" PRIu64, names - 1);
+    }
+    if (label[0] != '\0') {
+        add(&out, "%s(%s)", names > 0 ? " " : "", label);
+    }
+    copy_text(row->name, sizeof row->name, out.text[0] != '\0' ? out.text : "-");
+    return true;
+}
+
+static bool set_waits(struct process_row *row, const struct line *line)
+{
+    struct yield yield;
+    uint64_t yields;
+    row->waits.text[0] = '\0';
+    if (!line_number(line, FIELD_YIELDS, &yields)) {
+        return false;
+    }
+    if (yields == 0) {
+        add(&row->waits, "nothing");
+        return true;
+    }
+    if (line->count <= FIELD_YIELD) {
+        add(&row->waits, "nothing any more"); /* what it has waited for has just ended */
+        return true;
+    }
+    if (!read_yield(line, FIELD_YIELD, &yield)) {
+        return false;
+    }
+    add_yield(&row->waits, &yield);
+    if (yields > 1) {
+        add(&row->waits, ", +%" PRIu64 " more", yields - 1);
+    }
+    return true;
+}
+
+void row_is_unknown(struct process_row *row)
+{
+    strcpy(row->name, "-");
+    strcpy(row->waits.text, strcmp(row->state, "running") == 0 ? "running" : "-");
+}
+
+bool row_describe(struct process_row *row, const struct line *line)
+{
+    char answer[8];
+    if (!line_text(line, FIELD_ANSWER, answer, sizeof answer)) {
+        return false;
+    }
+    row_is_unknown(row);
+    if (strcmp(answer, "told") == 0) {
+        return set_name(row, line) && set_waits(row, line);
+    }
+    if (strcmp(answer, "gone") == 0) {
+        strcpy(row->waits.text, "ended");
+    }
+    return true;
+}
+
+/* ---- many ---- */
+
+/* Programs of earlier versions do not know the request: asking for nobody tells. */
+static enum client_result learn(struct client *client)
+{
+    client_ask(client, "describe");
+    const enum client_result result = client_skip(client);
+    if (result != CLIENT_END && result != CLIENT_ERROR) {
+        return result;
+    }
+    client->describes = result == CLIENT_END ? DESCRIBES : DESCRIBES_NOT;
+    return CLIENT_END;
+}
+
+static struct process_row *find(struct process_row *rows, size_t count, uint64_t pid)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].pid == pid) {
+            return &rows[i];
+        }
+    }
+    return NULL;
+}
+
+static enum client_result ask(struct client *client, struct process_row *rows, size_t count)
+{
+    struct line line;
+    enum client_result result;
+    uint64_t pid;
+    char pids[17 * ASKED_MAX + 1] = "";
+    for (size_t i = 0; i < count; i++) {
+        snprintf(pids + 17 * i, sizeof pids - 17 * i, " %016" PRIx64, rows[i].pid);
+    }
+    client_ask(client, "describe%s", pids);
+    while ((result = client_read(client, &line)) == CLIENT_LINE) {
+        if (!line_is(&line, "described")) {
+            continue;
+        }
+        struct process_row *row = line_pid(&line, 1, &pid) ? find(rows, count, pid) : NULL;
+        if (row == NULL || !row_describe(row, &line)) {
+            return CLIENT_BROKEN;
+        }
+    }
+    return result;
+}
+
+enum client_result rows_describe(struct client *client, struct process_row *rows, size_t count)
+{
+    enum client_result result = CLIENT_END;
+    if (client->describes == DESCRIBES_UNKNOWN) {
+        result = learn(client);
+    }
+    for (size_t i = 0; i < count; i++) {
+        row_is_unknown(&rows[i]);
+    }
+    for (size_t i = 0; i < count && result == CLIENT_END && client->describes == DESCRIBES;
+         i += ASKED_MAX) {
+        result = ask(client, &rows[i], count - i < ASKED_MAX ? count - i : ASKED_MAX);
+    }
+    return result;
+}

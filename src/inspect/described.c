@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "inspect/described.h"
+
+#include <inttypes.h>
+
+#include "dispatch/call.h"
+#include "sched/process_info.h"
+
+/* ---- fields; each begins with its tab ---- */
+
+static void add_text(struct text *out, const char *text)
+{
+    text_add(out, "\t");
+    text_add_name(out, text);
+}
+
+static void add_time_left(struct text *out, bool has_deadline, uint64_t left_ns)
+{
+    if (has_deadline) {
+        text_add(out, "\t%" PRIu64, left_ns);
+    } else {
+        text_add(out, "\t-");
+    }
+}
+
+/* A PID and its type, as far as it is known. */
+static void add_peer(struct scheduler *sched, skua_pid pid, struct text *out)
+{
+    text_add(out, "\t%016" PRIx64, pid.bits);
+    add_text(out, skua_pid_is_none(pid) ? "" : process_info_type_name(sched, pid));
+}
+
+static void add_number(struct text *out, uint32_t number)
+{
+    if (number != CALL_SUBJECT_UNKNOWN) {
+        text_add(out, "\t%" PRIu32, number);
+    } else {
+        text_add(out, "\t-");
+    }
+}
+
+static void add_command(struct scheduler *sched, uint32_t command, struct text *out)
+{
+    const skua_handler *handler =
+        command != CALL_SUBJECT_UNKNOWN ? registry_find(sched->registry, command) : NULL;
+    add_number(out, command);
+    add_text(out, handler != NULL && handler->name != NULL ? handler->name : "");
+}
+
+/* Whom or what a yield is about: a number or a PID, and a name. */
+static void add_subject(struct scheduler *sched, const struct described_wait *wait,
+                        struct text *out)
+{
+    if (wait->kind == CALL_SUBJECT_COMMAND) {
+        add_command(sched, wait->number, out);
+        return;
+    }
+    switch (wait->kind - 1) {
+    case SERVICE_READABLE:
+    case SERVICE_WRITABLE:
+        add_number(out, wait->number);
+        text_add(out, "\t");
+        break;
+    case SERVICE_CALL:
+    case SERVICE_MONITOR:
+    case SERVICE_JOIN:
+        add_peer(sched, wait->peer, out);
+        break;
+    default:
+        text_add(out, "\t-");
+        add_text(out, wait->name);
+        break;
+    }
+}
+
+static void add_wait(struct scheduler *sched, const struct described_wait *wait, struct text *out)
+{
+    const bool is_command = wait->kind == CALL_SUBJECT_COMMAND;
+    text_add(out, "\t%" PRIu64 "\t%s", wait->tag,
+             is_command ? "command" : sched->services[wait->kind - 1].name);
+    add_subject(sched, wait, out);
+    add_time_left(out, wait->has_deadline, wait->left_ns);
+    text_add(out, "\t%" PRIu64, wait->period);
+}
+
+/* ---- lines ---- */
+
+static void add_described(struct scheduler *sched, skua_pid pid,
+                          const struct description *description, struct text *out)
+{
+    text_add(out, "described\t%016" PRIx64, pid.bits);
+    if (description == NULL) {
+        text_add(out, "\tsilent\n");
+        return;
+    }
+    if (description->answer == DESCRIPTION_GONE) {
+        text_add(out, "\tgone\n");
+        return;
+    }
+    text_add(out, "\ttold\t%" PRIu32, description->names);
+    add_text(out, description->name);
+    add_text(out, description->label);
+    text_add(out, "\t%" PRIu32, description->waits);
+    if (description->has_wait) {
+        add_wait(sched, &description->wait, out);
+    }
+    text_add(out, "\n");
+}
+
+void described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count, struct text *out)
+{
+    struct description *descriptions[DESCRIBE_MAX];
+    describe_ask(sched, pids, count, false, descriptions);
+    for (uint32_t i = 0; i < count; i++) {
+        add_described(sched, pids[i], descriptions[i], out);
+        describe_free(sched, descriptions[i]);
+    }
+}
+
+static void add_names(const struct description *description, struct text *out)
+{
+    const struct description_details *details = &description->details[0];
+    text_add(out, "detail\tnames\t%" PRIu32 "\n", description->names);
+    if (description->name[0] != '\0') {
+        text_add(out, "name");
+        add_text(out, description->name);
+        text_add(out, "\n");
+    }
+    for (uint32_t i = details->other_names; i > 0; i--) {
+        text_add(out, "name");
+        add_text(out, details->names[i - 1]);
+        text_add(out, "\n");
+    }
+    if (description->label[0] != '\0') {
+        text_add(out, "detail\tlabel");
+        add_text(out, description->label);
+        text_add(out, "\n");
+    }
+}
+
+static void add_peers(struct scheduler *sched, const char *kind, const skua_pid *pids,
+                      uint32_t count, struct text *out)
+{
+    text_add(out, "detail\t%ss\t%" PRIu32 "\n", kind, count);
+    for (uint32_t i = 0; i < count && i < DESCRIBE_PEERS; i++) {
+        text_add(out, "%s", kind);
+        add_peer(sched, pids[i], out);
+        text_add(out, "\n");
+    }
+}
+
+static void add_requests(struct scheduler *sched, const struct description_details *details,
+                         struct text *out)
+{
+    text_add(out, "detail\towed\t%" PRIu32 "\n", details->owed);
+    for (uint32_t i = 0; i < details->owed_shown; i++) {
+        const struct described_request *request = &details->requests[i];
+        text_add(out, "owes");
+        add_peer(sched, request->caller, out);
+        text_add(out, "\t%" PRIu64, request->age_ns);
+        add_time_left(out, request->has_deadline, request->left_ns);
+        text_add(out, "\n");
+    }
+}
+
+static void add_yields(struct scheduler *sched, const struct description *description,
+                       struct text *out)
+{
+    text_add(out, "detail\tyields\t%" PRIu32 "\n", description->waits);
+    for (uint32_t i = 0; i < description->details[0].waits_shown; i++) {
+        text_add(out, "yield");
+        add_wait(sched, &description->details[0].waits[i], out);
+        text_add(out, "\n");
+    }
+}
+
+void described_add_details(struct scheduler *sched, skua_pid pid, struct text *out)
+{
+    struct description *description;
+    describe_ask(sched, &pid, 1, true, &description);
+    add_described(sched, pid, description, out);
+    if (description != NULL && description->answer == DESCRIPTION_TOLD) {
+        const struct description_details *details = &description->details[0];
+        add_names(description, out);
+        add_peers(sched, "link", details->linked, details->links, out);
+        add_peers(sched, "monitor", details->watching, details->monitors, out);
+        add_requests(sched, details, out);
+        add_yields(sched, description, out);
+    }
+    describe_free(sched, description);
+}
