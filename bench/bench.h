@@ -138,6 +138,18 @@ uint32_t samples_add(struct samples *samples, uint64_t value);
  * when nobody adds any more; 0 if nobody has. */
 uint32_t samples_at(struct samples *samples, uint32_t permille);
 
+/* ---- heart.c: a process that beats a thousand times a second ---- */
+
+/* Returns when it has begun to beat. */
+void heart_start(skua_runtime *runtime);
+
+/* Lets it end with its next beat, and waits for that. Returns how late it was at most, in
+ * milliseconds. */
+double heart_stop(void);
+
+/* How often it has beaten. */
+uint32_t heart_beats(void);
+
 /* ---- the workloads, by file ---- */
 
 /* processes.c: starting and ending them. */
@@ -158,6 +170,17 @@ struct measurement bench_fanin(uint32_t workers);
 struct measurement bench_fanout(uint32_t workers);
 struct measurement bench_backlog(uint32_t workers, uint32_t size);
 struct measurement bench_yield(uint32_t workers);
+
+/* relations.c: asking each other, and hearing of each other's end. */
+struct measurement bench_call(uint32_t workers);
+struct measurement bench_call_timeout(uint32_t workers);
+struct measurement bench_monitor(uint32_t workers);
+struct measurement bench_monitor_storm(uint32_t workers, uint32_t size);
+struct measurement bench_link_storm(uint32_t workers, uint32_t size);
+
+/* naming.c: finding processes. */
+struct measurement bench_name_find(uint32_t workers);
+struct measurement bench_name_number(uint32_t workers);
 
 /* cancelling.c: taking back. */
 struct measurement bench_cancel(uint32_t workers, uint32_t size);

@@ -4,67 +4,18 @@
 
 #include "bench.h"
 
-#define MS      1e6 /* nanoseconds */
-#define BEAT_NS SKUA_MILLISECOND
-
-/* ---- the heartbeat ---- */
-
-static struct {
-    atomic_bool over;
-    _Atomic uint64_t latest; /* nanoseconds */
-    atomic_uint beats;
-} heart;
-
-struct beating {
-    uint64_t due;
-};
-
-static void note_lateness(uint64_t late)
-{
-    if (late > atomic_load(&heart.latest)) {
-        atomic_store(&heart.latest, late);
-    }
-    atomic_fetch_add(&heart.beats, 1);
-}
-
-static int beat(void *self, skua_context *ctx, skua_event *events, size_t count)
-{
-    struct beating *beating = self;
-    const uint64_t now = skua_now(ctx);
-    (void)count;
-    if (!bench_starts(events)) {
-        note_lateness(now - beating->due);
-    }
-    if (atomic_load(&heart.over)) {
-        return skua_done(ctx, skua_nothing());
-    }
-    beating->due = now + BEAT_NS;
-    return skua_yield_timer(ctx, 1, beating->due);
-}
-
-static const skua_process_type heart_type = {
-    .name = "heart", .state_size = sizeof(struct beating), .step = beat};
-
-static void start_heart(skua_runtime *runtime)
-{
-    atomic_store(&heart.over, false);
-    atomic_store(&heart.latest, 0);
-    atomic_store(&heart.beats, 0);
-    bench_submit_one(runtime, &heart_type);
-    bench_wait_for(&heart.beats, 10);
-}
+#define MS 1e6 /* nanoseconds */
 
 /* How late the heartbeat was at most, from its start to now. */
 static struct measurement tell(skua_runtime *runtime, uint64_t processes, uint64_t begin)
 {
     const uint64_t elapsed = now_ns() - begin;
-    const double late = (double)atomic_load(&heart.latest) / MS;
-    atomic_store(&heart.over, true);
+    const double late = heart_stop();
     bench_wait_until_empty(runtime, processes + 1);
     struct measurement result = bench_finish(runtime, processes, elapsed);
     result.value = result.max_ms = late;
-    snprintf(result.note, sizeof result.note, "%u beats; all of it took %.0f ms",
-             atomic_load(&heart.beats), (double)elapsed / MS);
+    snprintf(result.note, sizeof result.note, "%u beats; all of it took %.0f ms", heart_beats(),
+             (double)elapsed / MS);
     return result;
 }
 
@@ -116,7 +67,7 @@ struct measurement bench_burst_timers(uint32_t workers, uint32_t size)
     crowd.instant = now_ns() + 2 * SKUA_SECOND; /* the clock of the runtime is the system's */
     start_sleepers(runtime, size);
     expect_right(now_ns() < crowd.instant, "burst-timers: all are armed in time");
-    start_heart(runtime);
+    heart_start(runtime);
     skua_stats stats;
     do {
         bench_sleep(1000000);
@@ -132,7 +83,7 @@ struct measurement bench_burst_overload(uint32_t workers, uint32_t size)
     crowd.turns = bench_turns(OVERLOAD * workers * REST_NS / 2 / size);
     start_sleepers(runtime, size);
     const uint64_t begin = now_ns();
-    start_heart(runtime);
+    heart_start(runtime);
     bench_sleep(OVERLOADED_NS);
     atomic_store(&crowd.over, true);
     return tell(runtime, size, begin);
@@ -167,7 +118,7 @@ struct measurement bench_burst_exit(uint32_t workers, uint32_t size)
     for (uint32_t i = 0; i < size; i++) {
         expect_ok(skua_process_send(runtime, hoarder, skua_payload_u64(0, i)), "send");
     }
-    start_heart(runtime);
+    heart_start(runtime);
     const uint64_t begin = now_ns();
     atomic_store(&may_end, true);
     expect_ok(skua_process_wait(runtime, hoarder, SKUA_FOREVER, NULL), "burst-exit");
@@ -213,7 +164,7 @@ static const skua_process_type mother_type = {
 struct measurement bench_burst_spawn(uint32_t workers, uint32_t size)
 {
     skua_runtime *runtime = bench_start(workers);
-    start_heart(runtime);
+    heart_start(runtime);
     const uint64_t begin = now_ns();
     (void)bench_run_sized(runtime, &mother_type, size, NULL);
     return tell(runtime, (uint64_t)size + 1, begin);

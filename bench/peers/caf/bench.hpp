@@ -126,6 +126,11 @@ measurement bench_fanin(uint32_t workers);
 measurement bench_fanout(uint32_t workers);
 measurement bench_yield(uint32_t workers);
 
+/* relations.cpp: actors that ask and watch each other. */
+measurement bench_call(uint32_t workers);
+measurement bench_call_timeout(uint32_t workers);
+measurement bench_monitor(uint32_t workers);
+
 /* idle.cpp: actors that wait. */
 measurement bench_idle_memory(uint32_t workers);
 measurement bench_idle_cpu(uint32_t workers);

@@ -13,12 +13,13 @@ struct workload {
 };
 
 constexpr workload workloads[] = {
-    {"spawn", bench_spawn},   {"submit", bench_submit}, {"pingpong", bench_pingpong},
-    {"pairs", bench_pairs},   {"ring", bench_ring},     {"ring100", bench_ring100},
-    {"fanin", bench_fanin},   {"fanout", bench_fanout}, {"skynet", bench_skynet},
-    {"fib", bench_fib},       {"yield", bench_yield},   {"idle-memory", bench_idle_memory},
-    {"timers", bench_timers}, {"wake", bench_wake},     {"idle-cpu", bench_idle_cpu},
-    {"steal", bench_steal},
+    {"spawn", bench_spawn},     {"submit", bench_submit}, {"pingpong", bench_pingpong},
+    {"pairs", bench_pairs},     {"ring", bench_ring},     {"ring100", bench_ring100},
+    {"fanin", bench_fanin},     {"fanout", bench_fanout}, {"skynet", bench_skynet},
+    {"fib", bench_fib},         {"yield", bench_yield},   {"idle-memory", bench_idle_memory},
+    {"timers", bench_timers},   {"wake", bench_wake},     {"idle-cpu", bench_idle_cpu},
+    {"steal", bench_steal},     {"call", bench_call},     {"call-timeout", bench_call_timeout},
+    {"monitor", bench_monitor},
 };
 
 static void list()

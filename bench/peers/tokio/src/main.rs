@@ -6,6 +6,7 @@ mod idle;
 mod latency;
 mod messages;
 mod processes;
+mod relations;
 mod stopping;
 mod support;
 
@@ -28,6 +29,9 @@ const WORKLOADS: &[(&str, Workload)] = &[
     ("fib", processes::fib),
     ("steal", processes::steal),
     ("yield", messages::yields),
+    ("call", relations::call),
+    ("call-timeout", relations::call_timeout),
+    ("name-find", relations::name_find),
     ("idle-memory", idle::memory),
     ("idle-cpu", idle::cpu),
     ("timers", idle::timers),
