@@ -11,7 +11,7 @@
 #define RUSH     (200 * SKUA_MILLISECOND) /* in which they come */
 #define PATIENCE (6 * SKUA_MILLISECOND)   /* of each */
 #define LIFE     (20 * SKUA_MILLISECOND)  /* of what the cache knows */
-#define KEYS     500                      /* a value is a number that tells its key: value % KEYS */
+#define KEYS     UINT64_C(500)            /* a value is a number that tells its key: value % KEYS */
 
 /* Takes 2 to 8 ms to answer one call, and ends. */
 struct fetch {

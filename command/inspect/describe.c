@@ -212,8 +212,9 @@ static bool set_waits(struct process_row *row, const struct line *line)
 
 void row_is_unknown(struct process_row *row)
 {
-    strcpy(row->name, "-");
-    strcpy(row->waits.text, strcmp(row->state, "running") == 0 ? "running" : "-");
+    (void)snprintf(row->name, sizeof row->name, "-");
+    (void)snprintf(row->waits.text, sizeof row->waits.text, "%s",
+                   strcmp(row->state, "running") == 0 ? "running" : "-");
 }
 
 bool row_describe(struct process_row *row, const struct line *line)

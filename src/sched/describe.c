@@ -272,7 +272,7 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
         return;
     }
     if (annex->label != NULL) {
-        strcpy(description->label, annex->label); /* NAME_SIZE bytes, too */
+        memcpy(description->label, annex->label, NAME_SIZE); /* both have so many */
     }
     fill_names(sched, annex->names, description);
     if (description->is_detailed) {

@@ -2,6 +2,7 @@
 #include "sched/naming.h"
 
 #include <stdalign.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "process/annex.h"
@@ -20,17 +21,17 @@ static void release_chain(struct scheduler *sched, struct worker *worker, uint32
     }
 }
 
-void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t index)
+void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t waiters)
 {
-    while (index != OBJECT_NONE) {
-        const struct event_node *node = event_at(&sched->events, index);
+    while (waiters != OBJECT_NONE) {
+        const struct event_node *node = event_at(&sched->events, waiters);
         const skua_completion completion = {.process = node->as.event.from,
                                             .call = node->as.event.tag};
         const uint32_t next = node->next;
         skua_payload payload = skua_payload_u64(0, pid.bits);
-        deliver_release_node(sched, worker, index);
+        deliver_release_node(sched, worker, waiters);
         (void)signal_complete(sched, worker, pid, completion, 0, &payload);
-        index = next;
+        waiters = next;
     }
 }
 
@@ -81,7 +82,7 @@ char *naming_copy(struct scheduler *sched, const char *name)
 {
     char *copy = allocator_alloc(&sched->allocator, NAME_SIZE, alignof(char));
     if (copy != NULL) {
-        strcpy(copy, name); /* it was checked */
+        (void)snprintf(copy, NAME_SIZE, "%s", name); /* it was checked: it fits */
     }
     return copy;
 }

@@ -80,13 +80,13 @@ static void name_cycle(const struct search *search, uint32_t first, uint32_t las
     log_cycle(sched, process_info_at(sched, first), text);
 }
 
-static void enter(const struct search *search, uint32_t slot, uint32_t from)
+static void enter(const struct search *search, uint32_t callee, uint32_t caller)
 {
     struct sim *sim = search->sim;
-    struct process *process = process_at(&sim->sched->table, slot);
+    struct process *process = process_at(&sim->sched->table, callee);
     const bool waits = state_is_waiting(state_peek(process));
-    search->visits[slot] = (struct visit){
-        .from = from,
+    search->visits[callee] = (struct visit){
+        .from = caller,
         .call = waits ? *annex_calls(&sim->sched->events, process) : OBJECT_NONE,
         .is_known = true,
         .is_on_path = true,

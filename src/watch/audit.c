@@ -124,29 +124,25 @@ void audit_show_node(struct audit *audit, uint32_t index)
 
 /* ---- processes and their nodes ---- */
 
-/* Nodes that an event brings along. */
-static void walk_events(struct audit *audit, uint32_t first, enum place place);
-static void put_attached(struct audit *audit, const struct event_node *node)
+/* The node that a link which has not arrived brings along. */
+static void put_spare(struct audit *audit, const struct event_node *node)
 {
     if (node->as.event.type == EVENT_LINK && node->as.half.spare != OBJECT_NONE) {
         (void)census_put(&audit->nodes, node->as.half.spare, PLACE_RELATION);
-    } else if (node->as.event.type == EVENT_ENDING) {
-        walk_events(audit, node->as.ending.rest, PLACE_BACKLOG);
-        walk_events(audit, node->as.ending.notices, PLACE_RELATION);
     }
 }
 
 void audit_show_signal(struct audit *audit, uint32_t index)
 {
     audit_show_node(audit, index);
-    put_attached(audit, event_at(audit->nodes.pool, index));
+    put_spare(audit, event_at(audit->nodes.pool, index));
 }
 
 static void walk_events(struct audit *audit, uint32_t first, enum place place)
 {
     for (uint32_t index = first; index != OBJECT_NONE && census_put(&audit->nodes, index, place);) {
         const struct event_node *node = event_at(audit->nodes.pool, index);
-        put_attached(audit, node);
+        put_spare(audit, node);
         index = node->next;
     }
 }
@@ -264,6 +260,9 @@ static void check_ending(struct audit *audit, struct process *process)
         finding_note(&audit->finding, "INV-10: at rest, slot %u is not done with its end",
                      process->slot);
     }
+    const struct ending *ending = &event_at(audit->nodes.pool, process->backlog)->as.ending;
+    walk_events(audit, ending->rest, PLACE_BACKLOG);
+    walk_events(audit, ending->notices, PLACE_RELATION);
     walk_events(audit, process->backlog, PLACE_BACKLOG);
     walk_calls(audit, process);
 }
