@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a process, in this order:
- *  1. its open calls are revoked, and what others wait for from it is theirs no more;
+ *  1. its names are given up, its open calls revoked, and the requests that it owes closed: from
+ *     then on no caller pushes one of these to it;
  *  2. its event list is closed: nothing is admitted any more (state_finish_owner);
  *  3. events that it has not handled are dropped;
  *  4. its close is called, and its memory released;
