@@ -5,6 +5,7 @@
 #include <execinfo.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -334,27 +335,31 @@ static _Thread_local struct {
     stack_t before; /* what the thread had: that of a sanitizer, say */
 } stack;
 
-void crash_report_begin_thread(const struct allocator *allocator)
+/* Mapped, as the thread's first stack is: a thread begins at any time, and an allocation at any
+ * time would make the program's count of them differ from run to run. */
+void crash_report_begin_thread(void)
 {
     const long wanted = sysconf(_SC_SIGSTKSZ);
     stack.size = wanted > 0 && (size_t)wanted > STACK_SIZE_MIN ? (size_t)wanted : STACK_SIZE_MIN;
-    stack.memory = allocator_alloc(allocator, stack.size, CACHE_LINE);
-    if (stack.memory == NULL) {
+    void *memory = mmap(NULL, stack.size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) {
         return;
     }
-    const stack_t ours = {.ss_sp = stack.memory, .ss_size = stack.size};
+    const stack_t ours = {.ss_sp = memory, .ss_size = stack.size};
     if (sigaltstack(&ours, &stack.before) != 0) {
-        allocator_free(allocator, stack.memory, stack.size, CACHE_LINE);
-        stack.memory = NULL;
+        (void)munmap(memory, stack.size);
+        return;
     }
+    stack.memory = memory;
 }
 
-void crash_report_end_thread(const struct allocator *allocator)
+void crash_report_end_thread(void)
 {
     if (stack.memory == NULL) {
         return;
     }
     (void)sigaltstack(&stack.before, NULL);
-    allocator_free(allocator, stack.memory, stack.size, CACHE_LINE);
+    (void)munmap(stack.memory, stack.size);
     stack.memory = NULL;
 }

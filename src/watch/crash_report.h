@@ -21,7 +21,7 @@ void crash_report_remove(void);
 
 /* Gives the calling thread a stack for the handlers, and takes it back before the thread ends. If
  * there is no memory for it, the thread goes without, and a stack overflow is not reported. */
-void crash_report_begin_thread(const struct allocator *allocator);
-void crash_report_end_thread(const struct allocator *allocator);
+void crash_report_begin_thread(void);
+void crash_report_end_thread(void);
 
 #endif

@@ -303,15 +303,15 @@ static void check_if_all_sleep(struct monitor *monitor)
 
 static void begin_worker(struct monitor *monitor)
 {
-    const struct scheduler *sched = as_monitor_thread(monitor)->sched;
-    if (sched->config.crash_report) {
-        crash_report_begin_thread(&sched->allocator);
+    if (as_monitor_thread(monitor)->sched->config.crash_report) {
+        crash_report_begin_thread();
     }
 }
 
 static void end_worker(struct monitor *monitor)
 {
-    crash_report_end_thread(&as_monitor_thread(monitor)->sched->allocator);
+    (void)monitor;
+    crash_report_end_thread();
 }
 
 static size_t samples_size(const struct scheduler *sched)
