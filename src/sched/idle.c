@@ -140,14 +140,25 @@ static bool must_exit(struct scheduler *sched)
     return load_seq_cst(&sched->exiting) != 0; /* MO-stop: pairs with shutdown.c */
 }
 
+static bool is_stopping(struct scheduler *sched)
+{
+    return UNLIKELY(shutdown_phase(sched) != PHASE_RUNNING);
+}
+
 /* Whether the search may as well end. A stop must not wait for it. */
 static bool is_futile(struct scheduler *sched, uint32_t round)
 {
     if (round <= ROUNDS_TIGHT) {
         return false;
     }
-    return (round == ROUNDS_TIGHT + 1 && is_alone(sched)) ||
-           UNLIKELY(shutdown_phase(sched) != PHASE_RUNNING);
+    return (round == ROUNDS_TIGHT + 1 && is_alone(sched)) || is_stopping(sched);
+}
+
+/* Rounds in which the worker does not steal yet. None during a stop, whose searches are too short
+ * for that: it would search for ever beside the deque of a worker that is stuck in a step. */
+static uint32_t rounds_of_patience(const struct worker *worker)
+{
+    return is_stopping(worker->sched) ? 0 : worker->last_steal.patience;
 }
 
 static struct process *climb_ladder(struct worker *worker)
@@ -156,7 +167,7 @@ static struct process *climb_ladder(struct worker *worker)
         return find_shared(worker); /* nobody to steal from or to yield to */
     }
     steal_begin(worker);
-    uint32_t patience = worker->last_steal.patience;
+    uint32_t patience = rounds_of_patience(worker);
     uint32_t last = patience + ROUNDS_MAX;
     for (uint32_t round = 1; round <= last; round++) {
         if (is_futile(worker->sched, round)) {

@@ -2,7 +2,9 @@
 /* Stopping a runtime whose processes do not finish in time: they are named and ended, what they had
  * is dropped, and a stop gives up on a step that does not return, but can be resumed. */
 #include "actor.h"
+#include "crowd.h"
 #include "desk.h"
+#include "sched/worker.h"
 #include "stopper.h"
 #include "survivors.h"
 
@@ -243,6 +245,33 @@ TEST(stop_with_a_stuck_step_still_ends_all_others)
         assert_ended(obedient[i]);
         assert_ended(stubborn[i]);
     }
+    actor_let_go(stuck);
+    assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), SKUA_E_TIMEOUT);
+}
+
+/* Has the worker of this step take its time before it steals, as after many small thefts. */
+static int become_patient(struct turn *turn, const struct act *act)
+{
+    (void)turn;
+    (void)act;
+    worker_of_thread()->last_steal.patience = 100;
+    return 0;
+}
+
+/* What the stuck step has readied, only a thief can reach. */
+TEST(stop_with_a_stuck_step_ends_what_waits_for_its_worker)
+{
+    world_open_with((skua_runtime_config){.worker_count = 2});
+    struct actor *thief = start_stubborn(ACTS(does(become_patient, NULL), holds()));
+    actor_await_held(thief, 1);
+    const struct crowd children = crowd_new(20, NO_ACTS);
+    struct actor *stuck = start_stubborn(ACTS(spawns_crowd(children), holds()));
+    actor_await_held(stuck, 1);
+    assert_int_equal(skua_runtime_stop(world_runtime(), 0), SKUA_E_STUCK);
+    actor_let_go(thief);
+    crowd_await_end(children);
+    actor_await_end(thief);
+    assert_int_equal(stuck->closes, 0);
     actor_let_go(stuck);
     assert_int_equal(skua_runtime_stop(world_runtime(), SKUA_FOREVER), SKUA_E_TIMEOUT);
 }
