@@ -468,6 +468,9 @@ static struct run *run_once(uint32_t workers, fail_fn *make_fail, uint64_t n)
     if (note(run, skua_runtime_create(&run->runtime, &config))) {
         register_many(run);
         assert_int_equal(skua_runtime_start(run->runtime), 0);
+        if (!run->simulated) {
+            wait_until_all_have_slept(run->runtime); /* so that runs allocate in the same order */
+        }
         work(run, actor);
         assert_int_equal(skua_runtime_stop(run->runtime, SKUA_FOREVER), 0);
         assert_int_equal(skua_runtime_destroy(run->runtime), 0);

@@ -165,6 +165,7 @@ TEST(answer_without_memory_is_an_error)
     inspected_open(two_workers);
     struct inspect_client *client = client_open();
     client_ask(client, "hello");
+    wait_until_all_have_slept(world_runtime());
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         counting_allocator_fail_once(&world->api->memory, 1);
         inspect_ask_wrong(client, requests[i], SKUA_E_NO_MEMORY);

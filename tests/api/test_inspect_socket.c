@@ -204,6 +204,7 @@ TEST(client_without_memory_is_turned_away)
     inspected_open(one_worker);
     struct inspect_client *client = client_open();
     client_ask(client, "hello");
+    wait_until_all_have_slept(world_runtime());
     counting_allocator_fail_once(&world->api->memory, 1);
     struct inspect_client *other = client_open();
     assert_true(inspect_read(other));

@@ -118,7 +118,8 @@ TEST(end_with_many_unread_messages_drops_each_once)
     struct actor *ended = actor_start(ACTS(holds(), fails(SKUA_E_USER)));
     actor_await_held(ended, 1);
     struct actor *watcher =
-        actor_start(ACTS(monitors(1, ended), links(ended, SKUA_LINK_TELL, 2, NULL), continues(1)));
+        actor_start(ACTS(monitors(1, ended), links(ended, SKUA_LINK_TELL, 2, NULL)));
+    actor_perform(watcher, ACTS(continues(1)));
     for (size_t i = 0; i < MESSAGES; i++) {
         assert_int_equal(world_send(ended->pid, tracked_payload(0, &items[i])), 0);
     }

@@ -15,14 +15,10 @@ static uint64_t live_bytes(void)
 
 /* ---- memory of a process ---- */
 
+/* Each byte is compared with the one before it: a loop takes minutes with a sanitizer. */
 static bool is_filled(const unsigned char *bytes, size_t size, unsigned char value)
 {
-    for (size_t i = 0; i < size; i++) {
-        if (bytes[i] != value) {
-            return false;
-        }
-    }
-    return true;
+    return bytes[0] == value && memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
 /* The n-th block that an actor owns. */

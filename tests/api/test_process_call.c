@@ -109,7 +109,7 @@ TEST(thread_gets_the_answer_of_a_server_that_also_sends_a_message)
         open_either(round);
         assert_int_equal(skua_process_submit(world_runtime(), &type, skua_nothing(), &server.pid),
                          0);
-        assert_int_equal(call_number(&server, 1, SKUA_SECOND, &answer), 0);
+        assert_int_equal(call_number(&server, 1, SKUA_FOREVER, &answer), 0);
         assert_int_equal(answer, 5);
     }
 }

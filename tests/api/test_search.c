@@ -7,6 +7,7 @@
 
 #define ROUNDS       15 /* looks of one search at the one other worker */
 #define ROUNDS_YIELD 12 /* those of them that give way */
+#define ATTEMPTS     20
 
 /* Takes the place of the C library's, to count how often a searching worker gives way. */
 static atomic_uint times_given_way;
@@ -25,18 +26,37 @@ static bool have_slept(void *arg)
 static void open_and_let_all_sleep(uint32_t workers)
 {
     world_open_with((skua_runtime_config){.worker_count = workers});
-    wait_until(have_slept, &(uint64_t){workers}, "all workers to sleep");
+    wait_until_all_have_slept(world_runtime());
 }
 
+struct effort {
+    uint64_t looks;
+    unsigned times; /* that it gave way */
+};
+
 /* Of the worker that has run a short process and found nothing more. */
-static void check_search(uint64_t looks, unsigned times)
+static struct effort search_once(void)
 {
     const skua_stats before = world_stats();
     const unsigned times_before = times_given_way;
     assert_result(actor_run(actor_new(ACTS(finishes(0)))), 0);
     wait_until(have_slept, &(uint64_t){before.parks + 1}, "the worker to sleep");
-    assert_int_equal(world_stats().steal_attempts - before.steal_attempts, looks);
-    assert_int_equal(times_given_way - times_before, times);
+    return (struct effort){
+        .looks = world_stats().steal_attempts - before.steal_attempts,
+        .times = times_given_way - times_before,
+    };
+}
+
+/* On a busy machine giving way may take so long that the search ends early, as it should: then once
+ * more. */
+static void check_search(uint64_t looks, unsigned times)
+{
+    struct effort effort = search_once();
+    for (int attempt = 1; attempt < ATTEMPTS && effort.looks < looks; attempt++) {
+        effort = search_once();
+    }
+    assert_int_equal(effort.looks, looks);
+    assert_int_equal(effort.times, times);
 }
 
 TEST(search_climbs_the_ladder_while_another_worker_is_awake)

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "count_of.h"
+
 /* Shorter than the time limit of a test, longer than any of them takes under a sanitizer. */
 #define HANG_SECONDS 270
 
@@ -132,6 +134,24 @@ void wait_until(bool (*holds)(void *arg), void *arg, const char *what)
         }
         (void)nanosleep(&pause, NULL);
     }
+}
+
+static bool have_all_slept(void *arg)
+{
+    skua_stats workers[16];
+    const int count = skua_stats_read(arg, NULL, workers, COUNT_OF(workers));
+    assert_in_range(count, 1, COUNT_OF(workers));
+    for (int i = 0; i < count; i++) {
+        if (workers[i].parks == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void wait_until_all_have_slept(skua_runtime *runtime)
+{
+    wait_until(have_all_slept, runtime, "all workers to sleep");
 }
 
 static void bark(int number)

@@ -47,6 +47,10 @@ void assert_probe_stopped_once(struct probe *probe);
  * Any thread. */
 void wait_until(bool (*holds)(void *arg), void *arg, const char *what);
 
+/* Until every worker of a runtime that was just started has begun, which takes memory, and sleeps:
+ * a thread may begin long after it was created. From then on an idle runtime allocates nothing. */
+void wait_until_all_have_slept(skua_runtime *runtime);
+
 /* To be called first in main. Aborts the program if it hangs in a place that has no limit of its
  * own. */
 void watchdog_start(void);
