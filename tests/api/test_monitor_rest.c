@@ -81,11 +81,15 @@ TEST(monitor_with_the_longest_limit_does_not_hold_up_the_stop)
 
 /* ---- after a stall ---- */
 
-#define CLEAR_LIMIT_NS (100 * SKUA_MILLISECOND) /* no short step takes that long */
+#define CLEAR_LIMIT_NS (100 * SKUA_MILLISECOND) /* short steps rarely take that long */
 
-/* A spare worker that rests is in no step, whatever it has run last: it must be taken neither for
- * stuck by the monitor nor for running by the stop. */
-TEST(monitor_takes_a_spare_that_rests_for_what_it_is)
+static bool only_one_was_stuck(void)
+{
+    return stall_count() == 1 && world_stats().stalls == 1 && world_stats().spares == 1;
+}
+
+/* False if the machine was so busy that a short step was taken for stuck, too. */
+static bool play_with_a_spare_that_rests(void)
 {
     struct actor *listeners[2];
     stalls_open((skua_runtime_config){.worker_count = 1, .stall_limit_ns = CLEAR_LIMIT_NS});
@@ -99,18 +103,28 @@ TEST(monitor_takes_a_spare_that_rests_for_what_it_is)
     actor_let_go(culprit);
     actor_await_end(culprit);
     workers_let_spares_rest();
-    assert_int_equal(load_seq_cst(&sched->spare.resting), 1);
+    const bool right = only_one_was_stuck();
 
     await_monitor_asleep(); /* before it sleeps it looks for longer than the limit */
 
-    assert_int_equal(load_seq_cst(&sched->spare.resting), 1);
-    for (size_t i = 0; i < COUNT_OF(listeners); i++) {
-        assert_int_equal(stall_count_of(listeners[i]), 0);
-        assert_int_equal(load_seq_cst(&sched->workers[i].running), RUNNING_NOTHING);
+    if (right) {
+        assert_int_equal(load_seq_cst(&sched->spare.resting), 1);
+        for (size_t i = 0; i < COUNT_OF(listeners); i++) {
+            assert_int_equal(stall_count_of(listeners[i]), 0);
+            assert_int_equal(load_seq_cst(&sched->workers[i].running), RUNNING_NOTHING);
+        }
+        assert_true(only_one_was_stuck());
     }
-    assert_int_equal(stall_count(), 1);
-    assert_int_equal(world_stats().stalls, 1);
-    assert_int_equal(world_stats().spares, 1);
+    world_close();
+    return right;
+}
+
+/* A spare worker that rests is in no step, whatever it has run last: it must be taken neither for
+ * stuck by the monitor nor for running by the stop. */
+TEST(monitor_takes_a_spare_that_rests_for_what_it_is)
+{
+    while (!play_with_a_spare_that_rests()) {
+    }
 }
 
 /* The same few threads serve again and again. */
