@@ -348,7 +348,8 @@ static void *inspector_main(void *arg)
             serve(inspector, fds, now);
         }
         print_if_due(inspector);
-        const bool is_odd = ready == 0 || (ready > 0 && fds[POLL_STOP].revents != 0);
+        /* A signal, too: with one that comes all the time, a wait never lasts to its end. */
+        const bool is_odd = ready <= 0 || fds[POLL_STOP].revents != 0;
         runs = !is_odd || goes_on(inspector);
     }
     return NULL;
