@@ -260,13 +260,26 @@ uint32_t call_next_owner(struct object_pool *events, struct process *process, ui
                                              : find_in_list(events, node->as.call.next, tag);
 }
 
-uint32_t call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
-                               struct pool_cache *cache, struct process *process)
+/* Ends a call that this worker has claimed and that no step will hear of. */
+static void end_revoked(struct object_pool *events, struct pool_cache *cache,
+                        struct process *process, uint32_t index)
+{
+    struct event_node *node = event_at(events, index);
+    if (LIKELY((node->as.call.previous & CALL_TELLS) == 0)) {
+        event_release_owner(events, cache, index);
+        return;
+    }
+    call_mark_abandoned_owner(node, node->as.call.listener);
+    node->next = process->backlog;
+    process->backlog = index;
+}
+
+bool call_revoke_owner(struct object_pool *events, struct deadlines *deadlines,
+                       struct pool_cache *cache, struct process *process, uint32_t *budget)
 {
     uint32_t *first = annex_calls(events, process);
     uint32_t index = *first;
-    uint32_t kept = OBJECT_NONE;
-    while (index != OBJECT_NONE) {
+    for (; index != OBJECT_NONE && *budget > 0; --*budget) {
         struct event_node *node = event_at(events, index);
         /* Read before the claim: a completer that has won owns the node from then on, although
          * while the process is Ready all that it can do is push it. */
@@ -274,15 +287,13 @@ uint32_t call_revoke_all_owner(struct object_pool *events, struct deadlines *dea
         const uint32_t guard = load_relaxed(&node->guard); /* re-checked by the claim */
         if (call_claim_any(node, guard)) {
             call_disarm_owner(deadlines, node, index);
-            if (UNLIKELY((node->as.call.previous & CALL_TELLS) != 0)) {
-                node->next = kept;
-                kept = index;
-            } else {
-                event_release_owner(events, cache, index);
-            }
+            end_revoked(events, cache, process, index);
         }
         index = next;
     }
-    *first = OBJECT_NONE;
-    return kept;
+    *first = index;
+    if (index != OBJECT_NONE) {
+        set_previous(event_at(events, index), OBJECT_NONE);
+    }
+    return index == OBJECT_NONE;
 }

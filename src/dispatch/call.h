@@ -18,7 +18,7 @@
  *
  * A handler may want to hear of calls that it has left pending and that end without its completion.
  * Whoever claims such a call in the handler's stead makes that known in the call's event
- * (EVENT_ABANDONED), or keeps the node if the process ends; who then has the node tells the handler
+ * (EVENT_ABANDONED), also if the process ends; who then has the node tells the handler
  * (sched/abandon.h). That the handler has left the call pending is known to the owner alone, so it
  * is told by the owner, or by whoever finds that the owner is gone.
  *
@@ -179,11 +179,13 @@ NODISCARD uint32_t call_next_owner(struct object_pool *events, struct process *p
 void call_drop_index_owner(const struct allocator *allocator, struct object_pool *events,
                            struct process *process);
 
-/* Revokes all calls of a process that is ending but still Ready, and releases their nodes to
- * `cache`. A call that a completer has just won stays the completer's: it will find the process
- * closed, not before this has returned, and release the node itself. Those with CALL_TELLS are not
- * released: returns the first, linked by `next`, oldest first. */
-NODISCARD uint32_t call_revoke_all_owner(struct object_pool *events, struct deadlines *deadlines,
-                                         struct pool_cache *cache, struct process *process);
+/* Revokes calls of a process that is ending but still Ready, and releases their nodes to `cache`.
+ * Lowers `*budget` by their number; false if there are more. A call that a completer has just won
+ * stays the completer's: it pushes it to the process or, not before all are revoked, finds the
+ * process closed and releases the node itself. Those with CALL_TELLS are not released: they go to
+ * the front of the backlog as EVENT_ABANDONED, oldest first. */
+NODISCARD bool call_revoke_owner(struct object_pool *events, struct deadlines *deadlines,
+                                 struct pool_cache *cache, struct process *process,
+                                 uint32_t *budget);
 
 #endif

@@ -8,7 +8,8 @@
  *   free -> request of a call, pushed to a process -> owed by it (relations/request.h) -> free
  *   free -> pushed to a process that is to be watched or linked -> filed there -> free
  *           (relations/watchers.h, relations/link.h)
- *   free -> question of the inspector, pushed to a process (sched/describe.h) -> free */
+ *   free -> question of the inspector, pushed to a process (sched/describe.h) -> free
+ *   free -> note of how far the end of a process is (sched/exit.c) -> free */
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
 
@@ -112,7 +113,6 @@ enum {
     EVENT_LINK,        /* this half of a link is this process's */
     EVENT_UNLINK,      /* the other party has taken the link back */
     EVENT_LINK_END,    /* the other party has ended */
-    EVENT_ENDING,      /* how a process ended whose end takes a while (sched/exit.c) */
     EVENT_DESCRIBE,    /* the inspector asks what this process waits for (sched/describe.h) */
 };
 
@@ -124,13 +124,24 @@ struct question {
     struct description *description; /* where the answer goes */
 };
 
-/* How a process ends. */
+/* How far the end of a process is, if that takes a while (sched/exit.c). */
+enum ending_phase {
+    ENDING_LEAVES, /* it is Ready, and gives up what others can find it by or push to it */
+    ENDING_DROPS,  /* it is Complete, and drops its events */
+    ENDING_TELLS,  /* its close has returned, and others are told */
+};
+
+/* How a process ends. Between two slices of that it is in a node, the first of the backlog. */
 struct ending {
-    uint32_t type;
+    uint32_t phase;
     int error;
     skua_pid cause; /* who failed first; zero: nobody */
     skua_payload result;
-    uint32_t rest;    /* events to be dropped, besides the backlog */
+    union {
+        uint32_t unclosed; /* in the first phase: from this one on, requests that it owes are open
+                            * as they were */
+        uint32_t rest;     /* then: events to be dropped, besides the backlog */
+    };
     uint32_t notices; /* nodes of others that must be told, and are not in the annex */
 };
 

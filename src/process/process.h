@@ -31,10 +31,10 @@
 #define PROCESS_INLINE_STATE 64
 
 /* `progress`: {steps:48 | method:8 | flags:8}. The method is its number in the type's list. */
-#define PROCESS_CANCELLED  UINT64_C(1) /* the shutdown has asked it to cancel */
-#define PROCESS_WATCHED    UINT64_C(2) /* some thread waits for its exit */
-#define PROCESS_CONTINUES  UINT64_C(4) /* its next step needs no event */
-#define PROCESS_CLOSED     UINT64_C(8) /* it has ended, and its close has returned (sched/exit.c) */
+#define PROCESS_CANCELLED  UINT64_C(1)   /* the shutdown has asked it to cancel */
+#define PROCESS_WATCHED    UINT64_C(2)   /* some thread waits for its exit */
+#define PROCESS_CONTINUES  UINT64_C(4)   /* its next step needs no event */
+#define PROCESS_ENDS       UINT64_C(8)   /* it is ending, and a note in its backlog says how far */
 #define PROCESS_CANCEL_DUE UINT64_C(16)  /* the event for that comes after the backlog */
 #define PROCESS_RUNS       UINT64_C(32)  /* a worker runs a step of it */
 #define PROCESS_ANNEX      UINT64_C(64)  /* it has an annex (process/annex.h) */

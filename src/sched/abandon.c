@@ -33,18 +33,6 @@ void abandon_take(struct worker *worker, struct event_node *node, uint32_t index
     }
 }
 
-void abandon_revoked(struct worker *worker, uint32_t first)
-{
-    struct object_pool *events = &worker->sched->events;
-    while (first != OBJECT_NONE) {
-        struct event_node *node = event_at(events, first);
-        const uint32_t next = node->next;
-        tell(worker->sched, worker, worker->context->self, node, first, node->as.call.listener);
-        event_release_owner(events, &worker->caches.events, first);
-        first = next;
-    }
-}
-
 /* The thread may be a worker that is idle, and has no process whose life holds up the shutdown. So
  * for what the handler calls it counts as a thread from outside. */
 void abandon_refused(struct scheduler *sched, skua_pid owner, struct event_node *node,

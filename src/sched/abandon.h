@@ -3,10 +3,10 @@
  * (skua_handler.abandon).
  *
  * The owner's worker knows that `run` has returned SKUA_PENDING, so it tells: when it takes or
- * drops the event of a call that was taken back or has timed out, which it cannot do before `run`
- * has returned; and for the calls that it revokes when the process ends. One case is left: the
- * timeout was claimed, but its event not yet pushed, when the process ended. Then whoever wanted to
- * push it tells. It has acquired what the owner did (MO-refused), so it knows, too.
+ * drops the event of a call that was taken back, has timed out, or was revoked because the process
+ * ends, which it cannot do before `run` has returned. One case is left: the timeout was claimed,
+ * but its event not yet pushed, when the process ended. Then whoever wanted to push it tells. It
+ * has acquired what the owner did (MO-refused), so it knows, too.
  *
  * Each call is claimed once, and its node is taken, dropped, revoked or refused once: so the
  * handler is told once, and only if no completion has claimed the call. */
@@ -18,9 +18,6 @@
 
 /* The worker takes or drops an EVENT_ABANDONED of its process, which becomes a completion. */
 void abandon_take(struct worker *worker, struct event_node *node, uint32_t index);
-
-/* The worker's process has ended: for what call_revoke_all_owner has returned. Releases it. */
-void abandon_revoked(struct worker *worker, uint32_t first);
 
 /* The owner of an EVENT_ABANDONED that could not be pushed has ended. Any thread. */
 void abandon_refused(struct scheduler *sched, skua_pid owner, struct event_node *node,

@@ -176,19 +176,35 @@ void calls_release_request(struct worker *worker, struct process *process, uint3
     event_release_owner(&worker->sched->events, &worker->caches.events, index);
 }
 
-void calls_close_all(struct worker *worker, struct process *process)
+/* Releases dependents of a request, whose calls are revoked; false if there are more. */
+static bool free_some_dependents(struct worker *worker, struct event_node *node, uint32_t *budget)
 {
     struct object_pool *events = &worker->sched->events;
-    uint32_t next;
-    for (uint32_t index = annex_of(events, process)->owed; index != OBJECT_NONE; index = next) {
-        struct event_node *node = event_at(events, index);
-        next = node->as.request.next;
-        free_dependents(worker, node); /* those calls are revoked */
+    uint32_t *last = &node->as.request.dependents;
+    for (; *last != OBJECT_NONE && *budget > 0; --*budget) {
+        event_release_owner(events, &worker->caches.events,
+                            request_take_dependent_owner(events, last));
+    }
+    return *last == OBJECT_NONE;
+}
+
+bool calls_close_owed(struct worker *worker, struct process *process, uint32_t *next,
+                      uint32_t *budget)
+{
+    while (*next != OBJECT_NONE && *budget > 0) {
+        const uint32_t index = *next;
+        struct event_node *node = event_at(&worker->sched->events, index);
+        --*budget;
+        if (!free_some_dependents(worker, node, budget)) {
+            return false;
+        }
+        *next = node->as.request.next;
         if (!request_close_owner(node)) {
             strike_request(worker, process, index);
             request_end_owner(node); /* by the time of close it may be free */
         }
     }
+    return *next == OBJECT_NONE;
 }
 
 /* A request that will not be delivered; its caller waits, or not. */

@@ -30,9 +30,12 @@ NODISCARD bool calls_take_request(struct worker *worker, struct process *process
 NODISCARD bool calls_take_over(struct worker *worker, struct process *process, uint32_t index,
                                skua_event *event);
 
-/* An ending process, which has an annex, closes all that it owes: from now on nobody pushes it to
- * the process. What is on its way already is not owed any more. */
-void calls_close_all(struct worker *worker, struct process *process);
+/* An ending process, which has an annex, closes what it owes, from the request `*next` on, which is
+ * moved along: from now on nobody pushes it to the process. What is on its way already is not owed
+ * any more. Its calls are revoked, so it releases those on behalf of a request, too. Lowers
+ * `*budget`; false if there is more. */
+NODISCARD bool calls_close_owed(struct worker *worker, struct process *process, uint32_t *next,
+                                uint32_t *budget);
 
 /* How long ago the process got a request that it owes: about. */
 uint64_t calls_waited(struct scheduler *sched, const struct event_node *node);

@@ -11,15 +11,16 @@
  * So whoever hears of the end finds that sends are refused, that close has returned and, unless
  * more than NOTICES_MANY must be told, that the slot is free.
  *
- * Dropping a million messages, or telling a million watchers, would keep the worker from all else.
- * So it is done in slices: between two of them the process is Complete, and its token waits in the
- * queue behind, as that of a process that continues would. How it ended is kept in an event node,
- * which comes first in its backlog: that of an event that was dropped, or another one. Without
- * memory for that, it is all done at once. */
-#include "dispatch/call.h"
+ * Revoking a million calls, dropping a million messages, or telling a million watchers would keep
+ * the worker from all else. So it is done in slices. Between two of them the token of the process
+ * waits in the queue behind, as that of a process that continues would. Until step 1 is done the
+ * process is Ready: what arrives is admitted, as if it had come before the end, and dropped in step
+ * 3; a kill becomes the reason of the end. From then on it is Complete. How it ended is kept in an
+ * event node, which comes first in its backlog: that of an event that was dropped, or another one.
+ * Without memory for that, it is all done at once. */
+#include "process/annex.h"
 #include "process/mailbox.h"
 #include "sched/abandon.h"
-#include "sched/calls.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
@@ -32,7 +33,7 @@
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
-/* Events that are dropped, or notices given, in one slice; fewer in models. */
+/* What is given up, events that are dropped, or notices given in one slice; fewer in models. */
 #ifndef EXIT_SLICE
 #define EXIT_SLICE 256
 #endif
@@ -118,7 +119,33 @@ static void go_on_later(struct worker *worker, struct process *process, const st
     note->as.ending = *ending;
     note->next = process->backlog;
     process->backlog = node;
+    process_set_progress_owner(process, (process_progress(process) & ~PROCESS_RUNS) | PROCESS_ENDS);
     submit_ending(worker, process);
+}
+
+static void release_spare(struct worker *worker, uint32_t spare)
+{
+    if (spare != OBJECT_NONE) {
+        event_release_owner(&worker->sched->events, &worker->caches.events, spare);
+    }
+}
+
+/* Gives up a slice of what others can find the process by, or push to it; false if there is more.
+ * `spare` is a free node or OBJECT_NONE. */
+static NOINLINE bool leave(struct worker *worker, struct process *process, struct ending *ending,
+                           uint32_t spare)
+{
+    struct object_pool *events = &worker->sched->events;
+    uint32_t budget = EXIT_SLICE;
+    while (!farewell_leave(worker, process, ending, &budget)) {
+        if (spare != OBJECT_NONE || event_acquire_owner(events, &worker->caches.events, &spare)) {
+            go_on_later(worker, process, ending, spare);
+            return false;
+        }
+        budget = EXIT_SLICE;
+    }
+    release_spare(worker, spare);
+    return true;
 }
 
 /* Drops an event that nobody will see. Returns whether its node is free now; it is not released. */
@@ -162,15 +189,11 @@ static NOINLINE bool drop_events(struct worker *worker, struct process *process,
         struct event_node *node = event_at(events, index);
         process->backlog = node->next;
         if (drop_event(worker, process, node, index, ending)) {
-            if (spare != OBJECT_NONE) {
-                event_release_owner(events, &worker->caches.events, spare);
-            }
+            release_spare(worker, spare);
             spare = index;
         }
     }
-    if (spare != OBJECT_NONE) {
-        event_release_owner(events, &worker->caches.events, spare);
-    }
+    release_spare(worker, spare);
     return true;
 }
 
@@ -259,8 +282,9 @@ static NOINLINE bool tells_in_slices(struct worker *worker, struct process *proc
         return false;
     }
     const bool is_watched = farewell_is_watched(worker->sched, process, ending);
-    process_set_progress_owner(process, process_progress(process) | PROCESS_CLOSED |
-                                            (is_watched ? PROCESS_HEARD_OF : 0));
+    process_set_progress_owner(process,
+                               process_progress(process) | (is_watched ? PROCESS_HEARD_OF : 0));
+    ending->phase = ENDING_TELLS;
     tell_slice(worker, process, ending, spare);
     return true;
 }
@@ -290,14 +314,13 @@ static NOINLINE void fetch_signals(struct worker *worker, struct ending *ending)
     }
 }
 
-/* Whether nothing is left of a process but its record, and nobody wants to hear of its end: so most
- * end. `before` is what its event list was when it was closed. */
+/* Whether nothing is left of a process without calls but its record, and nobody wants to hear of
+ * its end: so most end. `before` is what its event list was when it was closed. */
 static ALWAYS_INLINE bool ends_quietly(const struct scheduler *sched, struct process *process,
                                        uint64_t before)
 {
     const skua_process_type *type = process_type(process);
-    return process->calls == OBJECT_NONE && process->backlog == OBJECT_NONE &&
-           event_list_first(before) == OBJECT_NONE &&
+    return process->backlog == OBJECT_NONE && event_list_first(before) == OBJECT_NONE &&
            (event_list_tag(before) & (STATE_KILL | STATE_WATCHED)) == 0 &&
            (process_progress(process) & PROCESS_WATCHED) == 0 && type->close == NULL &&
            type->state_size <= PROCESS_INLINE_STATE && sched->config.on_exit == NULL &&
@@ -318,6 +341,7 @@ static NOINLINE void end_process(struct worker *worker, struct process *process,
     if (UNLIKELY((tag & STATE_WATCHED) != 0)) {
         process_set_progress_owner(process, process_progress(process) | PROCESS_WATCHED);
     }
+    ending->phase = ENDING_DROPS;
     ending->rest = event_list_first(before);
     if (UNLIKELY(worker->sched->detour != NULL)) {
         fetch_signals(worker, ending);
@@ -329,25 +353,44 @@ static NOINLINE void end_process(struct worker *worker, struct process *process,
     finish(worker, process, ending);
 }
 
+/* Others can reach it without being asked: it leaves before its event list is closed. Until then a
+ * completer that has claimed a call can still push it (call.h). */
+static void leave_and_end(struct worker *worker, struct process *process, struct ending *ending,
+                          uint32_t spare)
+{
+    if (leave(worker, process, ending, spare)) {
+        end_process(worker, process, ending, state_finish_owner(process));
+    }
+}
+
+static struct ending make_ending(int error, skua_pid cause, const skua_payload *result)
+{
+    return (struct ending){
+        .error = error,
+        .cause = log_is_orderly(error) ? (skua_pid){0} : cause,
+        .result = result != NULL ? *result : skua_payload_empty(0),
+    };
+}
+
+static NOINLINE void begin_to_leave(struct worker *worker, struct process *process, int error,
+                                    skua_pid cause, const skua_payload *result)
+{
+    const struct annex *annex = annex_of(&worker->sched->events, process);
+    struct ending ending = make_ending(error, cause, result);
+    ending.phase = ENDING_LEAVES;
+    ending.unclosed = annex != NULL ? annex->owed : OBJECT_NONE;
+    leave_and_end(worker, process, &ending, OBJECT_NONE);
+}
+
 void exit_process(struct worker *worker, struct process *process, int error, skua_pid cause,
                   skua_payload *result)
 {
-    struct scheduler *sched = worker->sched;
-    uint32_t revoked = OBJECT_NONE;
-    /* Before Complete: until then a completer that has claimed a call can still push it
-     * (call.h). */
     if (UNLIKELY(process->calls != OBJECT_NONE)) {
-        revoked = call_revoke_all_owner(&sched->events, &sched->deadlines, &worker->caches.events,
-                                        process);
-        if ((process_progress(process) & PROCESS_ANNEX) != 0) {
-            farewell_begin(worker, process);
-        }
+        begin_to_leave(worker, process, error, cause, result);
+        return;
     }
     const uint64_t before = state_finish_owner(process);
-    if (UNLIKELY(revoked != OBJECT_NONE)) {
-        abandon_revoked(worker, revoked);
-    }
-    if (LIKELY(error == 0 && ends_quietly(sched, process, before))) {
+    if (LIKELY(error == 0 && ends_quietly(worker->sched, process, before))) {
         free_slot(worker, process, process_type(process), 0);
         if (result != NULL) {
             skua_payload_drop(result);
@@ -355,13 +398,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
         count_finished(worker);
         return;
     }
-    struct ending ending = {
-        .type = EVENT_ENDING,
-        .error = error,
-        .cause = log_is_orderly(error) ? (skua_pid){0} : cause,
-        .result = result != NULL ? *result : skua_payload_empty(0),
-        .notices = OBJECT_NONE,
-    };
+    struct ending ending = make_ending(error, cause, result);
     end_process(worker, process, &ending, before);
 }
 
@@ -371,9 +408,17 @@ void exit_go_on(struct worker *worker, struct process *process)
     struct event_node *note = event_at(&worker->sched->events, node);
     struct ending ending = note->as.ending;
     process->backlog = note->next;
-    if ((process_progress(process) & PROCESS_CLOSED) != 0) {
+    switch ((enum ending_phase)ending.phase) {
+    case ENDING_LEAVES:
+        leave_and_end(worker, process, &ending, node);
+        break;
+    case ENDING_DROPS:
+        if (drop_events(worker, process, &ending, node)) {
+            finish(worker, process, &ending);
+        }
+        break;
+    case ENDING_TELLS:
         tell_slice(worker, process, &ending, node);
-    } else if (drop_events(worker, process, &ending, node)) {
-        finish(worker, process, &ending);
+        break;
     }
 }

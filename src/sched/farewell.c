@@ -19,10 +19,17 @@
 /* So many watchers are looked at for one that still waits. */
 #define LOOKS_MAX 64
 
-void farewell_begin(struct worker *worker, struct process *process)
+bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
+                    uint32_t *budget)
 {
-    naming_release_all(worker->sched, process, worker->context->self);
-    calls_close_all(worker, process);
+    struct scheduler *sched = worker->sched;
+    const bool has_annex = annex_of(&sched->events, process) != NULL;
+    if (has_annex && !naming_release_some(sched, process, worker->context->self, budget)) {
+        return false;
+    }
+    return call_revoke_owner(&sched->events, &sched->deadlines, &worker->caches.events, process,
+                             budget) &&
+           (!has_annex || calls_close_owed(worker, process, &ending->unclosed, budget));
 }
 
 /* ---- who there is ---- */

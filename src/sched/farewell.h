@@ -7,9 +7,11 @@
 
 #include "sched/scheduler.h"
 
-/* The process, which has an annex, is about to be closed to events: it leaves what others can find
- * it by. */
-void farewell_begin(struct worker *worker, struct process *process);
+/* The process is about to be closed to events: gives up what others can find it by, or push to it
+ * without being asked: its names, its calls, and what it owes (ending.unclosed). Lowers `*budget`;
+ * false if there is more. */
+NODISCARD bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
+                              uint32_t *budget);
 
 /* Whether others hear of its end, so that the log need not. */
 NODISCARD bool farewell_is_watched(struct scheduler *sched, struct process *process,

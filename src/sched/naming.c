@@ -165,14 +165,16 @@ int naming_unregister(skua_context *ctx, const char *name)
     return SKUA_E_NO_PROCESS;
 }
 
-void naming_release_all(struct scheduler *sched, struct process *process, skua_pid pid)
+bool naming_release_some(struct scheduler *sched, struct process *process, skua_pid pid,
+                         uint32_t *budget)
 {
     struct annex *annex = annex_of(&sched->events, process);
-    while (annex->names != OBJECT_NONE) {
+    for (; annex->names != OBJECT_NONE && *budget > 0; --*budget) {
         const uint32_t entry = annex->names;
         annex->names = *names_next_of_owner(&sched->names, entry);
         (void)names_release_any(&sched->names, entry, pid);
     }
+    return annex->names == OBJECT_NONE;
 }
 
 /* ---- labels ---- */

@@ -21,8 +21,10 @@ void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, u
 
 NODISCARD int naming_unregister(skua_context *ctx, const char *name);
 
-/* Gives up all names of a process, which has an annex. */
-void naming_release_all(struct scheduler *sched, struct process *process, skua_pid pid);
+/* Gives up names of a process, which has an annex. Lowers `*budget` by their number; false if there
+ * are more. */
+NODISCARD bool naming_release_some(struct scheduler *sched, struct process *process, skua_pid pid,
+                                   uint32_t *budget);
 
 /* Gives a process a label, or (null) takes it away. Returns as skua_label. */
 NODISCARD int naming_label(struct scheduler *sched, struct worker *worker, struct process *process,

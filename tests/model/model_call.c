@@ -25,7 +25,6 @@
 #include "sched/spare.h"
 #include "sched/spawn.h"
 #include "sched/worker.h"
-#include "short_ends.h"
 #include "tables.h"
 
 #define CALLS_MAX      3
@@ -76,6 +75,12 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
+}
+
+void submit_ending(struct worker *worker, struct process *ending)
+{
+    explore_note("ends in slices");
+    submit_ready(&rig, worker, ending);
 }
 
 /* ---- results ---- */
@@ -249,6 +254,19 @@ static void setup_ending_two_calls(void)
     plan.ends_at_once = true;
 }
 
+/* More calls than are revoked in one slice (EXIT_SLICE). */
+static void setup_three_calls(void)
+{
+    setup();
+    yields = 3;
+}
+
+static void setup_ending_three_calls(void)
+{
+    setup_three_calls();
+    plan.ends_at_once = true;
+}
+
 static void setup_done_at_once(void)
 {
     setup();
@@ -321,6 +339,11 @@ static void check(uint32_t results)
     }
 }
 
+static void check_no_completer(void)
+{
+    check(0);
+}
+
 static void check_one_completer(void)
 {
     check(1);
@@ -367,6 +390,13 @@ static const struct explore_model models[] = {
     ALL("ending_two_completers", setup_ending, check_two_completers, WORKER, COMPLETER, COMPLETER2),
     ALL("ending_two_calls", setup_ending_two_calls, check_two_completers, WORKER, COMPLETER,
         COMPLETER2),
+    ALL("ending_in_slices_alone", setup_ending_three_calls, check_no_completer, WORKER),
+    BOUNDED("ending_in_slices", 4, setup_ending_three_calls, check_one_completer, WORKER,
+            COMPLETER),
+    BOUNDED("ending_in_slices_two_completers", 3, setup_ending_three_calls, check_two_completers,
+            WORKER, COMPLETER, COMPLETER2),
+    BOUNDED("killed_in_slices", 3, setup_ending_three_calls, check_one_completer, WORKER, COMPLETER,
+            KILLER),
     ALL("killed", setup, check_one_completer, WORKER, COMPLETER, KILLER),
     BOUNDED("killed_two_calls", 4, setup_two_calls, check_one_completer, WORKER, COMPLETER, KILLER),
     ALL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,

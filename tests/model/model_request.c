@@ -340,6 +340,12 @@ SCENE(has_answered_in_close, HAS, {&plain, {CALL, PAUSE, CANCEL}},
 SCENE(has_two, "1021", {&plain, {CALL, PAUSE, CANCEL}}, {&keen, {SERVE, PAUSE, END}},
       {&plain, {CALL, PAUSE, END}})
 
+/* It has a call of its own, too: more than it gives up in one slice (EXIT_SLICE). */
+SCENE(has_two_and_calls, "1021", {&plain, {CALL, PAUSE, CANCEL}},
+      {&keen, {SERVE, CALL, PAUSE, END}}, {&plain, {CALL, PAUSE, END}})
+SCENE(has_two_and_asks, "1021", {&plain, {CALL, PAUSE, CANCEL}}, {&keen, {SERVE, CALL, PAUSE, END}},
+      {&plain, {CALL, PAUSE, REPLY}})
+
 /* It has no room for more; another process calls it, or sends a message. */
 SCENE(full_called, HAS, {&plain, {CALL, PAUSE, CANCEL}}, {&narrow, {SERVE}}, {&plain, {CALL}})
 SCENE(full_sent_to, HAS, {&plain, {CALL, PAUSE, CANCEL}}, {&narrow, {SERVE}}, {&plain, {SEND}})
@@ -482,6 +488,9 @@ static const struct explore_model models[] = {
     WEAK("server_killed", sent, check, CALLS, SERVES, KILLS(SERVER)),
     WEAK("kill_vs_deliver", sent_cancelled, check, CALLS, SERVES, KILLS(SERVER)),
     WEAK("two_owed", has_two, check, CALLS, SERVES, OTHERS),
+    BOUNDED("two_owed_in_slices", 2, has_two_and_calls, check, CALLS, SERVES, OTHERS),
+    BOUNDED("two_owed_in_slices_killed", 2, has_two_and_asks, check, CALLS, SERVES, OTHERS,
+            KILLS(SERVER)),
     WEAK("full_called", full_called, check, CALLS, SERVES, OTHERS),
     WEAK("full_sent_to", full_sent_to, check, CALLS, SERVES, OTHERS),
     WEAK("abandon_vs_next_request", has_answered_and_calls, check, CALLS, SERVES, OTHERS),

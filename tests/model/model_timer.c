@@ -33,7 +33,6 @@
 #include "sched/spawn.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
-#include "short_ends.h"
 #include "tables.h"
 
 #define TICK    (UINT64_C(1) << WHEEL_TICK_SHIFT)
@@ -108,6 +107,12 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 void submit_unfinished(struct worker *worker, struct process *ready)
 {
     submit_ready(&rig, worker, ready);
+}
+
+void submit_ending(struct worker *worker, struct process *ending)
+{
+    explore_note("ends in slices");
+    submit_ready(&rig, worker, ending);
 }
 
 void poll_publish(struct scheduler *sched, struct worker *worker, uint64_t deadline)
@@ -499,6 +504,13 @@ static void setup_deadline_ending_two(void)
     plan.ends_at_once = true;
 }
 
+/* More calls than are revoked in one slice (EXIT_SLICE). */
+static void setup_deadline_ending_three(void)
+{
+    setup_deadline_ending();
+    yields = 3;
+}
+
 static void setup_deadline_instant(void)
 {
     setup_deadline();
@@ -725,6 +737,10 @@ static const struct explore_model models[] = {
     ALL("deadline_ending_completed", setup_deadline_ending, check_ended, WORKER, FIRER, COMPLETER),
     BOUNDED("deadline_ending_two_calls", 3, setup_deadline_ending_two, check_ended, WORKER, FIRER,
             COMPLETER),
+    BOUNDED("deadline_ending_in_slices", 3, setup_deadline_ending_three, check_ended, WORKER,
+            FIRER),
+    BOUNDED("deadline_ending_in_slices_completed", 2, setup_deadline_ending_three, check_ended,
+            WORKER, FIRER, COMPLETER),
     BOUNDED("deadline_killed", 3, setup_deadline, check_ended, WORKER, FIRER, COMPLETER, KILLER),
     BOUNDED("deadline_again", 3, setup_deadline_again, check_timed_again, WORKER, FIRER,
             DOUBLE_COMPLETER),

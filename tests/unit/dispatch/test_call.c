@@ -377,16 +377,22 @@ TEST(reopen_keeps_the_place_in_the_list)
     }
 }
 
-/* ---- call_revoke_all_owner ---- */
+/* ---- call_revoke_owner ---- */
+
+/* Returns whether that were all. */
+static bool revoke(uint32_t budget)
+{
+    return call_revoke_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process,
+                             &budget);
+}
 
 /* The nodes of so many calls come back; those of the others are left to their completers, which
  * find the process closed. */
 static void assert_revokes(uint32_t count)
 {
     const uint32_t before = call_rig.cache.active.count + call_rig.cache.spare.count;
-    assert_int_equal(
-        call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process),
-        OBJECT_NONE);
+    assert_true(revoke(CALLS));
+    assert_int_equal(process.backlog, OBJECT_NONE);
     assert_int_equal(call_rig.cache.active.count + call_rig.cache.spare.count, before + count);
     assert_int_equal(process.calls, OBJECT_NONE);
     assert_armed(0, 0, 0);
@@ -435,21 +441,53 @@ TEST(revoke_leaves_a_call_whose_deadline_has_passed)
     assert_false(claim(calls[2]));
 }
 
-/* Those that their handlers want to hear of are kept for that, oldest first. */
-TEST(revoke_keeps_the_nodes_of_calls_that_are_to_be_told)
+/* Those that their handlers want to hear of go to the front of the backlog, oldest first. */
+static void assert_abandons(const bool abandoned[CALLS], uint32_t behind)
 {
-    open_rig_and_link();
-    for (uint32_t i = 0; i < CALLS; i += 2) {
-        node_at(call_index(calls[i]))->as.call.previous |= CALL_TELLS;
-    }
-    complete(calls[2], -7, 99); /* which stays its completer's */
-    uint32_t kept =
-        call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process);
-    for (uint32_t i = 0; i < CALLS; i += 2) {
-        if (i != 2) {
-            assert_int_equal(kept, call_index(calls[i]));
-            kept = node_at(kept)->next;
+    uint32_t index = process.backlog;
+    for (uint32_t i = 0; i < CALLS; i++) {
+        if (abandoned[i]) {
+            assert_int_equal(index, call_index(calls[i]));
+            assert_int_equal(node_at(index)->as.event.type, EVENT_ABANDONED);
+            index = node_at(index)->next;
         }
     }
-    assert_int_equal(kept, OBJECT_NONE);
+    assert_int_equal(index, behind);
+}
+
+TEST(revoke_keeps_the_nodes_of_calls_that_are_to_be_told)
+{
+    static const skua_handler listener = {.name = "listener"};
+    bool abandoned[CALLS] = {false};
+    open_rig_and_link();
+    const uint32_t behind = take_node();
+    process.backlog = behind;
+    for (uint32_t i = 0; i < CALLS; i += 2) {
+        node_at(call_index(calls[i]))->as.call.previous |= CALL_TELLS;
+        node_at(call_index(calls[i]))->as.call.listener = &listener;
+        abandoned[i] = i != 2;
+    }
+    complete(calls[2], -7, 99); /* which stays its completer's */
+    while (!revoke(1)) {
+    }
+    assert_abandons(abandoned, behind);
+}
+
+/* The calls that are left are a list as before. */
+TEST(revoke_of_some_leaves_the_others_as_they_are)
+{
+    FOR_ROUNDS (budget, CALLS - 1) {
+        open_rig_and_link();
+        assert_false(revoke((uint32_t)budget)); /* the newest */
+        for (size_t i = CALLS; i-- > CALLS - budget;) {
+            assert_false(claim(calls[i]));
+            is_linked[i] = false;
+        }
+        assert_list();
+        for (size_t i = 0; i < CALLS - budget; i++) {
+            deliver(i);
+        }
+        assert_int_equal(process.calls, OBJECT_NONE);
+        assert_true(revoke(0));
+    }
 }

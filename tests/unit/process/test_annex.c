@@ -90,9 +90,9 @@ TEST(revoke_empties_the_list_of_an_annex)
     for (uint32_t i = 0; i < 5; i++) {
         link_call(take_node());
     }
-    assert_int_equal(
-        call_revoke_all_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process),
-        OBJECT_NONE);
+    uint32_t budget = 5;
+    assert_true(call_revoke_owner(&call_rig.events, &call_rig.deadlines, &call_rig.cache, &process,
+                                  &budget));
     assert_int_equal(annex->calls, OBJECT_NONE);
     assert_ptr_equal(annex_of(&call_rig.events, &process), annex); /* which stays */
 }
