@@ -2,10 +2,11 @@
 /* Open calls: commands whose completion is still to come.
  *
  * Each yield has an event node from the start. While the command is carried out the node is an
- * open call, and its `guard` word decides who completes it: {serial:31 | open:1}. The completion
- * that the handler gets names the node and the guard's value; whoever clears the open bit first
- * has won and owns the node (INV-7: a second or late completion changes nothing). The serial
- * grows with every call that the node carries, so a stale completion does not match a later call.
+ * open call, and its `guard` word decides who completes it: {serial:30 | 0 | open:1}. The
+ * completion that the handler gets names the node and the guard's value; whoever clears the open
+ * bit first has won and owns the node (INV-7: a second or late completion changes nothing). The
+ * serial grows with every call that the node carries, so a stale completion does not match a later
+ * call.
  *
  * The winner is one of
  *  - the worker, when the handler returned the result at once,
@@ -43,8 +44,10 @@
 #include "process/event.h"
 #include "process/process.h"
 
+/* The bit between them is for nodes that are no calls and can be open, too (relations/request.h):
+ * no completion, not even one that was made up, fits those. */
 #define CALL_OPEN       UINT32_C(1)
-#define CALL_SERIAL_ONE UINT32_C(2)
+#define CALL_SERIAL_ONE UINT32_C(4)
 
 /* In `previous`: the call has been taken back. A ticker whose tick is on its way must not
  * reopen. */

@@ -71,8 +71,8 @@ bool request_open_owner(const struct object_pool *events, struct event_node *nod
     const skua_completion completion = request_completion(node);
     struct event_node *call = event_at(events, call_index(completion));
     node->as.request.is_opened = true;
-    store_release(&node->guard, load_relaxed(&node->guard) | CALL_OPEN); /* MO-request */
-    const uint32_t guard = fetch_add_acq_rel(&call->guard, 0);           /* MO-request */
+    store_release(&node->guard, load_relaxed(&node->guard) | REQUEST_OPEN); /* MO-request */
+    const uint32_t guard = fetch_add_acq_rel(&call->guard, 0);              /* MO-request */
     if (LIKELY(guard == call_guard(completion))) {
         return true;
     }
@@ -83,8 +83,8 @@ bool request_open_owner(const struct object_pool *events, struct event_node *nod
 bool request_claim_any(struct event_node *node, uint32_t base)
 {
     uint32_t guard = load_acquire(&node->guard); /* MO-request */
-    while (guard - base < REQUEST_WINDOW && (guard & CALL_OPEN) != 0) {
-        if (call_claim_any(node, guard)) {
+    while (guard - base < REQUEST_WINDOW && (guard & REQUEST_OPEN) != 0) {
+        if (request_shut_any(node, guard)) {
             return true;
         }
         guard = load_acquire(&node->guard); /* MO-request: it was forwarded, or is over */

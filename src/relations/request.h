@@ -7,7 +7,7 @@
  * requests that it *owes* an answer to. Only the worker that runs the server touches that list, so
  * a server that ends knows what it owes, and nothing else has to be told of a call.
  *
- * The guard of a request's node is {serial:27 | hop:4 | open:1}. The serial is new for every
+ * The guard of a request's node is {serial:26 | hop:4 | open:1 | 0}. The serial is new for every
  * request, the hop counts how often it was forwarded. A `skua_request` names the node and is a
  * check of guard and server, so that a token that was used, forwarded, or is another process's does
  * not match. A request is *open* if the server wants to hear that nobody waits for the answer any
@@ -27,6 +27,7 @@
 #include "dispatch/call.h"
 #include "process/annex.h"
 
+#define REQUEST_OPEN     UINT32_C(2) /* not the bit of open calls, or a completion might fit it */
 #define REQUEST_HOP_ONE  CALL_SERIAL_ONE
 #define REQUEST_HOPS_MAX 14
 #define REQUEST_WINDOW   ((REQUEST_HOPS_MAX + 2) * REQUEST_HOP_ONE)
@@ -59,7 +60,7 @@ _Static_assert(EVENT_NODES_MAX <= UINT64_C(1) << (64 - REQUEST_CHECK_BITS), "a t
 /* The token of something that `owner` has in this node, as of its guard. */
 static inline uint64_t request_token(uint32_t index, uint32_t guard, skua_pid owner)
 {
-    const uint64_t check = random_mix(owner.bits ^ (guard & ~CALL_OPEN) * RANDOM_STEP);
+    const uint64_t check = random_mix(owner.bits ^ (guard & ~REQUEST_OPEN) * RANDOM_STEP);
     return (uint64_t)index << REQUEST_CHECK_BITS |
            (check & ((UINT64_C(1) << REQUEST_CHECK_BITS) - 1));
 }
@@ -98,7 +99,7 @@ static inline void request_begin_owner(struct event_node *node)
 static inline void request_end_owner(struct event_node *node)
 {
     const uint32_t guard = load_relaxed(&node->guard) | (REQUEST_WINDOW - 1);
-    store_relaxed(&node->guard, guard & ~CALL_OPEN); /* the last hop, which no request takes */
+    store_relaxed(&node->guard, guard - (REQUEST_HOP_ONE - 1)); /* the last hop: no request's */
 }
 
 static inline skua_completion request_completion(const struct event_node *node)
@@ -149,14 +150,21 @@ NODISCARD uint32_t request_take_owner(struct object_pool *events, struct annex *
  * closed again, or on its way to the server as an event. */
 NODISCARD bool request_open_owner(const struct object_pool *events, struct event_node *node);
 
+/* Tries to close a request that was open with this guard. Acquires what its server wrote before. */
+NODISCARD static inline bool request_shut_any(struct event_node *node, uint32_t guard)
+{
+    uint32_t expected = guard;
+    return cas_acq_rel_relaxed(&node->guard, &expected, guard & ~REQUEST_OPEN); /* MO-request */
+}
+
 /* Closes it, so that it is the server's alone. False if it is on its way as an event. */
 NODISCARD static inline bool request_close_owner(struct event_node *node)
 {
     if (LIKELY(!node->as.request.is_opened)) {
         return true;
     }
-    const uint32_t guard = load_relaxed(&node->guard) | CALL_OPEN; /* unless it was claimed */
-    if (!call_claim_any(node, guard)) {
+    const uint32_t guard = load_relaxed(&node->guard) | REQUEST_OPEN; /* unless it was claimed */
+    if (!request_shut_any(node, guard)) {
         return false;
     }
     node->as.request.is_opened = false;

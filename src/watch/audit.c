@@ -6,6 +6,7 @@
 
 #include "base/mutex.h"
 #include "dispatch/call.h"
+#include "relations/request.h"
 #include "sched/stats.h"
 #include "watch/census.h"
 
@@ -163,7 +164,7 @@ static void walk_owed(struct audit *audit, uint32_t first)
 {
     for (uint32_t index = first; index != OBJECT_NONE && finding_is_none(&audit->finding);) {
         struct event_node *node = event_at(audit->nodes.pool, index);
-        const bool is_open = (load_acquire(&node->guard) & CALL_OPEN) != 0; /* MO-request */
+        const bool is_open = (load_acquire(&node->guard) & REQUEST_OPEN) != 0; /* MO-request */
         if (is_open == node->as.request.is_opened) {
             (void)census_put(&audit->nodes, index, is_open ? PLACE_OWED_OPEN : PLACE_RELATION);
         }
@@ -402,7 +403,7 @@ static void check_node_locked(struct audit *audit, uint32_t index)
         return; /* there is nothing to check */
     }
     const uint32_t guard = load_acquire(&event_at(audit->nodes.pool, index)->guard); /* MO-guard */
-    const bool is_open = (guard & CALL_OPEN) != 0;
+    const bool is_open = (guard & (CALL_OPEN | REQUEST_OPEN)) != 0;
     if (place == PLACE_NOWHERE && !is_in_call) {
         finding_note(&audit->finding, "INV-20: event node %u is in no list: it is lost", index);
     } else if (place == PLACE_NOWHERE && (!mark->is_call || !is_open)) {

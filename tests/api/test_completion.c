@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Completions that come late, twice, or from nowhere, and what becomes of yields when their process
  * ends. */
-#include "actor.h"
 #include "desk.h"
+#include "relations.h"
+#include "relations/request.h"
+#include "runtime/runtime.h"
 
 #define ERROR_STEP (SKUA_E_USER - 2)
 
@@ -227,6 +229,27 @@ TEST(completion_forged_changes_nothing)
     actor_await_seen(actor, 1);
     world_close();
     assert_saw(actor, completion_of(90, DESK_RESULT, 4), cancel(SKUA_E_STOPPED));
+}
+
+/* A request that its server has opened has a node as a yield does; no completion fits that. */
+TEST(completion_forged_for_a_request_changes_nothing)
+{
+    world_open_virtual();
+    struct actor *server = careful_server_start(ACTS(expects(request(1))));
+    struct actor *client = actor_start(ACTS(asks(7, server, 1)));
+    world_settle();
+    const uint64_t index = server->seen[0].request.bits >> REQUEST_CHECK_BITS;
+    const uint32_t guard =
+        load_relaxed(&event_at(&world_runtime()->sched.events, (uint32_t)index)->guard);
+    assert_int_equal(guard & (REQUEST_OPEN | CALL_OPEN), REQUEST_OPEN);
+    complete_late((skua_completion){.process = client->pid, .call = index << 32 | guard});
+    for (unsigned bit = 0; bit < 32; bit++) {
+        const uint64_t call = index << 32 | (guard ^ UINT32_C(1) << bit);
+        complete_late((skua_completion){.process = client->pid, .call = call});
+        complete_late((skua_completion){.process = server->pid, .call = call});
+    }
+    actor_perform(server, ACTS(answers(0, 2)));
+    assert_saw(client, completion_of(7, 0, 2));
 }
 
 /* ---- races ---- */
