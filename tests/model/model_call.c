@@ -40,6 +40,7 @@ static struct {
     uint32_t messages;  /* that are sent to it, in all */
     uint32_t sends;     /* of them, while it runs */
     bool in_order;      /* nobody else completes its calls */
+    bool views;         /* looks at its first call in the step after the first, as inspectors do */
 } plan;
 
 struct call {
@@ -113,6 +114,17 @@ static void yield_next(skua_context *ctx, uint64_t tag)
     EXPLORE_CHECK(error == 0, "the rig has memory");
 }
 
+/* Looks at a call that is listed, whatever its completer does. */
+static void view(const struct call *call)
+{
+    struct call_view seen;
+    if (call_view_owner(event_at(&rig.events, call_index(call->completion)), &seen)) {
+        EXPLORE_CHECK(seen.kind == CALL_SUBJECT_COMMAND && seen.number == COMMAND && seen.tag == 0,
+                      "MO-view: what is seen of an open call is true");
+        EXPLORE_CHECK(!seen.has_deadline, "MO-view: what is seen of an open call is true");
+    }
+}
+
 static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     (void)self;
@@ -144,6 +156,12 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     }
     if (plan.yields_again && count == 1 && events[0].type == SKUA_EVENT_CONTINUE) {
         yield_next(ctx, call_count);
+    }
+    if (plan.views && has_begun && calls[0].delivered == 0) {
+        view(&calls[0]);
+    }
+    if (plan.views && !has_begun) {
+        return skua_continue(ctx);
     }
     if (plan.ends_at_once) {
         return skua_done(ctx, skua_nothing());
@@ -292,6 +310,12 @@ static void setup_done_at_once_overflowing(void)
     }
 }
 
+static void setup_viewed(void)
+{
+    setup();
+    plan.views = true;
+}
+
 static void setup_again(void)
 {
     setup();
@@ -401,6 +425,7 @@ static const struct explore_model models[] = {
     BOUNDED("killed_two_calls", 4, setup_two_calls, check_one_completer, WORKER, COMPLETER, KILLER),
     ALL("killed_two_completers", setup, check_two_completers, WORKER, COMPLETER, COMPLETER2,
         KILLER),
+    ALL("viewed", setup_viewed, check_one_completer, WORKER, COMPLETER),
     ALL("again", setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2),
     BOUNDED("again_killed", 4, setup_again, check_again, WORKER, COMPLETER, DOUBLE_COMPLETER2,
             KILLER),
