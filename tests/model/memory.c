@@ -15,6 +15,7 @@
 
 #define MESSAGES_MAX 16384
 #define NO_MESSAGE   UINT32_MAX
+#define NULL_PAGE    4096 /* no object is there */
 #define TABLE_SIZE   2048 /* addresses in one schedule, at most half of this; a power of two */
 #define IGNORED      UINT32_MAX /* in place of a location */
 #define CHOICES_MAX  27         /* a schedule writes the older ones as letters */
@@ -396,6 +397,9 @@ static inline uint64_t operate(const struct model_site *site, const volatile voi
                                uint64_t operand, uint64_t expected)
 {
     struct thread *thread = running_thread();
+    if (UNLIKELY((uintptr_t)address < NULL_PAGE)) {
+        fail_with("an atomic operation through a null pointer");
+    }
     if (thread == NULL || find(address) == IGNORED) {
         return perform_plainly(&(struct step){site, address, operand, expected});
     }

@@ -20,6 +20,9 @@
 #define ARENA_SIZE  (64 << 10)
 #define WAITERS_MAX 3
 
+/* The fourth entry of shard 0 is the first of this segment. */
+#define THIRD_SEGMENT (UINT32_C(4) << NAMES_SHARD_BITS)
+
 /* The names, by letter, and where they are with this seed. When the entry of `a` becomes that of
  * `b`, its words are those of `c` for a moment. */
 #define SEED 22887
@@ -65,6 +68,9 @@ static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size
     const size_t start = (arena_used + alignment - 1) / alignment * alignment;
     EXPLORE_CHECK(pointer == NULL && start + new_size <= ARENA_SIZE, "the arena is large enough");
     arena_used = start + new_size;
+    for (size_t i = 0; i < new_size; i += sizeof(uint32_t)) {
+        *(volatile uint32_t *)&arena[start + i] = 0; /* for the explorer: it sees no memset */
+    }
     return &arena[start];
 }
 
@@ -130,12 +136,14 @@ static void make_handle(char letter, struct name_handle *made)
  *   ?  finds the name              !  must find it: it is held all the time
  *   0  must not find it            :  follows the handle of the setup, of this name
  *   h  makes a handle              H  makes one, and follows it
+ *   f  follows a forged one, to the first entry of a segment that the setup has not made
  *   1 to 9  registers it for this PID
  *   r  releases what the setup has registered, for its PID 1
  *   w  waits until somebody has told, by the pair t. */
 static void do_one(char deed, char letter)
 {
     struct name_handle made;
+    skua_pid pid;
     switch (deed) {
     case '?':
         (void)find(letter);
@@ -155,6 +163,9 @@ static void do_one(char deed, char letter)
     case 'H':
         make_handle(letter, &made);
         (void)follow(letter, made);
+        break;
+    case 'f':
+        (void)!names_of_handle_any(&names, (struct name_handle){.entry = THIRD_SEGMENT}, &pid);
         break;
     case 'r':
         (void)names_release_any(&names, entries[letter - 'a'], pid_of(letter, '1'));
@@ -363,6 +374,12 @@ static void setup_held(void)
     setup_with("cAE");
 }
 
+/* A table of four places that has room for one more; the next entry is in another segment. */
+static void setup_three(void)
+{
+    setup_with("acf");
+}
+
 /* Two that are held, in a chain that will have another order when the table grows. */
 static void setup_reordered(void)
 {
@@ -497,6 +514,10 @@ static const struct explore_model models[] = {
     MODEL("held_while_growing", ANY, setup_reordered, finish, READER("!c"), WRITER("1f")),
     MODEL("held_before", ANY, setup_idle_three, finish, READER("wx!e"), WRITER("2etxhahb")),
     MODEL("given_up_before", ANY, setup_one, finish, READER("wx0a"), WRITER("ratxhb")),
+    /* Segments: where an unchained name leads to another one, and where a made-up handle leads. */
+    BOUNDED("read_in_a_new_segment", 2, 1, setup_three, finish, READER("?e"),
+            WRITER("1erarcrfhbhahchf")),
+    MODEL("forged_into_a_new_segment", ANY, setup_three, finish, READER("fx"), WRITER("1e")),
     MODEL("first", 1, setup_nothing, finish, READER("?a"), WRITER("1a"), WRITER2("1b")),
     /* Who holds. */
     MODEL("succession", ANY, setup_one, finish_succession, WRITER("ra"), SUCCESSOR("2a")),
