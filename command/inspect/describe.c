@@ -247,36 +247,47 @@ static enum client_result learn(struct client *client)
     return CLIENT_END;
 }
 
-static struct process_row *find(struct process_row *rows, size_t count, uint64_t pid)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].pid == pid) {
-            return &rows[i];
-        }
-    }
-    return NULL;
-}
-
-static enum client_result ask(struct client *client, struct process_row *rows, size_t count)
+/* Asks about up to ASKED_MAX processes, and hands each line `described` on, with its PID, until
+ * `take` returns false. */
+static enum client_result ask(struct client *client, const uint64_t *asked, size_t count,
+                              bool (*take)(void *arg, uint64_t pid, const struct line *line),
+                              void *arg)
 {
     struct line line;
     enum client_result result;
     uint64_t pid;
     char pids[17 * ASKED_MAX + 1] = "";
     for (size_t i = 0; i < count; i++) {
-        snprintf(pids + 17 * i, sizeof pids - 17 * i, " %016" PRIx64, rows[i].pid);
+        snprintf(pids + 17 * i, sizeof pids - 17 * i, " %016" PRIx64, asked[i]);
     }
     client_ask(client, "describe%s", pids);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        if (!line_is(&line, "described")) {
-            continue;
-        }
-        struct process_row *row = line_pid(&line, 1, &pid) ? find(rows, count, pid) : NULL;
-        if (row == NULL || !row_describe(row, &line)) {
+        if (line_is(&line, "described") && (!line_pid(&line, 1, &pid) || !take(arg, pid, &line))) {
             return CLIENT_BROKEN;
         }
     }
     return result;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+struct row_list {
+    struct process_row *rows;
+    size_t count;
+};
+
+static bool take_row(void *arg, uint64_t pid, const struct line *line)
+{
+    const struct row_list *list = arg;
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->rows[i].pid == pid) {
+            return row_describe(&list->rows[i], line);
+        }
+    }
+    return false;
 }
 
 enum client_result rows_describe(struct client *client, struct process_row *rows, size_t count)
@@ -290,7 +301,46 @@ enum client_result rows_describe(struct client *client, struct process_row *rows
     }
     for (size_t i = 0; i < count && result == CLIENT_END && client->describes == DESCRIBES;
          i += ASKED_MAX) {
-        result = ask(client, &rows[i], count - i < ASKED_MAX ? count - i : ASKED_MAX);
+        uint64_t pids[ASKED_MAX];
+        struct row_list list = {&rows[i], smaller(count - i, ASKED_MAX)};
+        for (size_t j = 0; j < list.count; j++) {
+            pids[j] = list.rows[j].pid;
+        }
+        result = ask(client, pids, list.count, take_row, &list);
+    }
+    return result;
+}
+
+struct names_taker {
+    names_fn *take;
+    void *arg;
+};
+
+static bool take_names(void *arg, uint64_t pid, const struct line *line)
+{
+    const struct names_taker *taker = arg;
+    char answer[8];
+    char name[65];
+    char label[65];
+    if (!line_text(line, FIELD_ANSWER, answer, sizeof answer)) {
+        return false;
+    }
+    if (strcmp(answer, "told") != 0) {
+        return true;
+    }
+    return line_text(line, FIELD_NAME, name, sizeof name) &&
+           line_text(line, FIELD_LABEL, label, sizeof label) &&
+           taker->take(taker->arg, pid, name, label);
+}
+
+enum client_result names_describe(struct client *client, const uint64_t *pids, size_t count,
+                                  names_fn *take, void *arg)
+{
+    struct names_taker taker = {take, arg};
+    enum client_result result = client->describes == DESCRIBES_UNKNOWN ? learn(client) : CLIENT_END;
+    for (size_t i = 0; i < count && result == CLIENT_END && client->describes == DESCRIBES;
+         i += ASKED_MAX) {
+        result = ask(client, pids + i, smaller(count - i, ASKED_MAX), take_names, &taker);
     }
     return result;
 }

@@ -85,6 +85,12 @@ bool row_read(const struct line *line, struct process_row *row);
  * tell are no failure. */
 enum client_result rows_describe(struct client *client, struct process_row *rows, size_t count);
 
+/* The same for the first names and the labels of these processes, as far as they answer; empty:
+ * none. `take` returns false to give up: then that is CLIENT_BROKEN. */
+typedef bool names_fn(void *arg, uint64_t pid, const char *name, const char *label);
+enum client_result names_describe(struct client *client, const uint64_t *pids, size_t count,
+                                  names_fn *take, void *arg);
+
 /* The same for one process without asking: nothing is known, or this line `described`. */
 void row_is_unknown(struct process_row *row);
 bool row_describe(struct process_row *row, const struct line *line);

@@ -22,6 +22,7 @@ enum {
     READ_MAX = 1000, /* records in one answer: fewer mean that there are no more for now */
     RECORDS_DEFAULT = 1000000,
     RECORDS_MAX = 50000000,
+    NAMED_MAX = 1024, /* processes that are asked for their names */
 };
 
 /* How long to wait when there was nothing to read, or enough. */
@@ -183,6 +184,22 @@ static enum client_result record(struct recording *recording)
     return result;
 }
 
+static bool set_names(void *arg, uint64_t pid, const char *name, const char *label)
+{
+    struct trace *trace = arg;
+    return trace_set_names(trace, pid, name, label);
+}
+
+/* Asks the processes that live what they are called. Those that do not answer go without a name. */
+static void name_processes(struct recording *recording)
+{
+    static uint64_t pids[NAMED_MAX];
+    const size_t count = trace_find_steppers(&recording->trace, pids, NAMED_MAX);
+    if (count > 0) {
+        (void)names_describe(&recording->client, pids, count, set_names, &recording->trace);
+    }
+}
+
 /* Ends the trace; the answer tells what is missing at its end. A user who does not want to wait for
  * a program that hangs gets what has been read. */
 static enum client_result end_recording(struct recording *recording, enum client_result result)
@@ -192,6 +209,9 @@ static enum client_result end_recording(struct recording *recording, enum client
     if (result == CLIENT_END) {
         client_ask(&recording->client, "trace stop");
         result = read_answer(recording, &count);
+    }
+    if (result == CLIENT_END) {
+        name_processes(recording);
     }
     return result == CLIENT_STOPPED && !recording->is_full ? CLIENT_END : result;
 }

@@ -183,6 +183,7 @@ struct track {
 
 struct writer {
     FILE *out;
+    const struct trace *trace;
     uint64_t process;
     uint64_t start_ns; /* the time that is written as 0 */
     bool has_events;
@@ -202,6 +203,13 @@ static void write_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
+/* One more field, of text. */
+static void write_field(FILE *out, const char *field, const char *text)
+{
+    fprintf(out, ",\"%s\":", field);
+    write_string(out, text);
+}
+
 static unsigned thread_id(unsigned track)
 {
     return track + 1; /* 0 is the idle thread to some viewers */
@@ -219,8 +227,7 @@ static void write_event(struct writer *writer, const struct trace_record *record
 
 static void write_name(struct writer *writer, const char *name)
 {
-    fputs(",\"name\":", writer->out);
-    write_string(writer->out, name);
+    write_field(writer->out, "name", name);
 }
 
 /* By its name, or by its number if it is not one of Skua's. */
@@ -232,6 +239,32 @@ static void write_error(FILE *out, int64_t error)
     } else {
         fprintf(out, "\"error\":\"%s\"", name);
     }
+}
+
+/* Which process it is, as fields of `args`. */
+static void write_process(struct writer *writer, uint64_t pid)
+{
+    const struct trace_names *names = trace_find_names(writer->trace, pid);
+    fprintf(writer->out, "\"pid\":\"%016" PRIx64 "\"", pid);
+    if (names != NULL && trace_text(&names->name) != NULL) {
+        write_field(writer->out, "name", names->name.text);
+    }
+    if (names != NULL && trace_text(&names->label) != NULL) {
+        write_field(writer->out, "label", names->label.text);
+    }
+}
+
+/* A step is called by the type of its process, followed by the name and the label of that. */
+static void write_step_name(struct writer *writer, const struct trace_record *record)
+{
+    char title[3 * TRACE_TEXT_SIZE + 8];
+    const struct trace_names *names = trace_find_names(writer->trace, record->pid);
+    const char *name = names != NULL ? trace_text(&names->name) : NULL;
+    const char *label = names != NULL ? trace_text(&names->label) : NULL;
+    (void)snprintf(title, sizeof title, "%s%s%s%s%s%s", record->type, name != NULL ? " " : "",
+                   name != NULL ? name : "", label != NULL ? " (" : "", label != NULL ? label : "",
+                   label != NULL ? ")" : "");
+    write_name(writer, title);
 }
 
 static void write_payload_type(FILE *out, const struct trace_record *record)
@@ -282,9 +315,13 @@ static void write_begin(struct writer *writer, const struct trace *trace,
     struct track *track = &writer->tracks[record->track];
     close_slice(writer, record);
     write_event(writer, record, 'B');
-    write_name(writer, record->type);
-    fprintf(writer->out, ",\"args\":{\"pid\":\"%016" PRIx64 "\",\"events\":%" PRId64 "}",
-            record->pid, record->arg);
+    write_step_name(writer, record);
+    fputs(",\"args\":{", writer->out);
+    write_process(writer, record->pid);
+    if (trace_find_names(trace, record->pid) != NULL) { /* otherwise the type is the name */
+        write_field(writer->out, "type", record->type);
+    }
+    fprintf(writer->out, ",\"events\":%" PRId64 "}", record->arg);
     close_event(writer);
     track->slice = SLICE_STEP;
     track->step_pid = record->pid;
@@ -329,15 +366,14 @@ static void write_mark(struct writer *writer, const struct trace_record *record,
         fprintf(out, "\"processes\":%" PRId64 ",\"from worker\":%" PRIu64, record->arg,
                 record->node);
     } else {
-        fprintf(out, "\"pid\":\"%016" PRIx64 "\"", record->pid);
+        write_process(writer, record->pid);
     }
     if (record->kind == TRACE_SEND) {
         fputc(',', out);
         write_payload_type(out, record);
     }
     if (record->kind == TRACE_SPAWN || record->kind == TRACE_EXIT) {
-        fputs(",\"type\":", out);
-        write_string(out, record->type);
+        write_field(out, "type", record->type);
     }
     if (record->kind == TRACE_EXIT && record->arg != 0) {
         fputc(',', out);
@@ -435,6 +471,8 @@ static void write_record(struct writer *writer, struct trace *trace, size_t inde
     case TRACE_LOST:
         write_gap(writer, record);
         break;
+    case TRACE_NAME: /* these are no records */
+    case TRACE_LABEL:
     case TRACE_KINDS:
         break;
     }
@@ -523,6 +561,7 @@ bool trace_write_json(struct trace *trace, uint64_t process, const char *name, F
         return false;
     }
     writer->out = out;
+    writer->trace = trace;
     writer->process = process;
     writer->start_ns = trace->count > 0 ? trace->records[0].time_ns : 0;
     for (size_t i = 0; i < trace->count; i++) {

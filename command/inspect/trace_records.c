@@ -11,8 +11,8 @@
 static bool find_kind(const char *name, enum trace_kind *kind)
 {
     static const char *const names[TRACE_KINDS] = {
-        "begin", "end",  "send",  "take", "timer",  "complete",
-        "spawn", "exit", "steal", "park", "unpark", "lost",
+        "begin", "end",   "send", "take",   "timer", "complete", "spawn",
+        "exit",  "steal", "park", "unpark", "lost",  "name",     "label",
     };
     for (size_t i = 0; i < TRACE_KINDS; i++) {
         if (strcmp(name, names[i]) == 0) {
@@ -61,12 +61,10 @@ static int compare_names(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-enum { NAME_SIZE = 65 }; /* programs send no longer ones */
-
 /* The one copy of a name; null if there is no memory. */
 static const char *keep_name(struct trace *trace, const char *whole_name)
 {
-    char name[NAME_SIZE];
+    char name[TRACE_TEXT_SIZE];
     copy_text(name, sizeof name, whole_name);
     char *const *known = tfind(name, &trace->types, compare_names);
     if (known != NULL) {
@@ -111,6 +109,9 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
     if (!find_kind(line->field[KIND], &kind)) {
         return TRACE_IGNORED;
     }
+    if (kind == TRACE_NAME || kind == TRACE_LABEL) {
+        return trace_add_name(trace, kind, record.pid, line->field[TYPE], (uint64_t)record.arg);
+    }
     if (kind == TRACE_SEND && !read_payload_type(line->field[TYPE], &record.payload_type)) {
         return TRACE_NO_RECORD;
     }
@@ -135,5 +136,6 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
 void trace_discard(struct trace *trace)
 {
     tdestroy(trace->types, free);
+    tdestroy(trace->names, free);
     free(trace->records);
 }

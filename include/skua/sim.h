@@ -108,6 +108,8 @@ typedef struct skua_sim_record {
     skua_pid from;         /* who sent the message */
     int32_t error;         /* of the event, or of the process that has ended */
     uint32_t payload_type; /* of what an event or yield carries */
+    const char *name;      /* that the process got first, or null; valid during the call */
+    const char *label;     /* of the process, or null; the same */
 } skua_sim_record;
 
 /* What a simulation is made with. Zero means the default, in every field. The seed is that

@@ -2,6 +2,7 @@
 #include "inspect/tracing.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/monotonic.h"
 
@@ -40,6 +41,10 @@ static const char *kind_name(enum trace_kind kind)
         return "park";
     case TRACE_UNPARK:
         return "unpark";
+    case TRACE_NAME:
+        return "name";
+    case TRACE_LABEL:
+        return "label";
     }
     return "?";
 }
@@ -55,7 +60,19 @@ static bool has_event(enum trace_kind kind)
            kind == TRACE_COMPLETE;
 }
 
-/* Of the process, or of what a message carries. */
+static bool has_text(enum trace_kind kind)
+{
+    return kind == TRACE_NAME || kind == TRACE_LABEL;
+}
+
+static void write_text(struct text *out, const struct ring_record *record)
+{
+    char part[TRACE_TEXT_PART + 1] = "";
+    memcpy(part, &record->words[2], TRACE_TEXT_PART);
+    text_add_name(out, part);
+}
+
+/* Of the process, or of what a message carries; or a part of a name. */
 static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
     if (kind == TRACE_SEND) {
@@ -63,6 +80,8 @@ static void write_type(struct text *out, const struct ring_record *record, enum 
     } else if (has_type(kind)) {
         const skua_process_type *type = (const skua_process_type *)(uintptr_t)record->words[2];
         text_add_name(out, type->name);
+    } else if (has_text(kind)) {
+        write_text(out, record);
     } else {
         text_add(out, "-");
     }

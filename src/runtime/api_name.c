@@ -38,7 +38,8 @@ int skua_name_unregister(skua_context *ctx, const char *name)
 int skua_label(skua_context *ctx, const char *label)
 {
     const int refused = context_refuse(ctx, CONTEXT_SPAWNS);
-    return refused != 0 ? refused : naming_label(ctx->sched, ctx->worker, ctx->process, label);
+    return refused != 0 ? refused
+                        : naming_label(ctx->sched, ctx->worker, ctx->process, ctx->self, label);
 }
 
 /* ---- finding a process ---- */

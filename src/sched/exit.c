@@ -26,6 +26,7 @@
 #include "sched/exit_wait.h"
 #include "sched/farewell.h"
 #include "sched/log.h"
+#include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/shutdown.h"
 #include "sched/signal.h"
@@ -378,7 +379,11 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
     const struct annex *annex = annex_of(&worker->sched->events, process);
     struct ending ending = make_ending(error, cause, result);
     ending.phase = ENDING_LEAVES;
-    ending.unclosed = annex != NULL ? annex->owed : OBJECT_NONE;
+    ending.unclosed = OBJECT_NONE;
+    if (annex != NULL) {
+        ending.unclosed = annex->owed;
+        naming_go(worker, annex);
+    }
     leave_and_end(worker, process, &ending, OBJECT_NONE);
 }
 

@@ -8,7 +8,9 @@
 #include "process/annex.h"
 #include "relations/names.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/signal.h"
+#include "sched/worker.h"
 
 /* ---- waiters ---- */
 
@@ -112,28 +114,66 @@ static int act_on_outcome(struct scheduler *sched, struct worker *worker, struct
     return 0;
 }
 
-int naming_register(struct scheduler *sched, struct worker *worker, struct process *process,
-                    skua_pid pid, const char *name, skua_pid *holder, uint32_t *waiters)
+/* As naming_publish, if the process is to be published, or naming_register. */
+static int give_name(struct scheduler *sched, struct worker *worker, struct process *process,
+                     skua_pid pid, const char *name, bool publishes, skua_pid *holder,
+                     uint32_t *waiters)
 {
     struct name_outcome outcome;
     struct annex *annex = signal_annex(sched, worker, process);
     if (annex == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    const int error = names_register_any(&sched->names, name, pid, &outcome);
-    return act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+    const bool is_first = annex->names == OBJECT_NONE;
+    int error = publishes ? names_publish_any(&sched->names, name, process, pid, &outcome)
+                          : names_register_any(&sched->names, name, pid, &outcome);
+    error = act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+    if (error == 0 && is_first) {
+        note_text(sched, worker, TRACE_NAME, pid, name);
+    }
+    return error;
+}
+
+int naming_register(struct scheduler *sched, struct worker *worker, struct process *process,
+                    skua_pid pid, const char *name, skua_pid *holder, uint32_t *waiters)
+{
+    return give_name(sched, worker, process, pid, name, false, holder, waiters);
 }
 
 int naming_publish(struct scheduler *sched, struct worker *worker, struct process *process,
                    skua_pid pid, const char *name, skua_pid *holder, uint32_t *waiters)
 {
-    struct name_outcome outcome;
-    struct annex *annex = signal_annex(sched, worker, process);
-    if (annex == NULL) {
-        return SKUA_E_NO_MEMORY;
+    return give_name(sched, worker, process, pid, name, true, holder, waiters);
+}
+
+bool naming_first(struct scheduler *sched, const struct annex *annex, char text[NAME_SIZE])
+{
+    uint32_t entry = annex->names;
+    if (entry == OBJECT_NONE) {
+        return false;
     }
-    const int error = names_publish_any(&sched->names, name, process, pid, &outcome);
-    return act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+    for (uint32_t next = entry; next != OBJECT_NONE;) {
+        entry = next;
+        next = *names_next_of_owner(&sched->names, entry);
+    }
+    (void)names_text(&sched->names, entry, text);
+    return true;
+}
+
+void naming_go(struct worker *worker, const struct annex *annex)
+{
+    struct scheduler *sched = worker->sched;
+    const skua_pid pid = worker->context->self;
+    char text[NAME_SIZE];
+    if (LIKELY(tracer_active(&sched->tracer) == NULL)) {
+        return;
+    }
+    if (naming_first(sched, annex, text)) {
+        note_text(sched, worker, TRACE_NAME, pid, text);
+    }
+    if (annex->label != NULL) {
+        note_text(sched, worker, TRACE_LABEL, pid, annex->label);
+    }
 }
 
 /* Whether an entry of the process is of this name. */
@@ -180,7 +220,7 @@ bool naming_release_some(struct scheduler *sched, struct process *process, skua_
 /* ---- labels ---- */
 
 int naming_label(struct scheduler *sched, struct worker *worker, struct process *process,
-                 const char *label)
+                 skua_pid pid, const char *label)
 {
     const int refused = label != NULL ? names_check(label) : 0;
     if (refused != 0) {
@@ -195,6 +235,7 @@ int naming_label(struct scheduler *sched, struct worker *worker, struct process 
     if (annex != NULL) {
         naming_free_copy(sched, annex->label);
         annex->label = copy;
+        note_text(sched, worker, TRACE_LABEL, pid, label != NULL ? label : "");
     }
     return 0;
 }

@@ -3,6 +3,8 @@
 #ifndef SKUA_SCHED_NAMING_H
 #define SKUA_SCHED_NAMING_H
 
+#include "process/event.h"
+#include "relations/name_key.h"
 #include "sched/scheduler.h"
 
 void naming_attach(struct scheduler *sched);
@@ -28,7 +30,15 @@ NODISCARD bool naming_release_some(struct scheduler *sched, struct process *proc
 
 /* Gives a process a label, or (null) takes it away. Returns as skua_label. */
 NODISCARD int naming_label(struct scheduler *sched, struct worker *worker, struct process *process,
-                           const char *label);
+                           skua_pid pid, const char *label);
+
+/* The name that a process got first, of those it has; false if it has none. */
+NODISCARD bool naming_first(struct scheduler *sched, const struct annex *annex,
+                            char text[NAME_SIZE]);
+
+/* The worker's process is about to give up its names: tells whoever traces its name and its label,
+ * since it cannot be asked later. */
+void naming_go(struct worker *worker, const struct annex *annex);
 
 /* The entry of a name that is about to be awaited, for those who inspect the process; 0 without
  * memory. (If others add very many names at this moment it may become another name's.) */

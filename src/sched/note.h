@@ -60,4 +60,18 @@ static inline void note_send(struct scheduler *sched, struct worker *worker, sku
                    payload_type);
 }
 
+/* What a process is called: its name or its label. */
+static inline void note_text(struct scheduler *sched, struct worker *worker, enum trace_kind kind,
+                             skua_pid pid, const char *text)
+{
+    struct trace *trace = tracer_active(&sched->tracer);
+    if (UNLIKELY(trace != NULL)) {
+        const size_t length = strlen(text);
+        for (size_t at = 0; at <= length; at += TRACE_TEXT_PART) {
+            note_trace_in(trace, worker, kind, pid, trace_text_part(text + at),
+                          (uint32_t)(at / TRACE_TEXT_PART));
+        }
+    }
+}
+
 #endif

@@ -89,7 +89,7 @@ int relate_at_spawn(struct scheduler *sched, struct worker *worker,
         return SKUA_E_CONTEXT;
     }
     if (options->label != NULL) {
-        error = naming_label(sched, worker, process, options->label);
+        error = naming_label(sched, worker, process, pid, options->label);
     }
     if (error == 0 && options->link) {
         error = links_make_at_spawn(parent, process, pid, options->link_flags, options->link_tag,

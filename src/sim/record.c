@@ -7,6 +7,8 @@
 
 #include "base/random.h"
 #include "base/sized.h"
+#include "process/annex.h"
+#include "sched/naming.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
 
@@ -46,11 +48,42 @@ static void add_event(struct sim *sim, const skua_event *event)
 
 /* ---- the trace ---- */
 
+static void read_names(struct sim *sim, struct process *process, skua_pid pid,
+                       struct sim_names *names)
+{
+    const struct annex *annex = annex_of(&sim->sched->events, process);
+    *names = (struct sim_names){.pid = pid};
+    if (annex != NULL) {
+        (void)!naming_first(sim->sched, annex, names->name);
+    }
+    if (annex != NULL && annex->label != NULL) {
+        memcpy(names->label, annex->label, NAME_SIZE); /* both have so many */
+    }
+}
+
+/* A process that has ended has neither any more: then what it was called before. */
+static const struct sim_names *find_names(struct sim *sim, skua_pid pid)
+{
+    struct process *process;
+    if (pid.bits == sim->leaving.pid.bits) {
+        return &sim->leaving;
+    }
+    if (process_table_find_live(&sim->sched->table, pid, &process) != 0) {
+        sim->names = (struct sim_names){0};
+    } else {
+        read_names(sim, process, pid, &sim->names);
+    }
+    return &sim->names;
+}
+
 void sim_record(struct sim *sim, const skua_sim_record *record)
 {
     if (sim->config.on_record != NULL) {
+        const struct sim_names *names = find_names(sim, record->pid);
         skua_sim_record dated = *record;
         dated.now_ns = sim_now(sim);
+        dated.name = names->name[0] != '\0' ? names->name : NULL;
+        dated.label = names->label[0] != '\0' ? names->label : NULL;
         sim->config.on_record(sim->config.on_record_arg, &dated);
     }
 }
@@ -189,6 +222,12 @@ static void record_step_end(struct observer *observer, const struct worker *work
     }
 }
 
+static void keep_names(struct observer *observer, const struct worker *worker)
+{
+    struct sim *sim = observed_sim(observer);
+    read_names(sim, worker->context->process, worker->context->self, &sim->leaving);
+}
+
 static void record_exit(struct observer *observer, const skua_exit *exit)
 {
     struct sim *sim = observed_sim(observer);
@@ -204,7 +243,7 @@ static void record_exit(struct observer *observer, const skua_exit *exit)
 
 void sim_observe(struct sim *sim)
 {
-    sim->observer = (struct observer){record_step_begin, record_step_end, record_exit};
+    sim->observer = (struct observer){record_step_begin, record_step_end, keep_names, record_exit};
     sim->sched->observer = &sim->observer;
 }
 
@@ -237,6 +276,12 @@ static void put_pid(struct text *text, skua_pid pid)
 static void put_process(struct text *text, const skua_sim_record *record)
 {
     put(text, "%s ", record->type_name != NULL ? record->type_name : "?");
+    if (record->name != NULL) {
+        put(text, "%s ", record->name);
+    }
+    if (record->label != NULL) {
+        put(text, "(%s) ", record->label);
+    }
     put_pid(text, record->pid);
 }
 

@@ -17,6 +17,7 @@
 #include <skua/sim.h>
 
 #include "blocking/blocking.h"
+#include "relations/name_key.h"
 #include "sched/scheduler.h"
 #include "sim/agenda.h"
 
@@ -24,6 +25,13 @@
 #define SIM_RATE_MAX 1000000
 
 struct sim_handler;
+
+/* What a process is called; empty: nothing. */
+struct sim_names {
+    skua_pid pid;
+    char name[NAME_SIZE];
+    char label[NAME_SIZE];
+};
 
 struct sim {
     struct scheduler *sched;
@@ -36,6 +44,8 @@ struct sim {
     uint64_t steps_troubled; /* the number of steps when faults were last drawn */
     uint64_t steps_searched; /* and when cycles of calls were last looked for */
     struct observer observer;
+    struct sim_names names;   /* of the process that a record is about */
+    struct sim_names leaving; /* of the last process that has given up its names */
     struct detour detour;
     struct agenda agenda;
     struct process **ready; /* Ready processes; their tokens are here (INV-3) */

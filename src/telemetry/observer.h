@@ -13,6 +13,8 @@ struct observer {
                         const skua_event *events, size_t count);
     /* What the step asked for is in `worker->out`. */
     void (*step_ends)(struct observer *observer, const struct worker *worker);
+    /* The process is about to end, and gives up its names. */
+    void (*names_go)(struct observer *observer, const struct worker *worker);
     void (*process_ends)(struct observer *observer, const skua_exit *exit);
 };
 

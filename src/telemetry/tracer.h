@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/allocator.h"
 #include "concurrent/ring.h"
@@ -32,6 +33,8 @@ enum trace_kind {
     TRACE_STEAL, /* data: how many; number: from whom */
     TRACE_PARK,
     TRACE_UNPARK,
+    TRACE_NAME,  /* data: a part of the text, as trace_text_part has it; number: which, from 0 */
+    TRACE_LABEL, /* the same */
 };
 
 /* words[3] of a record, from its lowest bit: the event's node, the kind, the number. A kind of all
@@ -71,6 +74,16 @@ static inline uint32_t trace_word_node(uint64_t word)
 static inline uint32_t trace_word_number(uint64_t word)
 {
     return (uint32_t)(word >> TRACE_NUMBER_SHIFT);
+}
+
+/* Text takes several records, one after the other. The last part has a byte that is zero. */
+#define TRACE_TEXT_PART sizeof(uint64_t)
+
+static inline uint64_t trace_text_part(const char *text)
+{
+    uint64_t part = 0;
+    memcpy(&part, text, strnlen(text, TRACE_TEXT_PART));
+    return part;
 }
 
 void tracer_init(struct tracer *tracer, const struct allocator *allocator, uint32_t worker_count);

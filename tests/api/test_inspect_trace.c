@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces: what real processes did, as the inspector's clients are told, and who may trace. */
+#include <stdio.h>
+
 #include "actor.h"
 #include "crowd.h"
 #include "desk.h"
 #include "effort.h"
 #include "idlers.h"
+#include "names.h"
 #include "standstill.h"
 #include "tape.h"
 #include "traffic.h"
@@ -144,6 +147,86 @@ TEST(trace_tells_of_timers_commands_and_lives)
     assert_int_equal(tape_find(tape, NOTE_EXIT, child->pid, 0)->arg, CHILD_ERROR);
     assert_string_equal(tape_find(tape, NOTE_EXIT, child->pid, 0)->type, "child");
     assert_int_equal(tape_find(tape, NOTE_EXIT, parent->pid, 0)->arg, 0);
+}
+
+/* A request, and the answer to it. */
+TEST(trace_of_a_call_leads_there_and_back)
+{
+    struct tape *tape = open_tape();
+    struct actor *server = server_start(ACTS(expects(request(1)), answers(0, 2)));
+    struct actor *client =
+        actor_new(ACTS(asks(7, server, 1), expects(completion_of(7, 0, 2)), finishes(0)));
+    actor_await_state(server, SKUA_PROCESS_IDLE);
+    tape_start(tape);
+    assert_result(actor_run(client), 0);
+    tape_read_all(tape);
+    assert_tape_is_whole(tape);
+    assert_int_equal(tape_find(tape, NOTE_SEND, server->pid, 0)->node,
+                     tape_find(tape, NOTE_TAKE, server->pid, 0)->node);
+    assert_true(skua_pid_equal(
+        (skua_pid){(uint64_t)tape_find(tape, NOTE_SEND, server->pid, 0)->arg}, client->pid));
+    assert_leads_to_step(tape, NOTE_COMPLETE, client->pid, 1);
+}
+
+/* ---- what processes are called ---- */
+
+#define PART 8 /* bytes of text in a record */
+
+/* The n-th text of this kind that a process got is this. */
+static void assert_text(const struct tape *tape, enum note_kind kind, const struct actor *actor,
+                        size_t n, const char *expected)
+{
+    char text[100] = "";
+    size_t length = 0;
+    size_t texts = 0;
+    for (size_t i = 0; texts <= n; i++) {
+        const struct note *note = tape_find(tape, kind, actor->pid, i);
+        length = note->arg == 0 ? 0 : length;
+        assert_int_equal(note->arg, length / PART);
+        (void)snprintf(text + length, sizeof text - length, "%s", note->type);
+        length += strlen(note->type);
+        texts += strlen(note->type) < PART;
+    }
+    assert_string_equal(text, expected);
+}
+
+TEST(trace_tells_names_and_labels_when_a_process_gets_them)
+{
+    struct tape *tape = open_tape();
+    struct actor *child = actor_new(NO_ACTS);
+    struct actor *parent = actor_start(NO_ACTS);
+    tape_start(tape);
+    actor_perform(parent, ACTS(takes_name("the first of all names"), takes_name("another"),
+                               takes_label("12345678"), takes_label("changed"),
+                               spawns_with(child, (skua_spawn_options){.name = "child",
+                                                                       .label = "little one"})));
+    tape_read_all(tape);
+    assert_text(tape, NOTE_NAME, parent, 0, "the first of all names");
+    assert_text(tape, NOTE_LABEL, parent, 0, "12345678");
+    assert_text(tape, NOTE_LABEL, parent, 1, "changed");
+    assert_text(tape, NOTE_NAME, child, 0, "child");
+    assert_text(tape, NOTE_LABEL, child, 0, "little one");
+    assert_int_equal(tape_count(tape, NOTE_NAME), 3 + 1); /* not those after the first */
+    tape_stop(tape);
+}
+
+/* Nobody can ask it any more. */
+TEST(trace_tells_what_a_process_was_called_that_has_ended)
+{
+    struct tape *tape = open_tape();
+    struct actor *actor = named_start("one", ACTS(takes_name("two"), takes_label("old")));
+    struct actor *nameless = actor_start(NO_ACTS);
+    actor_await_state(actor, SKUA_PROCESS_IDLE);
+    tape_start(tape);
+    actor_perform(actor, ACTS(finishes(0)));
+    actor_perform(nameless, ACTS(finishes(0)));
+    world_await_live(0);
+    tape_read_all(tape);
+    assert_text(tape, NOTE_NAME, actor, 0, "one");
+    assert_text(tape, NOTE_LABEL, actor, 0, "old");
+    assert_int_equal(tape_count(tape, NOTE_NAME), 1);
+    assert_int_equal(tape_count(tape, NOTE_LABEL), 1);
+    tape_stop(tape);
 }
 
 /* ---- workers ---- */

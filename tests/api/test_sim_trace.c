@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The trace of a simulation: what its records say, and how they read as text. */
+#include <stdio.h>
+
 #include "actor.h"
 #include "desk.h"
+#include "names.h"
 #include "sim_trace.h"
 
 #define START SKUA_SIM_START_NS
+
+#define NAMES_SIZE 200
 
 /* That a record is the expected one, which need not say whose it is and when. */
 static void assert_record(const skua_sim_record *record, skua_sim_record expected, skua_pid pid,
@@ -91,6 +96,37 @@ TEST(trace_tells_who_sent_a_message)
     assert_int_equal(event->payload_type, UINT32_MAX);
 }
 
+/* ---- what processes are called ---- */
+
+/* Adds what the process of a step or an end is called. */
+static void add_names(void *arg, const skua_sim_record *record)
+{
+    char *text = arg;
+    if (record->type == SKUA_SIM_STEP || record->type == SKUA_SIM_EXIT) {
+        const size_t length = strlen(text);
+        (void)snprintf(text + length, NAMES_SIZE - length, "%s%s/%s ",
+                       record->type == SKUA_SIM_EXIT ? "ends: " : "",
+                       record->name != NULL ? record->name : "",
+                       record->label != NULL ? record->label : "");
+    }
+}
+
+/* In each step as it was before, and at the end as it was last. */
+TEST(trace_tells_names_and_labels)
+{
+    char text[NAMES_SIZE] = "";
+    world_create_sim(11, (skua_sim_config){.on_record = add_names, .on_record_arg = text});
+    world_start();
+    assert_result(actor_run(actor_new(ACTS(takes_name("one"), takes_name("two"), continues(1),
+                                           takes_label("old"), continues(1), gives_up_name("one"),
+                                           continues(1), finishes(0)))),
+                  0);
+    assert_string_equal(text, "/ one/ one/old two/old ends: two/old ");
+    text[0] = '\0';
+    assert_result(actor_run(actor_new(ACTS(finishes(0)))), 0);
+    assert_string_equal(text, "/ ends: / ");
+}
+
 /* ---- records as text ---- */
 
 #define TIME "       3.000000005  "
@@ -121,6 +157,10 @@ TEST(record_becomes_one_line_of_text)
         {{.type = SKUA_SIM_CLOCK}, TIME "the clock moves on"},
         {{.type = SKUA_SIM_STEP, .type_name = "bee", .step = 4, .count = 2},
          TIME "bee 0.0 step 4, 2 events"},
+        {{.type = SKUA_SIM_STEP, .type_name = "bee", .name = "queen", .label = "old", .count = 1},
+         TIME "bee queen (old) 0.0 step 0, 1 events"},
+        {{.type = SKUA_SIM_EXIT, .type_name = "bee", .name = "queen"}, TIME "bee queen 0.0 ends"},
+        {{.type = SKUA_SIM_EXIT, .type_name = "bee", .label = "old"}, TIME "bee (old) 0.0 ends"},
         {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_MESSAGE, .payload_type = 7, .count = 8},
          TIME "    message type 7, 8 bytes from 0.0"},
         {{.type = SKUA_SIM_EVENT, .what = SKUA_EVENT_COMPLETION, .tag = 6, .error = SKUA_E_TIMEOUT},

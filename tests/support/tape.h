@@ -23,6 +23,8 @@ enum note_kind {
     NOTE_PARK,
     NOTE_UNPARK,
     NOTE_LOST,
+    NOTE_NAME,
+    NOTE_LABEL,
     NOTE_KINDS,
 };
 
@@ -31,8 +33,8 @@ struct note {
     enum note_kind kind;
     uint64_t time;
     skua_pid pid;
-    char type[16]; /* of a send: the payload's, a number */
-    int64_t arg;   /* of a send: the sender's PID */
+    char type[16]; /* of a send: the payload's, a number; of a name: a part of it */
+    int64_t arg;   /* of a send: the sender's PID; of a name: which part */
     uint64_t node;
     size_t place; /* in the order of reading */
 };

@@ -62,6 +62,19 @@ static int child_step(void *self, skua_context *ctx, skua_event *events, size_t 
     return skua_done(ctx, skua_nothing());
 }
 
+/* Answers whoever calls. */
+static int server_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == SKUA_EVENT_CALL) {
+            (void)skua_reply(ctx, events[i].request, 0, skua_nothing());
+        }
+    }
+    return 0;
+}
+
+static const skua_process_type server_type = {.name = "server", .step = server_step, .calls = true};
 static const skua_process_type sitter_type = {.name = "sitter", .step = sitter_step};
 static const skua_process_type pong_type = {.name = "pong", .step = pong_step};
 static const skua_process_type sleeper_type = {.name = "sleeper", .step = sleeper_step};
@@ -81,6 +94,7 @@ static const struct work works[] = {
     {"sleep", &sleeper_type, 50, false}, /* timers */
     {"share", &child_type, 0, true},     /* many short lives, made by one worker */
     {"flood", &spinner_type, 50, false}, /* as many messages as can be */
+    {"ask", &server_type, 1, true},      /* calls to one that has a name */
 };
 
 #define WORKS (sizeof works / sizeof works[0])
@@ -109,8 +123,12 @@ static int busy_init(void *self, skua_context *ctx, skua_payload *input, size_t 
 static int spawn(struct busy *busy, skua_context *ctx, uint64_t count)
 {
     int error = 0;
+    const bool is_server = busy->work->type == &server_type;
+    const skua_spawn_options options = {.type = busy->work->type,
+                                        .name = is_server ? "desk" : NULL,
+                                        .label = is_server ? "open all day" : NULL};
     for (uint64_t i = 0; i < count && error == 0; i++) {
-        error = skua_spawn(ctx, busy->work->type, skua_nothing(), &busy->child);
+        error = skua_spawn_with(ctx, &options, &busy->child);
     }
     return error;
 }
@@ -123,6 +141,18 @@ static int start(struct busy *busy, skua_context *ctx)
     return error != 0 || !busy->work->ticks ? error : skua_yield_ticker(ctx, 0, PERIOD);
 }
 
+/* What it does every millisecond. */
+static int act(struct busy *busy, skua_context *ctx)
+{
+    if (busy->work->type == &child_type) {
+        return spawn(busy, ctx, 64);
+    }
+    if (busy->work->type == &server_type) {
+        return skua_yield_call(ctx, 1, busy->child, skua_nothing(), SKUA_FOREVER);
+    }
+    return skua_send(ctx, busy->child, skua_payload_u64(BALL, 1));
+}
+
 static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     struct busy *busy = self;
@@ -133,14 +163,10 @@ static int busy_step(void *self, skua_context *ctx, skua_event *events, size_t c
     if (events[0].type == SKUA_EVENT_START) {
         return start(busy, ctx);
     }
-    if (last->type != SKUA_EVENT_TICK) {
-        return 0;
-    }
-    return busy->work->type == &child_type ? spawn(busy, ctx, 64)
-                                           : skua_send(ctx, busy->child, skua_payload_u64(BALL, 1));
+    return last->type == SKUA_EVENT_TICK ? act(busy, ctx) : 0;
 }
 
-static const char *const methods[] = {"sit", "play", "sleep", "share", "flood", NULL};
+static const char *const methods[] = {"sit", "play", "sleep", "share", "flood", "ask", NULL};
 static const skua_process_type busy_type = {
     .name = "busy",
     .state_size = sizeof(struct busy),

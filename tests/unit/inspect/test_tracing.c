@@ -118,6 +118,7 @@ TEST(tracing_writes_every_kind_as_documented)
 {
     static const skua_process_type type = {.name = "ty\npe"};
     const uint64_t data = (uintptr_t)&type;
+    const uint64_t part = trace_text_part("of\ta name"); /* of which 8 bytes fit */
     const uint32_t invalid = (uint32_t)SKUA_E_INVALID;
     const uint32_t terminated = (uint32_t)SKUA_E_TERMINATED;
     const uint32_t last = EVENT_NODES_MAX - 1;
@@ -141,6 +142,8 @@ TEST(tracing_writes_every_kind_as_documented)
         {TRACE_STEAL, 0, 32, 0, 1, {"0", 0, "steal", 0, "-", 32, 1}},
         {TRACE_PARK, 0, 0, 0, 0, {"0", 0, "park", 0, "-", 0, 0}},
         {TRACE_UNPARK, 0, 0, 0, 0, {"0", 0, "unpark", 0, "-", 0, 0}},
+        {TRACE_NAME, 17, part, 0, 7, {"0", 0, "name", 17, "of?a nam", 7, 0}},
+        {TRACE_LABEL, 18, trace_text_part("x"), 0, 0, {"0", 0, "label", 18, "x", 0, 0}},
     };
     FOR_ROWS (row, rows) {
         open_tracing();
