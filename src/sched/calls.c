@@ -46,6 +46,21 @@ static uint64_t deadline_of(const struct worker *worker, const struct event_node
     return packed == 0 ? SKUA_FOREVER : request_unpack_deadline(packed, rough_now(worker));
 }
 
+/* Whether the simulator has taken a request, to deliver it late: with a place in the mailbox from
+ * now on. If there is none left, the usual way refuses it. */
+static NOINLINE bool takes_detour(struct scheduler *sched, struct process *process, skua_pid from,
+                                  skua_pid to, uint32_t index)
+{
+    if (!mailbox_reserve_any(process)) {
+        return false;
+    }
+    if (sched->detour->take_signal(sched->detour, from, to, index)) {
+        return true;
+    }
+    mailbox_unreserve_any(process);
+    return false;
+}
+
 /* Pushes a request to a server, with a place in its mailbox. On error it is still the caller's. */
 static int send_request(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                         uint32_t index)
@@ -57,7 +72,11 @@ static int send_request(struct scheduler *sched, struct worker *worker, skua_pid
         return error;
     }
     note_send(sched, worker, from, to, index, node->as.event.payload.type);
-    if (LIKELY(sched->detour == NULL && mailbox_has_room(process)) &&
+    if (UNLIKELY(sched->detour != NULL) && worker != NULL &&
+        takes_detour(sched, process, from, to, index)) {
+        return 0;
+    }
+    if (LIKELY(mailbox_has_room(process)) &&
         state_wake_any(process, pid_generation(to), index, &node->next)) {
         submit_ready(sched, worker, process);
         return 0;
@@ -65,7 +84,7 @@ static int send_request(struct scheduler *sched, struct worker *worker, skua_pid
     if (UNLIKELY(!mailbox_reserve_any(process))) {
         return SKUA_E_MAILBOX_FULL;
     }
-    if (UNLIKELY(!signal_push(sched, worker, from, to, index))) {
+    if (UNLIKELY(!signal_push_now(sched, worker, to, index))) {
         mailbox_unreserve_any(process);
         return SKUA_E_NO_PROCESS;
     }

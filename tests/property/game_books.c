@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What must hold, whatever players do. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +11,13 @@ static atomic_u32 violations;
 
 void game_violated(const char *property, uint32_t player, uint64_t detail)
 {
-    if (fetch_add_relaxed(&violations, 1) < 10) { /* counter */
+    const uint32_t before = fetch_add_relaxed(&violations, 1); /* counter */
+    if (before < 10) {
         (void)fprintf(stderr, "violated: %s (player %u, %" PRIu64 ")\n", property, player, detail);
+    }
+    if (before == 0) { /* at once: what is broken may not get to its end */
+        (void)fprintf(stderr, "repeat with: %s --first %" PRIu64 " --seeds 1 --driver %s --trace\n",
+                      program_invocation_name, game.seed, game.is_simulated ? "sim" : "threads");
     }
 }
 

@@ -25,7 +25,6 @@
 #define HANG_SECONDS 120
 
 struct options {
-    const char *name;
     uint64_t first;
     uint64_t seeds;
     bool uses_sim;
@@ -143,9 +142,6 @@ static int run_games(const struct options *options, bool is_simulated)
         const uint64_t seed = options->first + i;
         (void)alarm(HANG_SECONDS);
         if (!run_game(options, seed, is_simulated)) {
-            (void)fprintf(stderr,
-                          "repeat with: %s --first %" PRIu64 " --seeds 1 --driver %s --trace\n",
-                          options->name, seed, driver);
             return EXIT_FAILURE;
         }
     }
@@ -194,8 +190,7 @@ static int read_one(const char *option, const char *value, struct options *optio
 
 int main(int argc, char **argv)
 {
-    struct options options = {
-        .name = argv[0], .seeds = SEEDS_DEFAULT, .uses_sim = true, .uses_threads = true};
+    struct options options = {.seeds = SEEDS_DEFAULT, .uses_sim = true, .uses_threads = true};
     for (int i = 1; i < argc;) {
         const int taken = read_one(argv[i], argv[i + 1], &options);
         if (taken == 0) {
