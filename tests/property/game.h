@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Random processes that call, watch and link each other, and what must hold for them whatever they
- * do. A seed stands for a game of some players, in the simulator or on threads.
+/* Random processes that call, watch, link and name each other, and what must hold for them whatever
+ * they do. A seed stands for a game of some players, in the simulator or on threads.
  *
  *   game_players.c       the players: what they do, and what they see
+ *   game_names.c         the same for names
  *   game_books.c         the books: what was asked and what came of it, and whether both agree
  *   property_relations.c  runs games
  *
@@ -18,6 +19,8 @@
 #include "base/random.h"
 
 #define PLAYERS_MAX  16
+#define NOBODY       PLAYERS_MAX /* in place of a player */
+#define GAME_NAMES   4
 #define YIELDS_MAX   256 /* of one player */
 #define LINKS_MAX    64
 #define REQUESTS_MAX 512
@@ -33,22 +36,33 @@ struct game {
     uint32_t players;
     uint32_t plan; /* rounds in which a player acts */
     uint32_t workers;
+    bool has_names;      /* players use names */
+    uint32_t name_limit; /* 0: there is room for all */
     uint64_t moment_ns;
     uint64_t step_ns;
     skua_sim_faults faults;
 };
 
-enum yield_kind { YIELD_CALL, YIELD_CALL_FOR, YIELD_MONITOR, YIELD_JOIN, YIELD_SPAWNED };
+/* Those up to YIELD_CALL_FOR are calls. */
+enum yield_kind {
+    YIELD_CALL,
+    YIELD_CALL_NAME,
+    YIELD_CALL_FOR,
+    YIELD_MONITOR,
+    YIELD_JOIN,
+    YIELD_SPAWNED,
+    YIELD_NAME,
+};
 
 /* A yield; the tag is its index. */
 struct yield_note {
     enum yield_kind kind;
-    uint32_t target;
-    bool was_alive; /* when it was asked for; only in the simulator one knows */
+    uint32_t target; /* NOBODY: not known, or there is none */
+    bool was_alive;  /* when it was asked for; only in the simulator one knows */
     bool is_cancelled;
     bool has_timeout;
     /* Of calls: written by the servers, one after the other. */
-    atomic_u32 debtor;     /* who owes the answer */
+    atomic_u32 debtor;     /* who owes the answer, as far as it is known */
     atomic_u32 deliveries; /* to steps */
     atomic_u32 answers;
     atomic_u32 answered_by;
@@ -57,6 +71,11 @@ struct yield_note {
     uint32_t parent_player;
     uint32_t parent_yield;
     uint32_t parent_request; /* of the player itself */
+    /* Of waits for a name, and calls to one. */
+    uint32_t name;
+    uint32_t name_times;  /* that it had been given to somebody when the wait began */
+    bool has_holder;      /* somebody had it then */
+    bool is_beyond_limit; /* and there were many others */
     atomic_u32 ends;
 };
 
@@ -104,17 +123,67 @@ struct player {
     uint32_t link_count;
     struct request_note requests[REQUESTS_MAX];
     uint32_t request_count;
+    bool has_name[GAME_NAMES];
+    uint32_t first_name;  /* on threads: it was started with this one, plus 1; 0: with none */
+    atomic_u32 is_robbed; /* another has got a name that was its own */
 };
 
 extern struct game game;
-extern struct player players[PLAYERS_MAX];
-extern atomic_u32 game_plans_over; /* players at the end of their plans, or gone */
+extern struct player players[PLAYERS_MAX + 1]; /* the last stands for NOBODY */
+extern atomic_u32 game_plans_over;             /* players at the end of their plans, or gone */
 
 /* ---- game_players.c     ---- */
 
+/* It is about to be started, with this name, if that is one. */
+void player_expect_name(struct player *player, uint32_t name);
 void player_prepare(uint32_t number, uint64_t *random);
 skua_payload player_input(uint32_t number);
 #define SLEEP_TAG UINT64_C(1000000)
+
+/* The note of its next yield, and the payload of a call: whose yield it is. */
+struct yield_note *player_new_yield(struct player *player, enum yield_kind kind, uint32_t target);
+skua_payload player_call_payload(const struct player *player);
+
+/* ---- game_names.c     ---- */
+
+void game_names_begin(void);
+const char *game_name_text(uint32_t name);
+
+/* What players do. */
+void game_name_register(struct player *player, skua_context *ctx, uint32_t target);
+void game_name_unregister(struct player *player, skua_context *ctx, uint32_t target);
+void game_name_find(struct player *player, skua_context *ctx, uint32_t target);
+void game_name_send(struct player *player, skua_context *ctx, uint32_t target);
+void game_name_call(struct player *player, skua_context *ctx, uint32_t target);
+void game_name_await(struct player *player, skua_context *ctx, uint32_t target);
+
+/* A player is about to be given a name; has got it; `player` could not give it. */
+void game_name_try(struct player *player, uint32_t name);
+void game_name_given(skua_context *ctx, const struct player *by, struct player *player,
+                     uint32_t name);
+void game_name_refused(skua_context *ctx, const struct player *player, uint32_t name, int error,
+                       skua_pid holder);
+
+/* What players see. The first says whether it was sent to a name. */
+bool game_name_took_message(const struct player *player, const skua_event *event);
+void game_name_took_call(const struct player *player, struct yield_note *yield);
+void game_name_completion(const struct player *player, const struct yield_note *yield,
+                          const skua_event *event);
+
+/* That a name does not lead to one that has ended, or is about to. */
+void game_name_check_free(skua_context *ctx, const struct player *player,
+                          const struct player *ended, uint32_t name);
+
+/* At the begin and the end of a step, whose yields count from `first` on; in close; and of a wait
+ * that is still open when the game is at rest. */
+void game_names_check_step(const struct player *player);
+void game_names_end_step(struct player *player, skua_context *ctx, uint32_t first);
+void game_names_close(struct player *player, skua_context *ctx);
+void game_names_check_rest(const struct player *player, const struct yield_note *yield);
+
+/* On threads: sees to it that every name has a holder. Returns whether all who wait for one have
+ * heard of it, which must be so after a while. */
+bool game_names_hear_all(skua_runtime *runtime);
 
 /* ---- game_books.c     ---- */
 
@@ -122,6 +191,9 @@ skua_payload player_input(uint32_t number);
 void game_violated(const char *property, uint32_t player, uint64_t detail);
 uint32_t game_violations(void);
 void books_begin(void);
+
+/* The player with this PID, or null. */
+const struct player *books_player_of(skua_pid pid);
 
 /* What has happened in all games: a property about nothing is worth nothing. */
 enum happening {
@@ -135,6 +207,12 @@ enum happening {
     HAPPENED_NOTICE,
     HAPPENED_EXIT_EVENT,
     HAPPENED_CASCADE,
+    HAPPENED_NAME,
+    HAPPENED_NAME_TAKEN,
+    HAPPENED_NAME_FOUND,
+    HAPPENED_NAME_SENT,
+    HAPPENED_NAME_AWAITED,
+    HAPPENED_NAME_LIMIT,
     HAPPENINGS,
 };
 void books_happened(enum happening happening);
@@ -151,7 +229,7 @@ void books_request(skua_context *ctx, struct player *player, const skua_event *e
 void books_abandon(struct player *player, const skua_event *event);
 
 /* In the simulator, when nothing moves any more; and when all have ended. */
-void books_check_rest(void);
+void books_check_rest(skua_runtime *runtime);
 void books_check_ends(void);
 void books_on_exit(void *arg, skua_exit *exit);
 

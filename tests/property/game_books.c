@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "game.h"
 
@@ -12,11 +13,13 @@ static atomic_u32 violations;
 void game_violated(const char *property, uint32_t player, uint64_t detail)
 {
     const uint32_t before = fetch_add_relaxed(&violations, 1); /* counter */
-    if (before < 10) {
-        (void)fprintf(stderr, "violated: %s (player %u, %" PRIu64 ")\n", property, player, detail);
+    if (before < 10) { /* dprintf: this may be a signal's handler */
+        (void)dprintf(STDERR_FILENO, "violated: %s (player %u, %" PRIu64 ")\n", property, player,
+                      detail);
     }
     if (before == 0) { /* at once: what is broken may not get to its end */
-        (void)fprintf(stderr, "repeat with: %s --first %" PRIu64 " --seeds 1 --driver %s --trace\n",
+        (void)dprintf(STDERR_FILENO,
+                      "repeat with: %s --first %" PRIu64 " --seeds 1 --driver %s --trace\n",
                       program_invocation_name, game.seed, game.is_simulated ? "sim" : "threads");
     }
 }
@@ -29,6 +32,7 @@ uint32_t game_violations(void)
 void books_begin(void)
 {
     memset(players, 0, sizeof players);
+    game_names_begin();
     store_relaxed(&game_plans_over, 0); /* nobody runs */
     store_relaxed(&violations, 0);      /* nobody runs */
 }
@@ -43,12 +47,15 @@ void books_happened(enum happening happening)
 bool books_cover_all(void)
 {
     static const char *const names[HAPPENINGS] = {
-        "answers", "forwards", "calls on behalf", "ends of peers", "timeouts",
-        "cancels", "abandons", "notices of ends", "exit events",   "cascades"};
+        "answers",     "forwards",          "calls on behalf", "ends of peers",
+        "timeouts",    "cancels",           "abandons",        "notices of ends",
+        "exit events", "cascades",          "names given",     "taken",
+        "found",       "messages to names", "waits for names", "names too many"};
     bool all = true;
     for (uint32_t i = 0; i < HAPPENINGS; i++) {
         const uint64_t count = load_relaxed(&happenings[i]); /* counter */
-        all = all && count > 0;
+        const bool is_possible = game.is_simulated || i != HAPPENED_NAME_LIMIT;
+        all = all && (count > 0 || !is_possible);
         (void)printf("%s%" PRIu64 " %s", i > 0 ? ", " : "  ", count, names[i]);
     }
     (void)printf("\n");
@@ -65,7 +72,7 @@ static bool is_gone(const struct player *player)
     return load_relaxed(&player->closes) > 0; /* the runtime has brought order */
 }
 
-static const struct player *player_of(skua_pid pid)
+const struct player *books_player_of(skua_pid pid)
 {
     for (uint32_t i = 0; i < game.players; i++) {
         if (pid.bits != 0 && load_relaxed(&players[i].pid) == pid.bits) { /* does not change */
@@ -109,6 +116,9 @@ void books_heard(skua_context *ctx, struct player *player, uint32_t ended, int e
         game_violated("18: sends are refused after an end is heard of", player->number, ended);
     }
     check_answers(player, ended);
+    for (uint32_t name = 0; name < GAME_NAMES; name++) {
+        game_name_check_free(ctx, player, other, name);
+    }
 }
 
 void books_exit_event(skua_context *ctx, struct player *player, const skua_event *event)
@@ -147,6 +157,9 @@ static void check_call(skua_context *ctx, struct player *player, struct yield_no
     case SKUA_E_PEER_ENDED: {
         const uint32_t debtor = load_relaxed(&yield->debtor); /* came with it */
         books_happened(HAPPENED_PEER_END);
+        if (debtor == NOBODY) {
+            break; /* it had the name, and ended before it got the call */
+        }
         if ((int)(int64_t)value != players[debtor].exit_error) {
             game_violated("32: the end of who owes the answer counts", player->number, debtor);
         }
@@ -214,6 +227,8 @@ void books_completion(skua_context *ctx, struct player *player, const skua_event
     }
     if (yield->kind <= YIELD_CALL_FOR) {
         check_call(ctx, player, yield, event);
+    } else if (yield->kind == YIELD_NAME) {
+        game_name_completion(player, yield, event);
     } else {
         check_watch(ctx, player, yield, event);
     }
@@ -258,6 +273,7 @@ void books_request(skua_context *ctx, struct player *player, const skua_event *e
     if (load_relaxed(&players[request->caller].pid) != event->from.bits) { /* does not change */
         game_violated("a request names its caller", player->number, request->caller);
     }
+    game_name_took_call(player, yield);
     if (load_relaxed(&yield->debtor) != player->number) { /* came with it */
         game_violated("32: a request comes to who owes the answer", player->number, request->yield);
     }
@@ -295,6 +311,9 @@ static void check_pending_call(const struct player *player, uint32_t number)
     if (yield->has_timeout) {
         game_violated("a yield with a timeout ends", player->number, number);
     }
+    if (debtor == NOBODY) {
+        game_violated("a call to a name that nobody has ends", player->number, number);
+    }
     if (is_gone(&players[debtor])) {
         game_violated("32: who owes an answer lives, or the caller is told", player->number,
                       number);
@@ -318,6 +337,8 @@ static void check_yields(const struct player *player)
             game_violated("a yield that was taken back ends", player->number, i);
         } else if (yield->kind <= YIELD_CALL_FOR) {
             check_pending_call(player, i);
+        } else if (yield->kind == YIELD_NAME) {
+            game_names_check_rest(player, yield);
         } else if (is_gone(&players[yield->target]) || yield->has_timeout) {
             game_violated("20: whoever watches hears of the end", player->number, i);
         }
@@ -359,11 +380,22 @@ static void check_links(const struct player *player)
     }
 }
 
-void books_check_rest(void)
+/* Whoever has something to do has done it. */
+static void check_state(skua_runtime *runtime, const struct player *player)
+{
+    skua_process_snapshot info;
+    const skua_pid pid = {load_relaxed(&player->pid)}; /* one thread */
+    if (skua_process_info(runtime, pid, &info) == 0 && info.state == SKUA_PROCESS_READY) {
+        game_violated("a process that is ready runs", player->number, 0);
+    }
+}
+
+void books_check_rest(skua_runtime *runtime)
 {
     for (uint32_t i = 0; i < game.players; i++) {
         const struct player *player = &players[i];
         if (load_relaxed(&player->pid) != 0 && !is_gone(player)) { /* one thread */
+            check_state(runtime, player);
             check_yields(player);
             check_requests(player);
         }
@@ -377,7 +409,7 @@ void books_check_rest(void)
 static void check_end(const struct player *player)
 {
     const int error = player->exit_error;
-    const struct player *cause = player_of(player->exit_cause);
+    const struct player *cause = books_player_of(player->exit_cause);
     if (load_relaxed(&player->terminated) != 0 && error != SKUA_E_TERMINATED) { /* all is over */
         game_violated("24: terminate cannot be caught", player->number, (uint64_t)-error);
     }
@@ -429,7 +461,11 @@ void books_check_ends(void)
 void books_on_exit(void *arg, skua_exit *exit)
 {
     (void)arg;
-    struct player *player = &players[player_of(exit->pid)->number];
+    const struct player *known = books_player_of(exit->pid);
+    if (known == NULL) {
+        return; /* a herald */
+    }
+    struct player *player = &players[known->number];
     (void)fetch_add_relaxed(&player->exits, 1); /* counter */
     if (!is_gone(player) || exit->error != player->exit_error ||
         !skua_pid_equal(exit->cause, player->exit_cause)) {

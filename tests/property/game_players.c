@@ -5,7 +5,7 @@
 #include "game.h"
 
 struct game game;
-struct player players[PLAYERS_MAX];
+struct player players[PLAYERS_MAX + 1];
 atomic_u32 game_plans_over;
 
 static uint32_t below(skua_context *ctx, uint32_t bound)
@@ -27,7 +27,7 @@ static uint64_t some_time(skua_context *ctx)
 
 /* ---- yields ---- */
 
-static struct yield_note *new_yield(struct player *player, enum yield_kind kind, uint32_t target)
+struct yield_note *player_new_yield(struct player *player, enum yield_kind kind, uint32_t target)
 {
     struct yield_note *yield = &player->yields[player->yield_count];
     const struct player *other = &players[target];
@@ -41,19 +41,18 @@ static struct yield_note *new_yield(struct player *player, enum yield_kind kind,
     return yield;
 }
 
-/* The payload of a call says whose yield it is. */
-static skua_payload call_payload(const struct player *player)
+skua_payload player_call_payload(const struct player *player)
 {
     return skua_payload_u64(player->number, player->yield_count);
 }
 
 static void call(struct player *player, skua_context *ctx, uint32_t target)
 {
-    struct yield_note *yield = new_yield(player, YIELD_CALL, target);
+    struct yield_note *yield = player_new_yield(player, YIELD_CALL, target);
     const uint64_t timeout = some_time(ctx);
     yield->has_timeout = timeout != SKUA_FOREVER;
     player->yield_count += skua_yield_call(ctx, player->yield_count, pid_of(target),
-                                           call_payload(player), timeout) == 0;
+                                           player_call_payload(player), timeout) == 0;
 }
 
 /* A request that it has not dealt with yet; or none. */
@@ -74,19 +73,19 @@ static void call_for(struct player *player, skua_context *ctx, uint32_t target)
     if (request == NULL) {
         return;
     }
-    struct yield_note *yield = new_yield(player, YIELD_CALL_FOR, target);
+    struct yield_note *yield = player_new_yield(player, YIELD_CALL_FOR, target);
     yield->parent_player = request->caller;
     yield->parent_yield = request->yield;
     yield->parent_request = (uint32_t)(request - player->requests);
     player->yield_count +=
         skua_yield_call_for(ctx, player->yield_count, request->token, pid_of(target),
-                            call_payload(player), some_time(ctx)) == 0;
+                            player_call_payload(player), some_time(ctx)) == 0;
 }
 
 static void watch(struct player *player, skua_context *ctx, uint32_t target)
 {
     const bool joins = below(ctx, 2) == 0;
-    struct yield_note *yield = new_yield(player, joins ? YIELD_JOIN : YIELD_MONITOR, target);
+    struct yield_note *yield = player_new_yield(player, joins ? YIELD_JOIN : YIELD_MONITOR, target);
     const uint64_t timeout = some_time(ctx);
     const uint64_t tag = player->yield_count;
     yield->has_timeout = timeout != SKUA_FOREVER;
@@ -136,6 +135,14 @@ static void send_some(struct player *player, skua_context *ctx, uint32_t target)
     }
 }
 
+void player_expect_name(struct player *player, uint32_t name)
+{
+    if (name < GAME_NAMES) {
+        game_name_try(player, name);
+        player->first_name = game.is_simulated ? 0 : name + 1;
+    }
+}
+
 static void spawn_with_relations(struct player *player, skua_context *ctx, uint32_t target)
 {
     struct player *child = &players[target];
@@ -143,25 +150,36 @@ static void spawn_with_relations(struct player *player, skua_context *ctx, uint3
     if (!cas_acq_rel_relaxed(&child->inits, &none, 2)) {
         return; /* it was started before */
     }
+    skua_pid pid = {0};
     skua_payload input = player_input(target);
+    const uint32_t name = below(ctx, 3 * GAME_NAMES);
+    const bool is_named = game.has_names && name < GAME_NAMES;
     struct link_note *link = &player->links[player->link_count];
     *link = (struct link_note){.target = target, .flags = SKUA_LINK_TELL};
-    struct yield_note *yield = new_yield(player, YIELD_SPAWNED, target);
+    struct yield_note *yield = player_new_yield(player, YIELD_SPAWNED, target);
     const skua_spawn_options options = {.type = &child->type,
                                         .input = &input,
                                         .input_count = 1,
+                                        .name = is_named ? game_name_text(name) : NULL,
                                         .monitor = below(ctx, 2) == 0,
                                         .monitor_tag = player->yield_count,
                                         .link = below(ctx, 2) == 0,
                                         .link_flags = link->flags,
                                         .link_tag = player->link_count,
                                         .link_id = &link->id};
-    if (skua_spawn_with(ctx, &options, NULL) == 0) {
+    player_expect_name(child, is_named ? name : GAME_NAMES);
+    const int error = skua_spawn_with(ctx, &options, &pid);
+    if (error == 0) {
         yield->was_alive = true;
         player->yield_count += options.monitor;
         player->link_count += options.link;
-    } else {
+    } else if (load_relaxed(&child->inits) == 2) {    /* otherwise it is closed */
         (void)fetch_add_relaxed(&game_plans_over, 1); /* counter */
+    }
+    if (is_named && error != 0) {
+        game_name_refused(ctx, player, name, error, pid);
+    } else if (is_named && game.is_simulated) {
+        game_name_given(ctx, player, child, name);
     }
 }
 
@@ -230,26 +248,45 @@ static void terminate_other(struct player *player, skua_context *ctx, uint32_t t
 
 typedef void action_fn(struct player *player, skua_context *ctx, uint32_t target);
 
-static const struct {
+struct action {
     action_fn *act;
     uint32_t weight;
-} actions[] = {
+};
+
+static const struct action actions[] = {
     {call, 16},   {call_for, 10},   {watch, 12},       {take_back, 6},
     {link_to, 6}, {unlink_some, 4}, {send_some, 14},   {spawn_with_relations, 6},
     {answer, 20}, {forward, 8},     {cancel_other, 1}, {terminate_other, 1},
 };
 
+static const struct action name_actions[] = {
+    {game_name_register, 8}, {game_name_unregister, 8}, {game_name_find, 5},
+    {game_name_send, 3},     {game_name_call, 5},       {game_name_await, 5},
+};
+
+static action_fn *choose(const struct action *from, size_t count, skua_context *ctx)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum += from[i].weight;
+    }
+    uint32_t choice = below(ctx, sum);
+    while (choice >= from->weight) {
+        choice -= from->weight;
+        from++;
+    }
+    return from->act;
+}
+
 static void act(struct player *player, skua_context *ctx)
 {
-    uint32_t choice = below(ctx, 104);
+    const bool is_named = game.has_names && below(ctx, 3) == 0;
+    action_fn *chosen =
+        is_named ? choose(name_actions, sizeof name_actions / sizeof name_actions[0], ctx)
+                 : choose(actions, sizeof actions / sizeof actions[0], ctx);
     const uint32_t target = below(ctx, game.players);
-    const bool is_full = player->yield_count == YIELDS_MAX || player->link_count == LINKS_MAX;
-    for (size_t i = 0; i < sizeof actions / sizeof actions[0] && !is_full; i++) {
-        if (choice < actions[i].weight) {
-            actions[i].act(player, ctx, target);
-            return;
-        }
-        choice -= actions[i].weight;
+    if (player->yield_count < YIELDS_MAX && player->link_count < LINKS_MAX) {
+        chosen(player, ctx, target);
     }
 }
 
@@ -285,6 +322,9 @@ static bool take_event(struct player *player, skua_context *ctx, const skua_even
 {
     switch (event->type) {
     case SKUA_EVENT_MESSAGE: {
+        if (game_name_took_message(player, event)) {
+            return false;
+        }
         const uint32_t from = event->payload.type;
         if (skua_payload_to_u64(&event->payload) != player->received[from]++) {
             game_violated("messages come in order", player->number, from);
@@ -330,9 +370,9 @@ static int play_round(struct player *player, skua_context *ctx)
     return player->sleeps ? 0 : skua_continue(ctx);
 }
 
-static int player_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+/* What a step does with its events; returns as that. */
+static int react(struct player *player, skua_context *ctx, const skua_event *events, size_t count)
 {
-    struct player *player = *(struct player **)self;
     bool goes_on = false;
     bool ends = false;
     for (size_t i = 0; i < count; i++) {
@@ -346,6 +386,19 @@ static int player_step(void *self, skua_context *ctx, skua_event *events, size_t
     return goes_on && player->rounds < game.plan ? play_round(player, ctx) : 0;
 }
 
+static int player_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    struct player *player = *(struct player **)self;
+    const uint32_t first = player->yield_count;
+    game_names_check_step(player);
+    if (events[0].type == SKUA_EVENT_START && player->first_name != 0) {
+        game_name_given(ctx, player, player, player->first_name - 1);
+    }
+    const int result = react(player, ctx, events, count);
+    game_names_end_step(player, ctx, first);
+    return result;
+}
+
 static void player_close(void *self, skua_context *ctx, const skua_exit *exit)
 {
     struct player *player = *(struct player **)self;
@@ -356,6 +409,7 @@ static void player_close(void *self, skua_context *ctx, const skua_exit *exit)
     player->exit_cause = exit->cause;
     send_some(player, ctx, below(ctx, game.players));
     answer(player, ctx, 0);
+    game_names_close(player, ctx);
     (void)fetch_add_relaxed(&player->closes, 1); /* the runtime has to bring the order */
 }
 

@@ -7,11 +7,13 @@
 #include <limits.h>
 #include <malloc.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "counting_allocator.h"
 #include "game.h"
 
@@ -49,6 +51,8 @@ static void generate(uint64_t seed, bool is_simulated, bool trace)
     game.players = 3 + random_below(&random, PLAYERS_MAX - 2);
     game.plan = 2 + random_below(&random, 30);
     game.workers = 1 + random_below(&random, 4);
+    game.has_names = random_below(&random, 2) == 0;
+    game.name_limit = is_simulated && random_below(&random, 4) == 0 ? 2 : 0;
     game.moment_ns = is_simulated ? SKUA_MILLISECOND : 20 * SKUA_MICROSECOND;
     if (is_simulated && random_below(&random, 3) == 0) {
         game.step_ns = 1 + random_below(&random, 2 * SKUA_MILLISECOND);
@@ -73,7 +77,24 @@ static void print_record(void *arg, const skua_sim_record *record)
     (void)printf("%s\n", text);
 }
 
-/* The first half; the others are spawned by these, or not at all. */
+static uint32_t start_player(skua_runtime *runtime, uint32_t number, uint32_t name)
+{
+    struct player *player = &players[number];
+    skua_payload input = player_input(number);
+    const bool is_named = name < GAME_NAMES;
+    const skua_spawn_options options = {.type = &player->type,
+                                        .input = &input,
+                                        .input_count = 1,
+                                        .name = is_named ? game_name_text(name) : NULL};
+    player_expect_name(player, name);
+    const int error = skua_process_submit_with(runtime, &options, NULL);
+    if (error == 0 && is_named && game.is_simulated) {
+        game_name_given(NULL, player, player, name); /* nobody runs yet */
+    }
+    return error == 0 || load_relaxed(&player->closes) > 0; /* its name was taken */
+}
+
+/* The first half; the others are spawned by these, or not at all. Every third has a name. */
 static uint32_t start_players(skua_runtime *runtime)
 {
     const uint32_t roots = (game.players + 1) / 2;
@@ -82,9 +103,22 @@ static uint32_t start_players(skua_runtime *runtime)
         store_relaxed(&players[i].inits, 2); /* nobody else may start it */
     }
     for (uint32_t i = 0; i < roots; i++) {
-        started += skua_process_submit(runtime, &players[i].type, player_input(i), NULL) == 0;
+        started += start_player(runtime, i, game.has_names && i % 3 == 0 ? i / 3 : GAME_NAMES);
     }
     return started;
+}
+
+/* Ends a hang, with a word. */
+static void await_names(skua_runtime *runtime)
+{
+    const uint64_t deadline = monotonic_ns() + HANG_SECONDS / 4 * SKUA_SECOND;
+    while (!game_names_hear_all(runtime)) {
+        if (monotonic_ns() > deadline) {
+            game_violated("36: whoever waits for a name hears of its holder", 0, 0);
+            return;
+        }
+        (void)sched_yield();
+    }
 }
 
 static void play(skua_runtime *runtime)
@@ -95,11 +129,12 @@ static void play(skua_runtime *runtime)
         if (error != SKUA_E_AT_REST && error < 0) {
             game_violated("a game comes to rest", 0, (uint64_t)-error);
         }
-        books_check_rest();
+        books_check_rest(runtime);
     } else {
         while (load_relaxed(&game_plans_over) < started) { /* counter */
             (void)sched_yield();
         }
+        await_names(runtime);
     }
     /* Whoever wants a cancel as an event obeys; all others are ended. */
     const int error = skua_runtime_stop(runtime, 60 * SKUA_SECOND);
@@ -120,6 +155,7 @@ static bool run_game(const struct options *options, uint64_t seed, bool is_simul
     const skua_runtime_config config = {.seed = seed,
                                         .sim = is_simulated ? &sim : NULL,
                                         .worker_count = is_simulated ? 0 : game.workers,
+                                        .name_limit = game.name_limit,
                                         .on_exit = books_on_exit,
                                         .alloc = counting_allocate,
                                         .alloc_arg = &memory};
@@ -153,6 +189,27 @@ static int run_games(const struct options *options, bool is_simulated)
         return EXIT_FAILURE;
     }
     return EXIT_SUCCESS;
+}
+
+/* ---- games that do not end by themselves ---- */
+
+static struct sigaction former[NSIG];
+
+/* Names the game, and lets the signal do what it did before. */
+static void name_game(int number)
+{
+    game_violated("a game neither crashes nor hangs", 0, (uint64_t)number);
+    (void)sigaction(number, &former[number], NULL);
+    (void)raise(number);
+}
+
+static void watch_for_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGALRM};
+    struct sigaction action = {.sa_handler = name_game};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) {
+        (void)sigaction(signals[i], &action, &former[signals[i]]);
+    }
 }
 
 /* ---- arguments ---- */
@@ -198,6 +255,7 @@ int main(int argc, char **argv)
         }
         i += taken;
     }
+    watch_for_crashes();
     (void)mallopt(M_MMAP_THRESHOLD, INT_MAX);
     (void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
     if (options.uses_sim && run_games(&options, true) != EXIT_SUCCESS) {
