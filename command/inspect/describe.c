@@ -23,6 +23,9 @@ struct yield {
     bool has_time;
     uint64_t left_ns;
     uint64_t period_ns;
+    uint64_t hops;   /* of a call: how often it was forwarded */
+    char debtor[24]; /* who owes the answer since, as PID and type, if it is known */
+    char debtor_type[65];
 };
 
 /* Appends. */
@@ -38,6 +41,15 @@ __attribute__((format(printf, 2, 3))) static void add(struct wait_text *out, con
 
 /* ---- a yield ---- */
 
+/* Of a call that was forwarded. */
+static bool read_debtor(const struct line *line, size_t field, struct yield *yield)
+{
+    return strcmp(yield->kind, "call") != 0 || line->count <= field ||
+           (line_number(line, field, &yield->hops) &&
+            line_text(line, field + 1, yield->debtor, sizeof yield->debtor) &&
+            line_text(line, field + 2, yield->debtor_type, sizeof yield->debtor_type));
+}
+
 static bool read_yield(const struct line *line, size_t field, struct yield *yield)
 {
     *yield = (struct yield){.has_time = true};
@@ -49,7 +61,7 @@ static bool read_yield(const struct line *line, size_t field, struct yield *yiel
            line_text(line, field + 2, yield->about, sizeof yield->about) &&
            line_text(line, field + 3, yield->text, sizeof yield->text) &&
            (!yield->has_time || line_number(line, field + 4, &yield->left_ns)) &&
-           line_number(line, field + 5, &yield->period_ns);
+           line_number(line, field + 5, &yield->period_ns) && read_debtor(line, field + 6, yield);
 }
 
 /* What ends at its time: a timer, or a tick. Returns whether it is one. */
@@ -71,9 +83,14 @@ static bool add_timer(struct wait_text *out, const struct yield *yield)
     return true;
 }
 
+static bool is_nobody(const char *pid)
+{
+    return strspn(pid, "0") == strlen(pid);
+}
+
 static void add_peer(struct wait_text *out, const char *pid, const char *type)
 {
-    if (strspn(pid, "0") == strlen(pid)) {
+    if (is_nobody(pid)) {
         add(out, "one that has ended");
     } else {
         add(out, "%s (%s)", pid, type);
@@ -116,12 +133,26 @@ static void add_subject(struct wait_text *out, const struct yield *yield)
     }
 }
 
+/* Where a call is that was forwarded. */
+static void add_debtor(struct wait_text *out, const struct yield *yield)
+{
+    if (yield->hops == 0) {
+        return;
+    }
+    add(out, ", forwarded");
+    if (!is_nobody(yield->debtor)) {
+        add(out, " to ");
+        add_peer(out, yield->debtor, yield->debtor_type);
+    }
+}
+
 static void add_yield(struct wait_text *out, const struct yield *yield)
 {
     if (add_timer(out, yield)) {
         return;
     }
     add_subject(out, yield);
+    add_debtor(out, yield);
     if (yield->has_time) {
         add(out, ", times out in %s", format_time(yield->left_ns).text);
     }

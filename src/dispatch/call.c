@@ -150,6 +150,7 @@ static RACY void copy_call(const volatile struct event_node *node, struct call_v
     view->has_deadline = node->as.call.wheel != 0;
     view->deadline = node->as.call.timer.when;
     view->period = view->has_deadline && node->as.call.error == 0 ? node->as.call.period : 0;
+    view->listener = node->as.call.listener;
 }
 
 bool call_view_owner(struct event_node *node, struct call_view *view)
@@ -159,6 +160,7 @@ bool call_view_owner(struct event_node *node, struct call_view *view)
         return false;
     }
     view->tag = node->as.call.tag;
+    view->guard = guard;
     copy_call(node, view);
     return fetch_add_acq_rel(&node->guard, 0) == guard; /* MO-view */
 }

@@ -78,8 +78,10 @@ struct call_view {
     uint32_t number;
     uint64_t tag;
     bool has_deadline;
-    uint64_t deadline; /* 0: it is just being ended */
-    uint64_t period;   /* of a ticker; otherwise nothing */
+    uint64_t deadline;            /* 0: it is just being ended */
+    uint64_t period;              /* of a ticker; otherwise nothing */
+    uint32_t guard;               /* that it has while it is open */
+    const skua_handler *listener; /* of a call to a process: its request (relations/request.h) */
 };
 
 /* Opens a call, or reopens a ticker's, on a node whose tag is set; `owner` is the process. */

@@ -297,8 +297,7 @@ static int answer_process(struct answers *answers, const struct request *request
     text_add(out, "detail\tstate_size\t%zu\n", type->state_size);
     add_methods(out, type);
     add_worker_of(sched, pid, out);
-    described_add_details(sched, pid, out);
-    answers->asked++;
+    answers->asked += described_add_details(sched, pid, out);
     return 0;
 }
 
@@ -316,8 +315,7 @@ static int answer_describe(struct answers *answers, const struct request *reques
             return SKUA_E_INVALID;
         }
     }
-    described_add(answers->sched, pids, count, out);
-    answers->asked += count;
+    answers->asked += described_add(answers->sched, pids, count, out);
     return 0;
 }
 

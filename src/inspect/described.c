@@ -81,6 +81,34 @@ static void add_wait(struct scheduler *sched, const struct described_wait *wait,
     add_subject(sched, wait, out);
     add_time_left(out, wait->has_deadline, wait->left_ns);
     text_add(out, "\t%" PRIu64, wait->period);
+    if (wait->hops > 0) {
+        text_add(out, "\t%" PRIu32, wait->hops);
+        add_peer(sched, wait->debtor, out);
+    }
+}
+
+/* ---- calls that were forwarded ---- */
+
+struct forwarded {
+    uint32_t count;
+    skua_pid callers[DESCRIBE_MAX];
+    struct described_wait *waits[DESCRIBE_MAX];
+};
+
+static void add_if_forwarded(struct forwarded *forwarded, skua_pid caller,
+                             struct described_wait *wait)
+{
+    if (wait->hops > 0 && forwarded->count < DESCRIBE_MAX) {
+        forwarded->callers[forwarded->count] = caller;
+        forwarded->waits[forwarded->count++] = wait;
+    }
+}
+
+static void find_debtors(struct scheduler *sched, const struct forwarded *forwarded)
+{
+    if (forwarded->count > 0) {
+        describe_ask_debtors(sched, forwarded->callers, forwarded->waits, forwarded->count);
+    }
 }
 
 /* ---- lines ---- */
@@ -107,14 +135,23 @@ static void add_described(struct scheduler *sched, skua_pid pid,
     text_add(out, "\n");
 }
 
-void described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count, struct text *out)
+uint32_t described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count,
+                       struct text *out)
 {
     struct description *descriptions[DESCRIBE_MAX];
+    struct forwarded forwarded = {.count = 0};
     describe_ask(sched, pids, count, false, descriptions);
+    for (uint32_t i = 0; i < count; i++) {
+        if (descriptions[i] != NULL) {
+            add_if_forwarded(&forwarded, pids[i], &descriptions[i]->wait);
+        }
+    }
+    find_debtors(sched, &forwarded);
     for (uint32_t i = 0; i < count; i++) {
         add_described(sched, pids[i], descriptions[i], out);
         describe_free(sched, descriptions[i]);
     }
+    return count + forwarded.count;
 }
 
 static void add_names(const struct description *description, struct text *out)
@@ -174,10 +211,18 @@ static void add_yields(struct scheduler *sched, const struct description *descri
     }
 }
 
-void described_add_details(struct scheduler *sched, skua_pid pid, struct text *out)
+uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct text *out)
 {
     struct description *description;
+    struct forwarded forwarded = {.count = 0};
     describe_ask(sched, &pid, 1, true, &description);
+    if (description != NULL) {
+        add_if_forwarded(&forwarded, pid, &description->wait);
+        for (uint32_t i = 0; i < description->details[0].waits_shown; i++) {
+            add_if_forwarded(&forwarded, pid, &description->details[0].waits[i]);
+        }
+        find_debtors(sched, &forwarded);
+    }
     add_described(sched, pid, description, out);
     if (description != NULL && description->answer == DESCRIPTION_TOLD) {
         const struct description_details *details = &description->details[0];
@@ -188,4 +233,5 @@ void described_add_details(struct scheduler *sched, skua_pid pid, struct text *o
         add_yields(sched, description, out);
     }
     describe_free(sched, description);
+    return 1 + forwarded.count;
 }

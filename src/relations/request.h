@@ -174,6 +174,12 @@ NODISCARD static inline bool request_close_owner(struct event_node *node)
 /* Claims an open request for whoever has ended the caller's side; false if it is not open. */
 NODISCARD bool request_claim_any(struct event_node *node, uint32_t base);
 
+/* What the caller can see of its request, while the call is open: how often it was forwarded, and
+ * perhaps who has it now. That is a guess, because it may be on its way, or be moving at this
+ * moment: only that process can tell whether it is true. */
+NODISCARD uint32_t request_peek_any(const struct object_pool *events, const skua_handler *listener,
+                                    skua_pid *guess);
+
 /* ---- calls on behalf of a request: a ring, of which the request has the last ---- */
 
 /* Adds one, on the node `dependent`. It looks at the two that have waited longest, as a watcher

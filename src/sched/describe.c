@@ -7,6 +7,7 @@
 #include "base/monotonic.h"
 #include "base/mutex.h"
 #include "dispatch/call.h"
+#include "relations/request.h"
 #include "relations/watchers.h"
 #include "sched/calls.h"
 #include "sched/deliver.h"
@@ -78,7 +79,8 @@ static bool push(struct scheduler *sched, skua_pid pid, uint32_t node)
 }
 
 /* Null if there is no memory, or too much is asked already. */
-static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_detailed)
+static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_detailed,
+                               skua_completion about)
 {
     uint32_t node;
     struct description *description = make(sched, is_detailed);
@@ -86,6 +88,7 @@ static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_de
         describe_free(sched, description);
         return NULL;
     }
+    description->about = about;
     if (!open_one(sched)) {
         deliver_release_node(sched, NULL, node);
         describe_free(sched, description);
@@ -100,15 +103,10 @@ static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_de
     return description;
 }
 
-void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count, bool is_detailed,
-                  struct description **descriptions)
+/* Waits for the answers, for a while; those that have not come are null then. */
+static void await_answers(struct scheduler *sched, struct description **descriptions,
+                          uint32_t count, uint64_t deadline)
 {
-    const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
-    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
-    for (uint32_t i = 0; i < count; i++) {
-        descriptions[i] = ask(sched, pids[i], is_detailed);
-    }
-    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
     mutex_lock(&sched->descriptions.lock);
     bool is_in_time = true;
     while (sched->descriptions.awaited > 0 && is_in_time) {
@@ -123,6 +121,38 @@ void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count,
         }
     }
     mutex_unlock(&sched->descriptions.lock);
+}
+
+void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count, bool is_detailed,
+                  struct description **descriptions)
+{
+    const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
+    for (uint32_t i = 0; i < count; i++) {
+        descriptions[i] = ask(sched, pids[i], is_detailed, (skua_completion){.call = 0});
+    }
+    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
+    await_answers(sched, descriptions, count, deadline);
+}
+
+void describe_ask_debtors(struct scheduler *sched, const skua_pid *callers,
+                          struct described_wait *const *waits, uint32_t count)
+{
+    struct description *descriptions[DESCRIBE_MAX];
+    const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
+    for (uint32_t i = 0; i < count; i++) {
+        const skua_completion about = {.process = callers[i], .call = waits[i]->call};
+        descriptions[i] = ask(sched, waits[i]->debtor, false, about);
+    }
+    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
+    await_answers(sched, descriptions, count, deadline);
+    for (uint32_t i = 0; i < count; i++) {
+        if (descriptions[i] == NULL || !descriptions[i]->owes) {
+            waits[i]->debtor = (skua_pid){0};
+        }
+        describe_free(sched, descriptions[i]);
+    }
 }
 
 /* ---- what a process waits for ---- */
@@ -158,12 +188,16 @@ static bool fill_wait(struct scheduler *sched, uint32_t index, uint64_t now,
         .has_deadline = view.has_deadline,
         .left_ns = view.has_deadline ? time_until(view.deadline, now) : 0,
         .period = view.period,
+        .call = (uint64_t)index << 32 | view.guard,
     };
     const uint32_t service = view.kind - 1; /* wraps around for a command, which is none of these */
     if (service >= SERVICE_CALL && service <= SERVICE_JOIN) {
         wait->peer = pid_in(sched, view.number);
     } else if (service == SERVICE_NAME && view.number != 0 && view.number != CALL_SUBJECT_UNKNOWN) {
         (void)names_text(&sched->names, view.number, wait->name); /* it is awaited, so it stays */
+    }
+    if (service == SERVICE_CALL && request_is_listener(view.listener)) {
+        wait->hops = request_peek_any(&sched->events, view.listener, &wait->debtor);
     }
     return true;
 }
@@ -264,9 +298,26 @@ static void fill_requests(struct scheduler *sched, const struct annex *annex,
 
 /* ---- answering ---- */
 
+static bool owes(const struct object_pool *events, const struct annex *annex, skua_completion about)
+{
+    uint32_t index = annex->owed;
+    for (uint32_t i = 0; i < DESCRIBE_COUNT_MAX && index != OBJECT_NONE; i++) {
+        const struct owed_request *request = &event_at(events, index)->as.request;
+        if (request->call == about.call && skua_pid_equal(request->caller, about.process)) {
+            return true;
+        }
+        index = request->next;
+    }
+    return false;
+}
+
 static void fill(struct scheduler *sched, struct process *process, struct description *description)
 {
     const struct annex *annex = annex_of(&sched->events, process);
+    if (!skua_pid_is_none(description->about.process)) {
+        description->owes = annex != NULL && owes(&sched->events, annex, description->about);
+        return;
+    }
     fill_waits(sched, process, description);
     if (annex == NULL) {
         return;

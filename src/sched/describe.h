@@ -46,6 +46,9 @@ struct described_wait {
     bool has_deadline;
     uint64_t left_ns; /* until a timer is due, or the timeout of anything else */
     uint64_t period;  /* of a ticker */
+    uint64_t call;    /* skua_completion.call; and of a call to a process: */
+    uint32_t hops;    /* how often that was forwarded */
+    skua_pid debtor;  /* who owes the answer since; a guess, until describe_ask_debtors */
     char name[NAME_SIZE];
 };
 
@@ -76,6 +79,8 @@ struct description {
     bool is_given_up;               /* by the asker */
     bool is_detailed;
     struct description *next; /* of worker.described */
+    skua_completion about;    /* of whom it is asked whether this call is owed; or zero */
+    bool owes;                /* it is */
 
     uint32_t names;       /* how many; counted up to DESCRIBE_COUNT_MAX */
     char name[NAME_SIZE]; /* the first that it got */
@@ -87,6 +92,11 @@ struct description {
 };
 
 /* ---- the inspector: one thread at a time ---- */
+
+/* Calls of these processes, DESCRIBE_MAX at most, that were forwarded: asks those that may owe the
+ * answers. `debtor` becomes zero if that is not so, or not known. */
+void describe_ask_debtors(struct scheduler *sched, const skua_pid *callers,
+                          struct described_wait *const *waits, uint32_t count);
 
 /* Asks up to DESCRIBE_MAX processes and waits until all have answered, DESCRIBE_WAIT_NS at most.
  * descriptions[i] is what pids[i] has answered, or null if it has not; to be freed. */

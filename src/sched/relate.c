@@ -25,9 +25,10 @@ static void open_monitor(skua_context *parent, struct annex *annex, skua_pid pid
 {
     struct scheduler *sched = parent->sched;
     struct event_node *node = event_at(&sched->events, call);
+    const bool joins = event_at(&sched->events, watcher)->as.event.type == EVENT_JOIN;
     node->as.call.tag = tag;
     const skua_completion completion = call_open_owner(node, call, parent->self);
-    node->next = call_subject(SERVICE_MONITOR + 1, pid_slot(pid));
+    node->next = call_subject((joins ? SERVICE_JOIN : SERVICE_MONITOR) + 1, pid_slot(pid));
     call_link_owner(&sched->allocator, &sched->events, parent->process, call);
     event_at(&sched->events, watcher)->as.event.tag = completion.call;
     watchers_add_owner(&sched->events, &parent->worker->caches.events, annex, watcher);

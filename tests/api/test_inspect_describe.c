@@ -20,9 +20,6 @@
 #define NAMELESS (SKUA_COMMAND_RESERVED - 1) /* and too large to be remembered */
 #define HOUR     (UINT64_C(3600) * 1000000000)
 
-/* Fields of a line `described`. */
-enum { ANSWER = 2, NAMES, NAME, LABEL, YIELDS, TAG, KIND, ABOUT, TEXT, LEFT, PERIOD, FIELDS };
-
 static void open_world(void)
 {
     inspected_prepare();
@@ -32,26 +29,12 @@ static void open_world(void)
     world_start();
 }
 
-/* A busy machine may need more than one attempt. So may a process whose yield is just ending. */
-static const struct inspect_line *ask(struct inspect_client *client, const char *request,
-                                      skua_pid pid)
-{
-    const struct inspect_line *line;
-    do {
-        client_ask(client, "%s %" PRIx64, request, pid.bits);
-        assert_int_equal(inspect_count(client, "described"), 1);
-        line = inspect_find(client, "described", 0);
-        assert_true(skua_pid_equal(inspect_pid(line, 1), pid));
-    } while (strcmp(line->fields[ANSWER], "silent") == 0 ||
-             (line->count == TAG && inspect_number(line, YIELDS) > 0));
-    return line;
-}
-
 static const struct inspect_line *ask_told(struct inspect_client *client, skua_pid pid)
 {
-    const struct inspect_line *line = ask(client, "describe", pid);
-    assert_string_equal(line->fields[ANSWER], "told");
-    assert_int_equal(line->count, inspect_number(line, YIELDS) > 0 ? FIELDS : TAG);
+    const struct inspect_line *line = client_describe(client, "describe", pid);
+    assert_string_equal(line->fields[DESCRIBED_ANSWER], "told");
+    assert_int_equal(line->count,
+                     inspect_number(line, DESCRIBED_YIELDS) > 0 ? DESCRIBED_FIELDS : DESCRIBED_TAG);
     return line;
 }
 
@@ -170,17 +153,17 @@ TEST(every_wait_says_what_it_is_about)
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct actor *actor = start_waiting(ACTS(rows[i].act));
         const struct inspect_line *line = ask_told(client, actor->pid);
-        assert_int_equal(inspect_number(line, YIELDS), 1);
-        assert_int_equal(inspect_number(line, TAG), 7);
-        assert_string_equal(line->fields[KIND], rows[i].kind);
-        assert_string_equal(line->fields[ABOUT], rows[i].about);
-        assert_string_equal(line->fields[TEXT], rows[i].text);
+        assert_int_equal(inspect_number(line, DESCRIBED_YIELDS), 1);
+        assert_int_equal(inspect_number(line, DESCRIBED_TAG), 7);
+        assert_string_equal(line->fields[DESCRIBED_KIND], rows[i].kind);
+        assert_string_equal(line->fields[DESCRIBED_ABOUT], rows[i].about);
+        assert_string_equal(line->fields[DESCRIBED_TEXT], rows[i].text);
         if (rows[i].has_time) {
-            assert_in_range(inspect_number(line, LEFT), HOUR / 2, HOUR);
+            assert_in_range(inspect_number(line, DESCRIBED_LEFT), HOUR / 2, HOUR);
         } else {
-            assert_string_equal(line->fields[LEFT], "-");
+            assert_string_equal(line->fields[DESCRIBED_LEFT], "-");
         }
-        assert_int_equal(inspect_number(line, PERIOD),
+        assert_int_equal(inspect_number(line, DESCRIBED_PERIOD),
                          strcmp(rows[i].kind, "ticker") == 0 ? HOUR : 0);
     }
     job_release(job);
@@ -195,9 +178,9 @@ TEST(ticker_is_a_wait_after_each_tick)
     for (uint64_t i = 1; i < 20; i++) {
         actor_await_seen(actor, i);
         const struct inspect_line *line = ask_told(client, actor->pid);
-        assert_int_equal(inspect_number(line, YIELDS), 1);
-        assert_string_equal(line->fields[KIND], "ticker");
-        assert_int_equal(inspect_number(line, PERIOD), 1000000);
+        assert_int_equal(inspect_number(line, DESCRIBED_YIELDS), 1);
+        assert_string_equal(line->fields[DESCRIBED_KIND], "ticker");
+        assert_int_equal(inspect_number(line, DESCRIBED_PERIOD), 1000000);
     }
 }
 
@@ -208,10 +191,10 @@ TEST(process_without_yields_waits_for_nothing)
     const skua_pid pid = idler_start();
     for (unsigned i = 0; i < 100; i++) {
         const struct inspect_line *line = ask_told(client, pid);
-        assert_int_equal(inspect_number(line, NAMES), 0);
-        assert_string_equal(line->fields[NAME], "");
-        assert_string_equal(line->fields[LABEL], "");
-        assert_int_equal(inspect_number(line, YIELDS), 0);
+        assert_int_equal(inspect_number(line, DESCRIBED_NAMES), 0);
+        assert_string_equal(line->fields[DESCRIBED_NAME], "");
+        assert_string_equal(line->fields[DESCRIBED_LABEL], "");
+        assert_int_equal(inspect_number(line, DESCRIBED_YIELDS), 0);
         /* Whoever has answered rests again. */
         assert_int_equal(world_info(pid).state, SKUA_PROCESS_IDLE);
     }
@@ -225,10 +208,10 @@ TEST(newest_of_several_waits_is_told_and_all_in_the_details)
     struct actor *actor =
         start_waiting(ACTS(for_each_tag(30, yields(0, KEEPER, 0, 0)), sleeps(99, HOUR)));
     const struct inspect_line *line = ask_told(client, actor->pid);
-    assert_int_equal(inspect_number(line, YIELDS), 31);
-    assert_int_equal(inspect_number(line, TAG), 99);
-    assert_string_equal(line->fields[KIND], "sleep");
-    (void)ask(client, "process", actor->pid);
+    assert_int_equal(inspect_number(line, DESCRIBED_YIELDS), 31);
+    assert_int_equal(inspect_number(line, DESCRIBED_TAG), 99);
+    assert_string_equal(line->fields[DESCRIBED_KIND], "sleep");
+    (void)client_describe(client, "process", actor->pid);
     assert_int_equal(inspect_count(client, "yield"), 20);
     line = inspect_find(client, "yield", 0);
     assert_int_equal(line->count, 7);
@@ -259,9 +242,9 @@ TEST(names_and_label_are_told)
     struct inspect_client *client = client_open();
     const skua_pid pid = server_start("first name", "la bel");
     const struct inspect_line *line = ask_told(client, pid);
-    assert_int_equal(inspect_number(line, NAMES), 1);
-    assert_string_equal(line->fields[NAME], "first name");
-    assert_string_equal(line->fields[LABEL], "la bel");
+    assert_int_equal(inspect_number(line, DESCRIBED_NAMES), 1);
+    assert_string_equal(line->fields[DESCRIBED_NAME], "first name");
+    assert_string_equal(line->fields[DESCRIBED_LABEL], "la bel");
 
     struct actor *actor = actor_start(ACTS(does(take_label, (void *)"me")));
     for (size_t i = 0; i < COUNT_OF(text); i++) {
@@ -269,9 +252,9 @@ TEST(names_and_label_are_told)
         actor_perform(actor, ACTS(does(take_name, text[i])));
         actor_await_state(actor, SKUA_PROCESS_IDLE);
         line = ask_told(client, actor->pid);
-        assert_int_equal(inspect_number(line, NAMES), i + 1);
-        assert_string_equal(line->fields[NAME], "n0");
-        (void)ask(client, "process", actor->pid);
+        assert_int_equal(inspect_number(line, DESCRIBED_NAMES), i + 1);
+        assert_string_equal(line->fields[DESCRIBED_NAME], "n0");
+        (void)client_describe(client, "process", actor->pid);
         const size_t shown = i < DESCRIBE_NAMES ? i + 1 : DESCRIBE_NAMES;
         assert_int_equal(inspect_count(client, "name"), shown);
         assert_int_equal(atoi(detail(client, "names")), (int)i + 1);
@@ -295,7 +278,7 @@ TEST(links_monitors_and_owed_calls_are_told)
     struct actor *patient = start_waiting(ACTS(does(call_server, NULL)));
     actor_await_state(linked, SKUA_PROCESS_IDLE);
     api_wait_state(world->api, server, SKUA_PROCESS_IDLE);
-    (void)ask(client, "process", server);
+    (void)client_describe(client, "process", server);
     assert_string_equal(detail(client, "links"), "1");
     assert_string_equal(detail(client, "monitors"), "1");
     assert_string_equal(detail(client, "owed"), "2");
@@ -313,7 +296,7 @@ TEST(links_monitors_and_owed_calls_are_told)
     line = inspect_find(client, "owes", 1);
     assert_true(skua_pid_equal(inspect_pid(line, 1), patient->pid));
     assert_string_equal(line->fields[4], "-");
-    (void)ask(client, "process", linked->pid);
+    (void)client_describe(client, "process", linked->pid);
     assert_string_equal(detail(client, "links"), "1");
     assert_true(skua_pid_equal(inspect_pid(inspect_find(client, "link", 0), 1), server));
 }
@@ -330,7 +313,7 @@ TEST(many_relations_are_counted)
                                              for_each_tag(MANY, does(monitor_server, NULL))));
     struct actor *other = start_waiting(ACTS(does(call_server, NULL)));
     api_wait_state(world->api, server, SKUA_PROCESS_IDLE);
-    (void)ask(client, "process", server);
+    (void)client_describe(client, "process", server);
     assert_int_equal(atoi(detail(client, "links")), MANY);
     assert_int_equal(atoi(detail(client, "monitors")), MANY);
     assert_int_equal(atoi(detail(client, "owed")), MANY + 1);
@@ -354,14 +337,17 @@ TEST(process_in_a_long_step_holds_nobody_up)
     const skua_pid idler = idler_start();
     for (unsigned i = 0; i < 3; i++) {
         client_ask(client, "describe %" PRIx64, held->pid.bits);
-        assert_string_equal(client->lines[0].fields[ANSWER], "silent");
+        assert_string_equal(client->lines[0].fields[DESCRIBED_ANSWER], "silent");
         client_ask(client, "process %" PRIx64, held->pid.bits);
         assert_string_equal(client->lines[0].fields[3], "running");
-        assert_string_equal(inspect_find(client, "described", 0)->fields[ANSWER], "silent");
+        assert_string_equal(inspect_find(client, "described", 0)->fields[DESCRIBED_ANSWER],
+                            "silent");
     }
-    assert_string_equal(ask(client, "describe", idler)->fields[ANSWER], "told");
+    assert_string_equal(client_describe(client, "describe", idler)->fields[DESCRIBED_ANSWER],
+                        "told");
     actor_let_go(held);
-    assert_string_equal(ask(client, "describe", held->pid)->fields[ANSWER], "told");
+    assert_string_equal(client_describe(client, "describe", held->pid)->fields[DESCRIBED_ANSWER],
+                        "told");
 }
 
 static bool nothing_is_open(void)
@@ -396,7 +382,8 @@ TEST(questions_that_nobody_answers_do_not_pile_up)
     while (!nothing_is_open()) {
         (void)sched_yield();
     }
-    assert_string_equal(ask(client, "describe", held->pid)->fields[ANSWER], "told");
+    assert_string_equal(client_describe(client, "describe", held->pid)->fields[DESCRIBED_ANSWER],
+                        "told");
 }
 
 /* What has not been answered when a process ends goes with it. */
@@ -409,14 +396,15 @@ TEST(process_that_ends_unasked_is_no_leak)
     actor_await_held(held, 1);
     for (unsigned i = 0; i < 10; i++) {
         client_ask(client, "describe %" PRIx64, held->pid.bits);
-        assert_string_equal(client->lines[0].fields[ANSWER], "silent");
+        assert_string_equal(client->lines[0].fields[DESCRIBED_ANSWER], "silent");
     }
     actor_let_go(held);
     actor_await_end(held);
     while (!nothing_is_open()) {
         (void)sched_yield();
     }
-    assert_string_equal(ask(client, "describe", held->pid)->fields[ANSWER], "gone");
+    assert_string_equal(client_describe(client, "describe", held->pid)->fields[DESCRIBED_ANSWER],
+                        "gone");
     client_ask_wrong(client, SKUA_E_NO_PROCESS, "process %" PRIx64, held->pid.bits);
 }
 
@@ -466,7 +454,7 @@ TEST(wrong_questions_are_errors)
     client_ask(client, "describe 0 1 2 3 4 5 6 7 8 9 ffffffffffffffff");
     assert_int_equal(inspect_count(client, "described"), 11);
     for (size_t i = 0; i < 11; i++) {
-        assert_string_equal(client->lines[i].fields[ANSWER], "gone");
+        assert_string_equal(client->lines[i].fields[DESCRIBED_ANSWER], "gone");
     }
     for (unsigned i = 0; i <= DESCRIBE_MAX; i++) {
         (void)strcat(request, " 1");

@@ -101,6 +101,20 @@ void client_ask_wrong(struct inspect_client *client, int error, const char *form
     inspect_ask_wrong(client, request, error);
 }
 
+const struct inspect_line *client_describe(struct inspect_client *client, const char *request,
+                                           skua_pid pid)
+{
+    const struct inspect_line *line;
+    do {
+        client_ask(client, "%s %" PRIx64, request, pid.bits);
+        assert_int_equal(inspect_count(client, "described"), 1);
+        line = inspect_find(client, "described", 0);
+        assert_true(skua_pid_equal(inspect_pid(line, 1), pid));
+    } while (strcmp(line->fields[DESCRIBED_ANSWER], "silent") == 0 ||
+             (line->count == DESCRIBED_TAG && inspect_number(line, DESCRIBED_YIELDS) > 0));
+    return line;
+}
+
 size_t client_walk(struct inspect_client *client, const char *rest,
                    void (*look)(void *arg, const struct inspect_client *page), void *arg)
 {

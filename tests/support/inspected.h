@@ -32,6 +32,33 @@ void client_ask(struct inspect_client *client, const char *format, ...)
 void client_ask_wrong(struct inspect_client *client, int error, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Fields of a line `described`. */
+enum {
+    DESCRIBED_ANSWER = 2,
+    DESCRIBED_NAMES,
+    DESCRIBED_NAME,
+    DESCRIBED_LABEL,
+    DESCRIBED_YIELDS,
+    DESCRIBED_TAG,
+    DESCRIBED_KIND,
+    DESCRIBED_ABOUT,
+    DESCRIBED_TEXT,
+    DESCRIBED_LEFT,
+    DESCRIBED_PERIOD,
+    DESCRIBED_FIELDS,
+    /* of a call that was forwarded */
+    DESCRIBED_HOPS = DESCRIBED_FIELDS,
+    DESCRIBED_DEBTOR,
+    DESCRIBED_DEBTOR_TYPE,
+    DESCRIBED_FORWARDED_FIELDS,
+};
+
+/* Asks what a process says of itself, by `describe` or `process`, until it has answered or is gone:
+ * a busy machine may need more than one attempt, and so may a process whose yield is just
+ * ending. */
+const struct inspect_line *client_describe(struct inspect_client *client, const char *request,
+                                           skua_pid pid);
+
 /* Asks for all processes by PID, page by page. `rest` is what stands behind the PID in such a
  * request: how many to a page, and a filter. Calls look(arg, client) for each page, unless it is
  * null. Returns how many there were. */

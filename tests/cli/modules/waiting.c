@@ -42,6 +42,34 @@ static int client_step(void *self, skua_context *ctx, skua_event *events, size_t
 static const skua_process_type client_type = {
     .name = "client", .state_size = sizeof(skua_pid), .init = client_init, .step = client_step};
 
+/* ---- calls one that forwards the call to it ---- */
+
+static int router_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    const skua_pid server = *(const skua_pid *)self;
+    (void)count;
+    return events[0].type == SKUA_EVENT_CALL
+               ? skua_forward(ctx, events[0].request, server, skua_nothing())
+               : 0;
+}
+
+static int guest_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    const skua_pid router = *(const skua_pid *)self;
+    (void)count;
+    return events[0].type == SKUA_EVENT_START
+               ? skua_yield_call(ctx, 1, router, skua_nothing(), SKUA_FOREVER)
+               : 0;
+}
+
+static const skua_process_type router_type = {.name = "router",
+                                              .state_size = sizeof(skua_pid),
+                                              .init = client_init,
+                                              .step = router_step,
+                                              .calls = true};
+static const skua_process_type guest_type = {
+    .name = "guest", .state_size = sizeof(skua_pid), .init = client_init, .step = guest_step};
+
 /* ---- ticks; waits for a name; for many timers ---- */
 
 static int ticker_step(void *self, skua_context *ctx, skua_event *events, size_t count)
@@ -82,7 +110,11 @@ static int start(skua_context *ctx)
     static const skua_process_type *const others[] = {&ticker_type, &seeker_type, &sleeper_type};
     const skua_spawn_options options = {.type = &server_type, .name = "the one", .label = "west"};
     skua_pid server;
+    skua_pid router = {0};
     int error = skua_spawn_with(ctx, &options, &server);
+    error =
+        error != 0 ? error : skua_spawn(ctx, &router_type, skua_payload_pid(0, server), &router);
+    error = error != 0 ? error : skua_spawn(ctx, &guest_type, skua_payload_pid(0, router), NULL);
     error = error != 0 ? error : skua_spawn(ctx, &client_type, skua_payload_pid(0, server), NULL);
     for (size_t i = 0; i < sizeof others / sizeof others[0] && error == 0; i++) {
         error = skua_spawn(ctx, others[i], skua_nothing(), NULL);
