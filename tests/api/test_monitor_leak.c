@@ -7,7 +7,7 @@
 
 enum { LASTING = 100, BATCH = 50, SLACK = 64 };
 
-#define MONITORS EFFORT(1000000) /* short-lived ones */
+#define MONITORS EFFORT(5000000) /* short-lived ones */
 
 /* A process that sets BATCH monitors again and again, until it has set enough. (An actor would
  * remember each completion.) */
