@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A step of a script, for those who perform its operations (script.c, verbs.c). */
+/* A step of a script, for those who perform its operations (operations.c, verbs.c). */
 #ifndef SKUA_TESTS_FUZZ_PLAY_H
 #define SKUA_TESTS_FUZZ_PLAY_H
 
@@ -8,6 +8,9 @@
 
 /* Of the yields that relation_book.h does not count. */
 #define TAGS 8
+
+/* Of the memory that a script has. */
+#define OWN_SIZE 100
 
 /* The state of a process. All that must not happen to it is found here and in its relations. */
 struct script {

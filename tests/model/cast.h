@@ -23,6 +23,7 @@
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+#include "tables.h"
 
 #define PARTS_MAX 3
 #define FIRER     (RIG_WORKERS_MAX - 1) /* the worker of the thread that fires timers */
@@ -224,6 +225,7 @@ static void run_killer(const void *number)
 #define KILLS(who_)       EXPLORE_THREAD("killer", run_killer, &numbers[who_])
 
 /* All queues are empty. */
+#define MAY_REST cast_rests
 static bool cast_rests(void)
 {
     for (uint32_t i = 0; i < part_count; i++) {

@@ -17,7 +17,6 @@
 #include "cast.h"
 #include "process/annex.h"
 #include "sched/calls.h"
-#include "tables.h"
 
 #define TIMEOUT (RIG_BEGINNING / 2)
 
@@ -458,8 +457,6 @@ static void check(void)
     cast_end();
     EXPLORE_CHECK(made == dropped, "every payload is dropped");
 }
-
-#define MAY_REST cast_rests
 
 #define CALLS  PART("caller", CALLER)
 #define SERVES PART("server", SERVER)

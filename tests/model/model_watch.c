@@ -14,7 +14,6 @@
 #include "cast.h"
 #include "process/annex.h"
 #include "sched/monitors.h"
-#include "tables.h"
 
 #define TIMEOUT    (RIG_BEGINNING / 2)
 #define MADE_MAX   2 /* links of one part */
@@ -330,8 +329,6 @@ static void check_survived(void)
     EXPLORE_CHECK(is_live(BOB), "INV-29: who is not linked any more lives on");
     check();
 }
-
-#define MAY_REST cast_rests
 
 #define ANN_RUNS PART("ann", ANN)
 #define BOB_RUNS PART("bob", BOB)
