@@ -2,8 +2,9 @@
 /* Time: sleeping, timers, tickers.
  *
  * A timer belongs to the process that asked for it and ends with it; skua_yield_cancel takes it
- * back by its tag. No timer fires early. Instants are rounded up to the resolution below; how much
- * later the process runs depends on how busy the workers are (docs/idle.md).
+ * back by its tag. No timer fires early. Instants are rounded up to the resolution below, timeouts
+ * of a second or more by a millisecond; how much later the process runs depends on how busy the
+ * workers are (docs/idle.md).
  *
  * Any other event runs a sleeping process, too: only the completion with the timer's tag says that
  * the time has come. */

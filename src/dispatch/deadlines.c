@@ -12,6 +12,9 @@
 #define LATEST_SHARE 4
 #define CROWD_NS     UINT64_C(1000000)
 
+/* In `next`: it may be about to become later. Otherwise it is even, or WHEEL_NEVER. */
+#define IN_QUESTION UINT64_C(1)
+
 static size_t wheels_size(uint32_t count)
 {
     return count * sizeof(struct deadline_wheel);
@@ -31,6 +34,10 @@ bool deadlines_init(struct deadlines *deadlines, const struct allocator *allocat
         store_relaxed(&wheel->next, WHEEL_NEVER); /* not shared yet */
         mutex_init(&wheel->lock);
         wheel_init(&wheel->wheel, events, offsetof(struct event_node, as.call.timer));
+        wheel->turn = 0;
+        for (uint32_t place = 0; place < DEADLINE_PLACES; place++) {
+            store_relaxed(&wheel->beside[place], OBJECT_NONE); /* not shared yet */
+        }
     }
     return true;
 }
@@ -54,29 +61,102 @@ static bool publish_next_locked(struct deadline_wheel *wheel, uint64_t next)
     return next < before;
 }
 
-static bool publish_locked(struct deadline_wheel *wheel)
+/* The same for a call that is added. Nothing is due before `next`, so the wheel need not be
+ * searched: this call comes first, or does not matter. */
+static bool publish_added_locked(struct deadline_wheel *wheel, uint64_t when)
 {
-    return publish_next_locked(wheel, wheel_next(&wheel->wheel));
-}
-
-static bool add_locked(struct deadline_wheel *wheel, uint32_t call, uint64_t when, uint64_t past)
-{
-    wheel_add(&wheel->wheel, call, when, past);
-    /* Nothing in the wheel is due before `next`. So it need not be searched: what is added comes
-     * first, or does not matter. */
     const uint64_t before = load_relaxed(&wheel->next); /* written under the lock only */
     return when < before && publish_next_locked(wheel, wheel_due_at(when));
+}
+
+/* Moves what lies beside the wheel into it. */
+static void take_in_locked(const struct object_pool *events, struct deadline_wheel *wheel)
+{
+    for (uint32_t i = 0; i < DEADLINE_PLACES; i++) {
+        if (load_seq_cst(&wheel->beside[i]) == OBJECT_NONE) { /* B2, MO-beside */
+            continue;
+        }
+        const uint32_t call = exchange_acq_rel(&wheel->beside[i], OBJECT_NONE); /* MO-beside */
+        if (call != OBJECT_NONE) {
+            wheel_add(&wheel->wheel, call, event_at(events, call)->as.call.timer.when, 0);
+        }
+    }
+}
+
+/* Between these two, `next` may become later. */
+static void begin_correction_locked(const struct object_pool *events, struct deadline_wheel *wheel)
+{
+    const uint64_t before = load_relaxed(&wheel->next);         /* written under the lock only */
+    (void)exchange_seq_cst(&wheel->next, before | IN_QUESTION); /* B1, MO-beside */
+    take_in_locked(events, wheel);
+}
+
+static void end_correction_locked(struct deadline_wheel *wheel)
+{
+    (void)publish_next_locked(wheel, wheel_next(&wheel->wheel)); /* B3 */
+}
+
+static void set_place(struct event_node *node, uint32_t wheel, uint32_t place)
+{
+    node->as.call.wheel = (uint16_t)wheel; /* at most PARKING_WORKERS_MAX */
+    node->as.call.place = (uint16_t)place;
 }
 
 bool deadlines_arm_any(struct deadlines *deadlines, uint32_t wheel, uint32_t call, uint64_t when,
                        uint64_t past)
 {
     struct deadline_wheel *armed = &deadlines->wheels[wheel];
-    event_at(deadlines->events, call)->as.call.wheel = wheel + 1;
+    set_place(event_at(deadlines->events, call), wheel + 1, 0);
     mutex_lock(&armed->lock);
-    const bool earlier = add_locked(armed, call, when, past);
+    wheel_add(&armed->wheel, call, when, past);
+    const bool earlier = publish_added_locked(armed, when);
     mutex_unlock(&armed->lock);
     return earlier;
+}
+
+/* The number of the next place, which is emptied if need be. */
+static uint32_t free_place(const struct object_pool *events, struct deadline_wheel *own)
+{
+    const uint32_t place = own->turn++ % DEADLINE_PLACES;
+    if (UNLIKELY(load_relaxed(&own->beside[place]) != OBJECT_NONE)) { /* only the owner fills it */
+        mutex_lock(&own->lock);
+        take_in_locked(events, own);
+        mutex_unlock(&own->lock);
+    }
+    return place;
+}
+
+static NOINLINE bool publish_put_beside(struct deadline_wheel *own, uint64_t when)
+{
+    mutex_lock(&own->lock);
+    const bool earlier = publish_added_locked(own, when);
+    mutex_unlock(&own->lock);
+    return earlier;
+}
+
+bool deadlines_put_beside_owner(struct deadlines *deadlines, uint32_t wheel, uint32_t call,
+                                uint64_t when)
+{
+    struct deadline_wheel *own = &deadlines->wheels[wheel];
+    struct event_node *node = event_at(deadlines->events, call);
+    const uint32_t place = free_place(deadlines->events, own);
+    set_place(node, wheel + 1, place + 1);
+    node->as.call.timer.when = when;
+    (void)exchange_seq_cst(&own->beside[place], call); /* A1, MO-beside */
+    const uint64_t next = load_seq_cst(&own->next);    /* A2, MO-beside */
+    return UNLIKELY(when < next || (next & IN_QUESTION) != 0) && publish_put_beside(own, when);
+}
+
+void deadlines_correct_any(struct deadlines *deadlines, uint32_t wheel)
+{
+    struct deadline_wheel *corrected = &deadlines->wheels[wheel];
+    if (deadlines_next(deadlines, wheel) == WHEEL_NEVER) {
+        return; /* nothing is later */
+    }
+    mutex_lock(&corrected->lock);
+    begin_correction_locked(deadlines->events, corrected);
+    end_correction_locked(corrected);
+    mutex_unlock(&corrected->lock);
 }
 
 static struct deadline_wheel *armed_wheel(struct deadlines *deadlines,
@@ -85,15 +165,29 @@ static struct deadline_wheel *armed_wheel(struct deadlines *deadlines,
     return &deadlines->wheels[node->as.call.wheel - 1];
 }
 
+/* Takes a call out of its place beside the wheel; false if it is not there, or not any more. */
+static bool take_from_beside(struct deadline_wheel *wheel, const struct event_node *node,
+                             uint32_t call)
+{
+    uint32_t expected = call;
+    const uint32_t place = node->as.call.place;
+    return place != 0 &&
+           cas_acq_rel_relaxed(&wheel->beside[place - 1], &expected, OBJECT_NONE); /* MO-beside */
+}
+
 void deadlines_disarm_any(struct deadlines *deadlines, uint32_t call)
 {
     struct event_node *node = event_at(deadlines->events, call);
     struct deadline_wheel *wheel = armed_wheel(deadlines, node);
+    if (take_from_beside(wheel, node, call)) {
+        return;
+    }
     mutex_lock(&wheel->lock);
     if (node->as.call.timer.when != 0) {
         wheel_remove(&wheel->wheel, call);
-        if (wheel->wheel.count == 0) {
-            (void)publish_locked(wheel); /* otherwise one spurious wake-up costs less */
+        if (wheel->wheel.count == 0) { /* otherwise one spurious wake-up costs less */
+            begin_correction_locked(deadlines->events, wheel);
+            end_correction_locked(wheel);
         }
     }
     mutex_unlock(&wheel->lock);
@@ -124,6 +218,7 @@ uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint
     struct deadline_wheel *from = &deadlines->wheels[wheel];
     uint32_t claimed = 0;
     mutex_lock(&from->lock);
+    begin_correction_locked(deadlines->events, from);
     const uint32_t count = expire_locked(&from->wheel, now, due, most);
     for (uint32_t i = 0; i < count; i++) {
         struct event_node *node = event_at(deadlines->events, due[i].index);
@@ -132,7 +227,7 @@ uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t wheel, uint
             due[claimed++] = due[i];
         }
     }
-    (void)publish_locked(from);
+    end_correction_locked(from);
     mutex_unlock(&from->lock);
     return claimed;
 }

@@ -28,7 +28,8 @@
  * overlay `type` and `payload` are written before the call opens, and by the wheel under its lock;
  * completing the call overwrites them. */
 struct open_call {
-    uint32_t wheel; /* 1 + the worker whose wheel it was armed in (dispatch/deadlines.h), or 0 */
+    uint16_t wheel; /* 1 + the worker whose wheel it was armed in (dispatch/deadlines.h), or 0 */
+    uint16_t place; /* 1 + its place beside that wheel, or 0 */
     int32_t error;  /* reported when its deadline passes */
     uint64_t tag;
     /* Links of the process's list of calls; only the worker that runs it uses them. They overlay

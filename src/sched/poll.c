@@ -41,8 +41,9 @@ static uint32_t holder_of(const struct worker *worker)
     return worker != NULL ? worker->index + 1 : HOLDER_OUTSIDE;
 }
 
-bool poll_try_take(struct scheduler *sched, const struct worker *worker)
+bool poll_try_take(struct scheduler *sched, struct worker *worker)
 {
+    timers_correct_next(worker);
     return poll_is_unattended(sched) && take_role(sched, holder_of(worker));
 }
 

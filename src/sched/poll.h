@@ -36,7 +36,7 @@ bool poll_is_unattended(struct scheduler *sched);
 
 /* Takes the role for a worker that is about to sleep, if there is something to wait for and nobody
  * has it. */
-NODISCARD bool poll_try_take(struct scheduler *sched, const struct worker *worker);
+NODISCARD bool poll_try_take(struct scheduler *sched, struct worker *worker);
 
 /* Sleeps in the poller, in place of park_token_take_owner, then gives the role back. On return the
  * worker counts as searching, and what was ready or due has been submitted to it. */

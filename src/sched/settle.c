@@ -2,10 +2,15 @@
 /* After a step: hand its yields to their handlers and choose the next state. */
 #include "dispatch/call.h"
 #include "relations/request.h"
+#include "sched/checkpoint.h"
 #include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
+
+/* A timeout from here on is unlikely to pass, and what cheap_clock.h may be wrong by is little
+ * beside it. */
+#define LONG_TIMEOUT_NS UINT64_C(1000000000)
 
 /* Calls that completed at once, linked like an event list: newest first. */
 struct finished_calls {
@@ -123,19 +128,30 @@ static ALWAYS_INLINE uint32_t subject_of(const struct worker *worker, const stru
                                          : 0);
 }
 
-/* Arms the timeout of a yield; returns the instant. */
+static uint64_t earlier_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Arms the timeout of a yield; returns the instant. That of a long one is armed later by what the
+ * cheap clock may be behind, so that it is not early. */
 static uint64_t arm_timeout(struct worker *worker, const struct yield *yield,
                             const skua_handler *listener)
 {
-    const uint64_t now = time_now(worker->sched->time);
-    uint64_t deadline = time_after(now, yield->timeout);
-    if (UNLIKELY(asks_process(yield)) && deadline > yield->as.peer.deadline) {
-        deadline = yield->as.peer.deadline; /* the step took a while */
-    }
+    struct time_source *time = worker->sched->time;
+    const bool is_long = yield->timeout >= LONG_TIMEOUT_NS;
+    const uint64_t now = is_long ? checkpoint_clock(worker) : time_now(time);
+    const uint64_t error = is_long && time->is_monotonic ? CHEAP_CLOCK_ERROR_NS : 0;
+    const uint64_t deadline = time_after(now, yield->timeout);
+    const uint64_t end = /* the step took a while */
+        UNLIKELY(asks_process(yield)) ? yield->as.peer.deadline : SKUA_FOREVER;
     timers_arm(worker, yield->node,
-               &(struct timing){
-                   .now = now, .when = deadline, .error = SKUA_E_TIMEOUT, .listener = listener});
-    return deadline;
+               &(struct timing){.now = now,
+                                .when = earlier_of(time_after(deadline, error), end),
+                                .error = SKUA_E_TIMEOUT,
+                                .is_unlikely = is_long,
+                                .listener = listener});
+    return earlier_of(deadline, end);
 }
 
 /* Starts what a yield asks for. The timeout is armed before that: from then on anybody may complete

@@ -18,6 +18,11 @@ uint64_t timers_next(struct scheduler *sched)
     return deadlines_next_of_all(&sched->deadlines, scheduler_threads(sched));
 }
 
+void timers_correct_next(struct worker *worker)
+{
+    deadlines_correct_any(&worker->sched->deadlines, worker->index);
+}
+
 void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing)
 {
     struct scheduler *sched = worker->sched;
@@ -31,7 +36,11 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
     } else {
         node->as.call.period = timing->period;
     }
-    if (deadlines_arm_any(&sched->deadlines, worker->index, call, timing->when, timing->now)) {
+    const bool is_earlier =
+        timing->is_unlikely
+            ? deadlines_put_beside_owner(&sched->deadlines, worker->index, call, timing->when)
+            : deadlines_arm_any(&sched->deadlines, worker->index, call, timing->when, timing->now);
+    if (UNLIKELY(is_earlier)) {
         poll_publish(sched, worker, timing->when);
     }
 }

@@ -12,6 +12,7 @@ struct timing {
     uint64_t when;
     uint64_t period;
     int error;
+    bool is_unlikely;             /* to come to that */
     const skua_handler *listener; /* of a timeout: see process/event.h */
 };
 
@@ -25,6 +26,10 @@ void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint
  * while timers_next is not after `now`, there may be more. `worker` is the caller's or null. */
 void timers_fire(struct scheduler *sched, struct worker *worker, uint32_t wheel, uint64_t now);
 void timers_fire_all(struct scheduler *sched, struct worker *worker, uint64_t now);
+
+/* Makes timers_next later, if timers of this worker's wheel that have ended are the reason why it
+ * is not. */
+void timers_correct_next(struct worker *worker);
 
 /* When the first timer of any wheel is due; UINT64_MAX if there is none. */
 uint64_t timers_next(struct scheduler *sched);

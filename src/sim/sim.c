@@ -217,6 +217,7 @@ static void catch_up(struct sim *sim)
 
 static uint64_t next_instant(struct sim *sim)
 {
+    timers_correct_next(sim_worker(sim)); /* time must not pass for what has ended */
     const uint64_t timer = timers_next(sim->sched);
     const uint64_t other = agenda_next(&sim->agenda);
     return timer < other ? timer : other;

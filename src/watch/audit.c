@@ -359,6 +359,26 @@ static uint32_t walk_level_locked(struct audit *audit, uint32_t worker, uint32_t
     return count;
 }
 
+/* What lies beside the wheel, which does not count it. */
+static void walk_beside_locked(struct audit *audit, uint32_t worker)
+{
+    struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[worker];
+    for (uint32_t i = 0; i < DEADLINE_PLACES && finding_is_none(&audit->finding); i++) {
+        const uint32_t timer = load_seq_cst(&wheel->beside[i]); /* MO-beside */
+        if (timer == OBJECT_NONE) {
+            continue;
+        }
+        check_timer_locked(audit, worker, timer);
+        if (finding_is_none(&audit->finding) &&
+            deadlines_next(&audit->sched->deadlines, worker) >
+                wheel_due_at(wheel_link_of(&wheel->wheel, timer)->when)) {
+            finding_note(&audit->finding,
+                         "INV-10: beside the wheel of worker %u is an earlier timer than it says",
+                         worker);
+        }
+    }
+}
+
 static void walk_wheel_locked(struct audit *audit, uint32_t index)
 {
     struct deadline_wheel *wheel = &audit->sched->deadlines.wheels[index];
@@ -366,6 +386,7 @@ static void walk_wheel_locked(struct audit *audit, uint32_t index)
     for (uint32_t level = 0; level < WHEEL_LEVELS; level++) {
         count += walk_level_locked(audit, index, level);
     }
+    walk_beside_locked(audit, index);
     if (count != wheel->wheel.count) {
         finding_note(&audit->finding, "INV-20: the wheel of worker %u has %u timers and counts %u",
                      index, count, wheel->wheel.count);

@@ -9,7 +9,7 @@
  *         has ended itself. Of a ticker nothing comes after its end.
  *         Its handler, if that has left it pending, has completed it or is told that it is
  *         abandoned: once, and not before it has returned.
- * INV-15: whoever fires is told of every deadline: none stays in the wheel.
+ * INV-15: whoever fires is told of every deadline: none stays in the wheel, or beside it.
  * INV-20: each node is given back exactly once, and when it is used again nobody who knew it before
  *         touches it.
  * And every result that was handed in is dropped exactly once. */
@@ -38,6 +38,7 @@
 #define TICK    (UINT64_C(1) << WHEEL_TICK_SHIFT)
 #define SOON    (RIG_BEGINNING + 5 * TICK)
 #define TIMEOUT (10 * TICK)
+#define LONG    (20000 * TICK) /* beside the wheel: there is one place */
 #define FAR     (RIG_BEGINNING + 1000000 * TICK)
 #define PERIOD  (5 * TICK)
 
@@ -60,13 +61,14 @@ enum command {
 /* What the process does. */
 static struct {
     enum command command;
-    uint64_t timeout;      /* of each of them */
+    uint64_t timeout;      /* of the first, */
+    uint64_t more_each;    /* and of each other one so much more */
     bool cancels_at_once;  /* in the step that yields */
     bool cancels_next;     /* in the step after that, which comes at once */
     uint32_t cancels_tick; /* when it gets the tick with this number; 0: none */
     bool ends_at_once;
     /* One more in the step after the first end; nobody completes it. */
-    enum { NO_MORE, MORE_TIMED, MORE_CANCELLED } more;
+    enum { NO_MORE, MORE_TIMED, MORE_LONG, MORE_CANCELLED } more;
     uint64_t lateness; /* of those who fire */
 } plan;
 
@@ -301,9 +303,10 @@ static void cancel(skua_context *ctx, uint32_t first, uint32_t count)
 
 static void yield_more(skua_context *ctx)
 {
-    const bool is_timed = plan.more == MORE_TIMED;
-    yield_next(ctx, PENDING, is_timed ? TIMEOUT : SKUA_FOREVER, call_count);
-    if (!is_timed) {
+    static const uint64_t timeouts[] = {
+        [MORE_TIMED] = TIMEOUT, [MORE_LONG] = LONG, [MORE_CANCELLED] = SKUA_FOREVER};
+    yield_next(ctx, PENDING, timeouts[plan.more], call_count);
+    if (plan.more == MORE_CANCELLED) {
         cancel(ctx, call_count, 1);
     }
     plan.more = NO_MORE;
@@ -350,7 +353,7 @@ static void get_event(struct self *self, const skua_event *event)
 static int begin(skua_context *ctx)
 {
     for (uint32_t i = 0; i < yields; i++) {
-        yield_next(ctx, plan.command, plan.timeout, i);
+        yield_next(ctx, plan.command, plan.timeout + i * plan.more_each, i);
     }
     if (plan.cancels_at_once) {
         cancel(ctx, 0, yields);
@@ -453,6 +456,37 @@ static void setup_deadline(void)
 {
     setup();
     plan.timeout = TIMEOUT;
+}
+
+static void setup_long(void)
+{
+    setup();
+    plan.timeout = LONG;
+}
+
+static void setup_long_two(void)
+{
+    setup_long();
+    plan.more_each = 2 * TICK; /* the first one's deadline covers the second one's */
+    yields = 2;
+}
+
+static void setup_long_cancelled(void)
+{
+    setup_long();
+    plan.cancels_next = true;
+}
+
+static void setup_long_ending(void)
+{
+    setup_long();
+    plan.ends_at_once = true;
+}
+
+static void setup_long_again(void)
+{
+    setup_long();
+    plan.more = MORE_LONG;
 }
 
 /* Only what comes at once counts. */
@@ -628,7 +662,9 @@ static uint32_t close_reused(void)
 static void check_wheels(void)
 {
     for (uint32_t i = 0; i < WORKERS; i++) {
-        EXPLORE_CHECK(rig.deadlines.wheels[i].wheel.count == 0, "INV-15: no deadline is left");
+        EXPLORE_CHECK(rig.deadlines.wheels[i].wheel.count == 0 &&
+                          load_seq_cst(&rig.deadlines.wheels[i].beside[0]) == OBJECT_NONE,
+                      "INV-15: no deadline is left");
         EXPLORE_CHECK(deadlines_next(&rig.deadlines, i) == WHEEL_NEVER,
                       "INV-15: who has nothing to wait for knows it");
     }
@@ -717,6 +753,17 @@ static void check_ticked(void)
 
 #define MAY_REST all_is_done
 
+/* What lies beside a wheel is reached without its lock. */
+#define OPEN(name_, mode_, bound_, setup_, finish_, ...)                                           \
+    {                                                                                              \
+        .name = name_, .mode = mode_, .bound = bound_, .mutexes_are_open = true, .setup = setup_,  \
+        .threads = {__VA_ARGS__}, .may_rest = MAY_REST, .finish = finish_,                         \
+    }
+#define OPEN_ALL(name_, setup_, finish_, ...)                                                      \
+    OPEN(name_, EXPLORE_ALL, 0, setup_, finish_, __VA_ARGS__)
+#define OPEN_BOUNDED(name_, bound_, setup_, finish_, ...)                                          \
+    OPEN(name_, EXPLORE_PREEMPTIONS, bound_, setup_, finish_, __VA_ARGS__)
+
 static const struct explore_model models[] = {
     ALL("deadline", setup_deadline, check, WORKER, FIRER),
     ALL("deadline_two_firers", setup_deadline, check, WORKER, FIRER, FIRER2),
@@ -746,6 +793,26 @@ static const struct explore_model models[] = {
             DOUBLE_COMPLETER),
     BOUNDED("deadline_then_none", 4, setup_deadline_then_none, check_cancelled_again, WORKER, FIRER,
             DOUBLE_COMPLETER),
+    OPEN_ALL("long", setup_long, check, WORKER, FIRER),
+    OPEN_ALL("long_completed", setup_long, check, WORKER, FIRER, COMPLETER),
+    OPEN_ALL("long_two_calls", setup_long_two, check, WORKER, FIRER),
+    {
+        .name = "long_two_calls_weak",
+        .mode = EXPLORE_PREEMPTIONS,
+        .bound = 3,
+        .stale = 2,
+        .mutexes_are_open = true,
+        .setup = setup_long_two,
+        .threads = {WORKER, FIRER},
+        .may_rest = MAY_REST,
+        .finish = check,
+    },
+    OPEN_BOUNDED("long_two_firers", 2, setup_long_two, check, WORKER, FIRER, FIRER2),
+    OPEN_BOUNDED("long_two_completed", 2, setup_long_two, check, WORKER, FIRER, COMPLETER),
+    OPEN_ALL("long_cancelled", setup_long_cancelled, check, WORKER, FIRER),
+    OPEN_BOUNDED("long_ending", 4, setup_long_ending, check_ended, WORKER, FIRER, COMPLETER),
+    OPEN_BOUNDED("long_again", 2, setup_long_again, check_timed_again, WORKER, FIRER,
+                 DOUBLE_COMPLETER),
     ALL("sleep", setup_sleep, check, WORKER, FIRER, FIRER2),
     BOUNDED("sleep_two", 3, setup_sleep_two, check, WORKER, FIRER, FIRER2),
     ALL("sleep_cancelled", setup_sleep_cancelled, check, WORKER, FIRER),

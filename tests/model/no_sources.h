@@ -15,7 +15,7 @@ bool poll_is_unattended(struct scheduler *sched)
     return false;
 }
 
-bool poll_try_take(struct scheduler *sched, const struct worker *worker)
+bool poll_try_take(struct scheduler *sched, struct worker *worker)
 {
     (void)sched;
     (void)worker;

@@ -18,7 +18,10 @@ uint32_t timers_armed_with(uint32_t worker)
 {
     struct deadline_wheel *wheel = &scheduler()->deadlines.wheels[worker];
     mutex_lock(&wheel->lock);
-    const uint32_t count = wheel->wheel.count;
+    uint32_t count = wheel->wheel.count;
+    for (uint32_t i = 0; i < DEADLINE_PLACES; i++) {
+        count += load_seq_cst(&wheel->beside[i]) != OBJECT_NONE; /* MO-beside */
+    }
     mutex_unlock(&wheel->lock);
     return count;
 }

@@ -50,6 +50,19 @@ TEST(clock_whose_counter_went_back_shows_the_time_of_the_system)
     use_for_a_while(&clock);
 }
 
+TEST(clock_whose_counter_lost_something_is_behind_by_less_than_its_error)
+{
+    for (uint32_t i = 0; i < 10; i++) {
+        struct cheap_clock clock;
+        cheap_clock_init(&clock);
+        use_for_a_while(&clock);
+        const uint64_t counted = cheap_clock_ticks() - clock.ticks;
+        clock.ticks += counted < clock.span ? counted : 0; /* all that it can lose unnoticed */
+        const uint64_t before = monotonic_ns();
+        assert_true(cheap_clock_now(&clock) + CHEAP_CLOCK_ERROR_NS > before);
+    }
+}
+
 /* The system's clock stood still meanwhile, as while the machine is suspended. */
 TEST(clock_whose_counter_went_on_alone_soon_shows_the_time_of_the_system)
 {

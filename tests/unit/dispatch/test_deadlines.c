@@ -39,6 +39,18 @@ static bool arm(uint32_t wheel, uint32_t call, uint64_t when)
     return deadlines_arm_any(&call_rig.deadlines, wheel, call, when, 0);
 }
 
+static bool put_beside(uint32_t wheel, uint32_t call, uint64_t when)
+{
+    return deadlines_put_beside_owner(&call_rig.deadlines, wheel, call, when);
+}
+
+static uint32_t open_beside(uint32_t wheel, uint64_t when)
+{
+    const uint32_t call = open_call();
+    (void)put_beside(wheel, call, when);
+    return call;
+}
+
 static uint32_t open_armed(uint32_t wheel, uint64_t when)
 {
     const uint32_t call = open_call();
@@ -63,9 +75,19 @@ static uint32_t count_of(uint32_t wheel)
     return call_rig.deadlines.wheels[wheel].wheel.count;
 }
 
+static uint32_t count_beside(uint32_t wheel)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < DEADLINE_PLACES; i++) {
+        count += load_seq_cst(&call_rig.deadlines.wheels[wheel].beside[i]) != OBJECT_NONE;
+    }
+    return count;
+}
+
 static void assert_empty(uint32_t wheel)
 {
     assert_int_equal(count_of(wheel), 0);
+    assert_int_equal(count_beside(wheel), 0);
     assert_int_equal(next_of(wheel), WHEEL_NEVER);
 }
 
@@ -389,6 +411,116 @@ TEST(call_that_is_opened_again_can_be_armed_in_another_wheel)
     }
 }
 
+/* ---- beside a wheel ---- */
+
+TEST(put_beside_leaves_the_wheel_alone_and_the_call_open)
+{
+    call_rig_open();
+    for (uint32_t wheel = 0; wheel < WHEELS; wheel++) {
+        const uint32_t call = open_beside(wheel, 10 * TICK + 1);
+        assert_int_equal(count_of(wheel), 0);
+        assert_int_equal(count_beside(wheel), 1);
+        assert_int_equal(next_of(wheel), 11 * TICK);
+        assert_int_equal(call_at(call)->wheel, wheel + 1);
+        assert_int_equal(call_at(call)->timer.when, 10 * TICK + 1);
+        assert_int_equal(call_at(call)->tag, TAG);
+        assert_true(claim(call));
+    }
+}
+
+TEST(put_beside_tells_whether_nothing_is_as_early)
+{
+    call_rig_open();
+    assert_true(put_beside(0, open_call(), 100 * TICK));
+    assert_false(put_beside(0, open_call(), 100 * TICK));
+    assert_false(arm(0, open_call(), 200 * TICK));
+    assert_true(put_beside(0, open_call(), 99 * TICK));
+    assert_true(arm(0, open_call(), 98 * TICK));
+    assert_int_equal(next_of(0), 98 * TICK);
+}
+
+TEST(collect_brings_what_lies_beside_the_wheel_in_order_of_time)
+{
+    call_rig_open();
+    const uint32_t third = open_beside(0, 30 * TICK);
+    const uint32_t first = open_beside(0, 10 * TICK);
+    const uint32_t second = open_armed(0, 20 * TICK);
+    assert_int_equal(collect(0, 10 * TICK - 1), 0);
+    assert_collects_one(0, 10 * TICK, first, 10 * TICK);
+    assert_int_equal(next_of(0), 20 * TICK);
+    assert_int_equal(collect(0, 30 * TICK), 2);
+    assert_int_equal(due[0].index, second);
+    assert_int_equal(due[1].index, third);
+    assert_empty(0);
+}
+
+/* What is still there when its place comes round again has to go into the wheel. */
+TEST(more_calls_than_there_are_places_all_become_due)
+{
+    const uint32_t calls = 3 * DEADLINE_PLACES + 1;
+    uint32_t last = OBJECT_NONE;
+    call_rig_open();
+    for (uint32_t i = 0; i < calls; i++) {
+        last = open_beside(0, (100 + i) * TICK);
+    }
+    assert_int_equal(count_of(0) + count_beside(0), calls);
+    assert_int_equal(count_beside(0), 1);
+    for (uint32_t i = 0; i < calls; i++) {
+        assert_int_equal(next_of(0), (100 + i) * TICK);
+        assert_int_equal(collect(0, (100 + i) * TICK), 1);
+    }
+    assert_int_equal(due[0].index, last);
+    assert_empty(0);
+}
+
+TEST(disarm_takes_a_call_from_its_place_or_from_the_wheel_it_went_to)
+{
+    uint32_t calls[2 * DEADLINE_PLACES];
+    call_rig_open();
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        calls[i] = open_beside(0, (100 + i) * TICK);
+    }
+    for (uint32_t i = 0; i < COUNT_OF(calls); i++) {
+        assert_true(claim(calls[i]));
+        deadlines_disarm_any(&call_rig.deadlines, calls[i]);
+        assert_int_equal(count_of(0) + count_beside(0), COUNT_OF(calls) - 1 - i);
+    }
+    assert_int_equal(collect(0, 1000 * TICK), 0);
+    assert_empty(0);
+}
+
+/* Its place has another call by then. */
+TEST(disarm_of_a_call_that_was_collected_leaves_the_next_in_its_place)
+{
+    call_rig_open();
+    const uint32_t call = open_beside(0, 10 * TICK);
+    assert_true(claim(call));
+    assert_int_equal(collect(0, 10 * TICK), 0);
+    call_rig.deadlines.wheels[0].turn = 0;
+    const uint32_t later = open_beside(0, 20 * TICK);
+    assert_int_equal(call_at(later)->place, call_at(call)->place);
+    deadlines_disarm_any(&call_rig.deadlines, call);
+    assert_collects_one(0, 20 * TICK, later, 20 * TICK);
+}
+
+TEST(next_that_calls_left_behind_is_corrected)
+{
+    call_rig_open();
+    const uint32_t gone = open_beside(0, 10 * TICK);
+    const uint32_t other = open_beside(0, 20 * TICK);
+    assert_true(claim(gone));
+    deadlines_disarm_any(&call_rig.deadlines, gone);
+    assert_int_equal(next_of(0), 10 * TICK); /* early does no harm */
+    deadlines_correct_any(&call_rig.deadlines, 0);
+    assert_int_equal(next_of(0), 20 * TICK);
+    assert_true(put_beside(0, open_call(), 15 * TICK));
+    assert_int_equal(collect(0, 15 * TICK), 1);
+    claim_and_disarm(other);
+    assert_empty(0);
+    deadlines_correct_any(&call_rig.deadlines, 0);
+    assert_empty(0);
+}
+
 /* ---- several threads: each call has one end ---- */
 
 #define MANY     20000
@@ -401,6 +533,7 @@ static struct {
     uint32_t collected[MANY];
     uint32_t collected_in_all;
     uint32_t number_of[MANY + 4096]; /* by node */
+    atomic_u32 opened;               /* so many, in a race that opens them as it goes */
     atomic_u32 stops;
 } race;
 
@@ -522,4 +655,67 @@ TEST(disarm_against_a_collector_leaves_each_call_one_end)
         assert_int_equal(event->tag, TAG);
         assert_true(event->error == -1 || (event->error == -2 && i % 2 == 0));
     }
+}
+
+/* Whoever waits for deadlines goes by `next` alone: a call that it does not cover would stay. */
+static void *fire_by_next(void *arg)
+{
+    bool stops;
+    do {
+        stops = load_acquire(&race.stops); /* then all that was put there is seen below */
+        for (uint64_t next; (next = next_of(0)) != WHEEL_NEVER;) {
+            (void)fire(0, next);
+        }
+    } while (!stops);
+    return arg;
+}
+
+static void *claim_as_they_come(void *arg)
+{
+    const skua_payload result = skua_payload_u64(1, 1);
+    for (uint32_t i = 0; i < MANY; i++) {
+        while (load_acquire(&race.opened) <= i) {
+        }
+        struct event_node *node = node_at(race.calls[i]);
+        if (i % 3 == 0 && call_claim_any(node, race.guards[i])) {
+            call_disarm_owner(&call_rig.deadlines, node, race.calls[i]);
+            call_complete_owner(node, 0, &result);
+            race.claimed[0][i]++;
+        }
+    }
+    return arg;
+}
+
+/* Some of them end at once, as a call that is answered does; others by another thread. */
+TEST(calls_beside_a_wheel_end_once_whoever_ends_them)
+{
+    pthread_t claimer;
+    pthread_t collector;
+    const skua_payload result = skua_payload_u64(1, 1);
+    open_race();
+    for (uint32_t i = 0; i < MANY; i++) {
+        race.calls[i] = open_call();
+        race.guards[i] = load_relaxed(&node_at(race.calls[i])->guard);
+        assert_in_range(race.calls[i], 1, COUNT_OF(race.number_of) - 1);
+        race.number_of[race.calls[i]] = i;
+    }
+    assert_int_equal(pthread_create(&claimer, NULL, claim_as_they_come, NULL), 0);
+    assert_int_equal(pthread_create(&collector, NULL, fire_by_next, NULL), 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        struct event_node *node = node_at(race.calls[i]);
+        (void)put_beside(0, race.calls[i], (1 + i / 8) * TICK);
+        store_release(&race.opened, i + 1);
+        if (i % 3 == 1 && call_claim_any(node, race.guards[i])) {
+            call_disarm_owner(&call_rig.deadlines, node, race.calls[i]);
+            call_complete_owner(node, 0, &result);
+            race.claimed[1][i]++;
+        }
+    }
+    assert_int_equal(pthread_join(claimer, NULL), 0);
+    store_release(&race.stops, true);
+    assert_int_equal(pthread_join(collector, NULL), 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        assert_int_equal(race.collected[i] + race.claimed[0][i] + race.claimed[1][i], 1);
+    }
+    assert_empty(0);
 }

@@ -13,7 +13,7 @@
 #include "sched/worker.h"
 #include "scheduler_rig.h"
 
-#define DEADLINE (2 * SCHEDULER_RIG_BEGIN)
+#define DEADLINE (SCHEDULER_RIG_BEGIN + SKUA_SECOND / 2)
 
 /* Moments after which even a limited audit has been made. */
 #define MOMENTS 64
@@ -345,6 +345,33 @@ FAULT(miscounted_wheel, idle, "INV-20: the wheel of worker 0 has 1 timers and co
 FAULT(hidden_timer, idle, "INV-10: the wheel of worker 0 has an earlier timer")
 {
     store_seq_cst(&rig.sched.deadlines.wheels[0].next, WHEEL_NEVER);
+}
+
+/* As a call whose timeout is long. */
+static void move_timer_beside(void)
+{
+    struct deadline_wheel *wheel = &rig.sched.deadlines.wheels[0];
+    wheel_remove(&wheel->wheel, timed->calls);
+    assert_false(
+        deadlines_put_beside_owner(&rig.sched.deadlines, 0, timed->calls, DEADLINE + SKUA_SECOND));
+}
+
+TEST(timer_beside_a_wheel_is_in_order)
+{
+    open_resting();
+    move_timer_beside();
+    audit();
+}
+
+FAULT(hidden_timer_beside_a_wheel, idle, "INV-10: beside the wheel of worker 0 is an earlier timer")
+{
+    move_timer_beside();
+    store_seq_cst(&rig.sched.deadlines.wheels[0].next, WHEEL_NEVER);
+}
+
+FAULT(timer_in_a_wheel_and_beside_it, idle, "is armed twice, now in the wheel of worker 0")
+{
+    store_seq_cst(&rig.sched.deadlines.wheels[0].beside[0], timed->calls);
 }
 
 /* ---- what is wrong only at some moments ---- */
