@@ -7,11 +7,6 @@
 /* No chain is so long that was not changed under the reader. If one is, the lock helps. */
 #define WALK_MAX 64
 
-static uint32_t index_of(const struct name_shard *shard, uint32_t place)
-{
-    return place << NAMES_SHARD_BITS | shard->number;
-}
-
 /* ---- readers ---- */
 
 enum look { LOOK_FOUND, LOOK_ABSENT, LOOK_CHANGED };
@@ -163,7 +158,7 @@ static void grow_table_locked(struct name_shard *shard, const struct allocator *
     table->mask = mask;
     begin_change_locked(shard);
     for (uint32_t place = NAMES_FIRST_PLACE; place < shard->end; place++) {
-        chain_locked(table, name_shard_entry_at(shard, place), index_of(shard, place));
+        chain_locked(table, name_shard_entry_at(shard, place), name_shard_index_at(shard, place));
     }
     store_release(&shard->table, table); /* MO-name-chain */
     end_change_locked(shard);
@@ -180,23 +175,23 @@ static uint32_t find_idle_locked(struct name_shard *shard)
         struct name_entry *entry = name_shard_entry_at(shard, place);
         const bool is_old = load_relaxed(&entry->generation) == NAMES_GENERATION_LAST; /* locked */
         if (name_entry_is_idle_locked(entry) && !is_old) {
-            return index_of(shard, place);
+            return name_shard_index_at(shard, place);
         }
     }
     return OBJECT_NONE;
 }
 
-static size_t segment_size(uint32_t number)
+static size_t bytes_of(uint32_t segment)
 {
-    return ((size_t)NAMES_FIRST_PLACE << number) * sizeof(struct name_entry);
+    return name_segment_size(segment) * sizeof(struct name_entry);
 }
 
 static bool add_segment_locked(struct name_shard *shard, const struct allocator *allocator,
-                               uint32_t number)
+                               uint32_t segment)
 {
-    void *segment = allocator_alloc_zeroed(allocator, segment_size(number), CACHE_LINE);
-    store_release(&shard->segments[number], segment); /* MO-name-chain */
-    return segment != NULL;
+    void *entries = allocator_alloc_zeroed(allocator, bytes_of(segment), CACHE_LINE);
+    store_release(&shard->segments[segment], entries); /* MO-name-chain */
+    return entries != NULL;
 }
 
 /* Whether there is a table. It has room for one more entry, if there is memory for that. */
@@ -216,14 +211,13 @@ static uint32_t take_new_locked(struct name_shard *shard, const struct allocator
     if (place > NAMES_PLACE_MAX || !make_room_locked(shard, allocator)) {
         return OBJECT_NONE;
     }
-    if (name_shard_entry_at(shard, place) == NULL) {
-        const uint32_t number = 31 - (uint32_t)__builtin_clz(place) - NAMES_FIRST_BITS;
-        if (!add_segment_locked(shard, allocator, number)) {
-            return OBJECT_NONE;
-        }
+    const uint32_t index = name_shard_index_at(shard, place);
+    const uint32_t segment = index >> NAMES_SHARD_BITS & (NAMES_SEGMENTS_END - 1);
+    if (name_shard_entry(shard, index) == NULL && !add_segment_locked(shard, allocator, segment)) {
+        return OBJECT_NONE;
     }
     shard->end = place + 1;
-    return index_of(shard, place);
+    return index;
 }
 
 static bool has_too_many_idle_locked(const struct name_shard *shard)
@@ -292,9 +286,11 @@ void name_shard_deinit(struct name_shard *shard, const struct allocator *allocat
         allocator_free(allocator, table, table_size(table->mask), _Alignof(struct name_table));
         table = smaller;
     }
-    for (uint32_t i = 0; i < NAMES_SEGMENTS; i++) {
-        void *segment = load_relaxed(&shard->segments[i]); /* no other thread is left */
-        allocator_free(allocator, segment, segment_size(i), CACHE_LINE);
+    for (uint32_t i = 1; i < NAMES_SEGMENTS_END; i++) {
+        void *entries = load_relaxed(&shard->segments[i]); /* no other thread is left */
+        if (entries != NULL) {
+            allocator_free(allocator, entries, bytes_of(i), CACHE_LINE);
+        }
     }
     mutex_deinit(&shard->lock);
 }

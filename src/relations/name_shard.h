@@ -28,12 +28,20 @@
 
 #define NAMES_SHARDS (UINT32_C(1) << NAMES_SHARD_BITS)
 
-/* Places are numbers of entries within a shard. They begin with the size of the first segment, and
- * each segment is twice as large as the one before: the highest bit of a place names the segment,
- * the bits below it the entry in there. The index of an entry is {place | shard}; 0 is none. */
-#define NAMES_FIRST_PLACE (UINT32_C(1) << NAMES_FIRST_BITS)
-#define NAMES_PLACE_MAX   (UINT32_MAX >> NAMES_SHARD_BITS)
-#define NAMES_SEGMENTS    (32 - NAMES_SHARD_BITS - NAMES_FIRST_BITS)
+/* The index of an entry is {number in its segment | segment | shard}; 0 is none. Segments are
+ * numbered from 1, and each is twice as large as the one before. Writers count the entries of a
+ * shard by places, which begin with the size of the first segment: so the highest bit of a place
+ * names the segment, the bits below it the entry in there. Readers are spared the search for that
+ * bit: it is slow on some processors, and one find would wait for the one before. */
+#define NAMES_SEGMENT_BITS 5
+#define NAMES_NUMBER_SHIFT (NAMES_SHARD_BITS + NAMES_SEGMENT_BITS)
+#define NAMES_SEGMENTS_END (UINT32_C(1) << NAMES_SEGMENT_BITS)
+#define NAMES_FIRST_PLACE  (UINT32_C(1) << NAMES_FIRST_BITS)
+/* The last entry of the last segment whose numbers fit. */
+#define NAMES_PLACE_MAX ((UINT32_C(2) << (32 - NAMES_NUMBER_SHIFT)) - 1)
+
+_Static_assert(32 - NAMES_NUMBER_SHIFT - NAMES_FIRST_BITS + 1 < (int)NAMES_SEGMENTS_END,
+               "all segments have a number");
 
 /* An entry that has come so far is not used for another name. */
 #define NAMES_GENERATION_LAST (UINT32_MAX - 1)
@@ -64,9 +72,9 @@ struct name_table {
 
 struct name_shard {
     /* For readers. */
-    CACHE_ALIGNED atomic_u64 version;    /* MO-name-chain */
-    atomic_ptr table;                    /* struct name_table, or null */
-    atomic_ptr segments[NAMES_SEGMENTS]; /* struct name_entry[], each written once */
+    CACHE_ALIGNED atomic_u64 version;        /* MO-name-chain */
+    atomic_ptr table;                        /* struct name_table, or null */
+    atomic_ptr segments[NAMES_SEGMENTS_END]; /* struct name_entry[], each written once; 0: null */
     /* For writers. */
     CACHE_ALIGNED pthread_mutex_t lock;
     uint32_t number;
@@ -107,23 +115,36 @@ NODISCARD uint32_t name_shard_add_locked(struct name_shard *shard,
 /* What an entry says. */
 void name_shard_see_locked(struct name_shard *shard, uint32_t index, struct name_sight *sight);
 
+static inline uint32_t name_segment_size(uint32_t segment)
+{
+    return NAMES_FIRST_PLACE << (segment - 1);
+}
+
+/* The entry of an index of this shard; null if there is none, because the index is forged. */
+static inline struct name_entry *name_shard_entry(struct name_shard *shard, uint32_t index)
+{
+    const uint32_t segment = index >> NAMES_SHARD_BITS & (NAMES_SEGMENTS_END - 1);
+    const uint32_t number = index >> NAMES_NUMBER_SHIFT;
+    /* MO-name-chain: nothing has led to an entry of this segment before it was there, but a forged
+     * handle may. */
+    struct name_entry *entries = load_acquire(&shard->segments[segment]);
+    const bool is_there = entries != NULL && number < name_segment_size(segment);
+    return LIKELY(is_there) ? &entries[number] : NULL;
+}
+
+/* The index of the entry at a place of a shard. */
+static inline uint32_t name_shard_index_at(const struct name_shard *shard, uint32_t place)
+{
+    const uint32_t highest = 31 - (uint32_t)__builtin_clz(place);
+    const uint32_t segment = highest - NAMES_FIRST_BITS + 1;
+    const uint32_t number = place ^ UINT32_C(1) << highest;
+    return number << NAMES_NUMBER_SHIFT | segment << NAMES_SHARD_BITS | shard->number;
+}
+
 /* The entry at a place of a shard; null if there is none yet. */
 static inline struct name_entry *name_shard_entry_at(struct name_shard *shard, uint32_t place)
 {
-    if (UNLIKELY(place < NAMES_FIRST_PLACE)) {
-        return NULL;
-    }
-    const uint32_t highest = 31 - (uint32_t)__builtin_clz(place);
-    /* MO-name-chain: nothing has led to an entry of this segment before it was there, but a forged
-     * handle may. */
-    struct name_entry *segment = load_acquire(&shard->segments[highest - NAMES_FIRST_BITS]);
-    return LIKELY(segment != NULL) ? &segment[place ^ (UINT32_C(1) << highest)] : NULL;
-}
-
-/* The entry of an index of this shard that was handed out. */
-static inline struct name_entry *name_shard_entry(struct name_shard *shard, uint32_t index)
-{
-    return name_shard_entry_at(shard, index >> NAMES_SHARD_BITS);
+    return name_shard_entry(shard, name_shard_index_at(shard, place));
 }
 
 /* Neither held nor awaited. */

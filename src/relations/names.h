@@ -143,7 +143,7 @@ static inline struct name_entry *names_entry(struct names *names, uint32_t index
     if (UNLIKELY(shards == NULL)) {
         return NULL;
     }
-    return name_shard_entry_at(&shards[index & (NAMES_SHARDS - 1)], index >> NAMES_SHARD_BITS);
+    return name_shard_entry(&shards[index & (NAMES_SHARDS - 1)], index);
 }
 
 /* Finds the holder by handle. Returns 0, SKUA_E_NO_PROCESS if there is none now, or SKUA_E_LATE if

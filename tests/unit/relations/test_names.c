@@ -389,6 +389,17 @@ TEST(forged_handles_are_late_or_lead_to_a_holder)
     assert_handle_fails((struct name_handle){UINT32_MAX, 2}, SKUA_E_LATE);
 }
 
+TEST(forged_numbers_end_with_their_segment)
+{
+    open_names(1000);
+    const uint32_t entry = hold("alpha", alice);
+    const uint32_t segment = entry >> NAMES_SHARD_BITS & (NAMES_SEGMENTS_END - 1);
+    const uint32_t first = entry & ((UINT32_C(1) << NAMES_NUMBER_SHIFT) - 1);
+    const uint32_t size = name_segment_size(segment);
+    assert_non_null(names_entry(&names, first | (size - 1) << NAMES_NUMBER_SHIFT));
+    assert_null(names_entry(&names, first | size << NAMES_NUMBER_SHIFT));
+}
+
 /* ---- many, and again and again ---- */
 
 TEST(a_hundred_thousand_names_are_found)
