@@ -16,9 +16,13 @@ static uint64_t random_duration(uint64_t *random)
     }
 }
 
+/* Mostly short; sometimes so long that it lies beside the wheel (dispatch/deadlines.h). */
 uint64_t random_yield_timeout(uint64_t *random)
 {
-    return once_in(random, 32) ? SKUA_FOREVER : random_duration(random);
+    if (once_in(random, 32)) {
+        return SKUA_FOREVER;
+    }
+    return random_duration(random) + (once_in(random, 4) ? SKUA_SECOND : 0);
 }
 
 /* Mostly soon; sometimes long ago, in an hour or never. */
