@@ -76,7 +76,16 @@ skua_runtime *bench_start(uint32_t workers);
 uint64_t bench_run(skua_runtime *runtime, const skua_process_type *type, const char *method,
                    uint64_t *result);
 
-/* The same with the size as the only input. */
+/* The same for a root process whose result says how many operations it has made, which are `ops`;
+ * `what` they are is for the message if not. Stops and destroys the runtime. */
+struct measurement bench_run_counted(skua_runtime *runtime, const skua_process_type *type,
+                                     const char *method, uint64_t ops, const char *what);
+
+/* The step of a process that only exists, and the type of one. */
+int bench_idle(void *self, skua_context *ctx, skua_event *events, size_t count);
+extern const skua_process_type bench_idler_type;
+
+/* As bench_run, with the size as the only input. */
 uint64_t bench_run_sized(skua_runtime *runtime, const skua_process_type *type, uint32_t size,
                          uint64_t *result);
 

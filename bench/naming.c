@@ -15,24 +15,13 @@ static struct {
     skua_pid pids[NAMES];
 } directory;
 
-static int holder_step(void *self, skua_context *ctx, skua_event *events, size_t count)
-{
-    (void)self;
-    (void)ctx;
-    (void)events;
-    (void)count;
-    return 0;
-}
-
-static const skua_process_type holder_type = {.name = "holder", .step = holder_step};
-
 static void fill_directory(skua_runtime *runtime)
 {
     directory.runtime = runtime;
     for (uint32_t i = 0; i < NAMES; i++) {
         char *text = directory.texts[i];
         snprintf(text, NAME_SIZE, "process %u", i);
-        const skua_spawn_options options = {.type = &holder_type, .name = text};
+        const skua_spawn_options options = {.type = &bench_idler_type, .name = text};
         expect_ok(skua_process_submit_with(runtime, &options, &directory.pids[i]), "submit");
         expect_ok(skua_name_of(runtime, text, &directory.numbers[i]), "number");
     }
@@ -91,12 +80,10 @@ static const skua_process_type finder_type = {
 
 static struct measurement run_finder(uint32_t workers, const char *method)
 {
-    uint64_t found;
     skua_runtime *runtime = bench_start(workers);
     fill_directory(runtime);
-    const uint64_t elapsed = bench_run(runtime, &finder_type, method, &found);
-    expect_right(found == (uint64_t)NAMES * FIND_TIMES, "name-find: how many were found");
-    return bench_finish(runtime, found, elapsed);
+    return bench_run_counted(runtime, &finder_type, method, (uint64_t)NAMES * FIND_TIMES,
+                             "name-find");
 }
 
 struct measurement bench_name_find(uint32_t workers)

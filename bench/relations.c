@@ -66,37 +66,17 @@ static const skua_process_type caller_type = {
     .step = caller_step,
 };
 
-static struct measurement run_calls(uint32_t workers, const char *method)
-{
-    uint64_t answers;
-    skua_runtime *runtime = bench_start(workers);
-    const uint64_t elapsed = bench_run(runtime, &caller_type, method, &answers);
-    expect_right(answers == MILLION, "call: the answers");
-    return bench_finish(runtime, MILLION, elapsed);
-}
-
 struct measurement bench_call(uint32_t workers)
 {
-    return run_calls(workers, "forever");
+    return bench_run_counted(bench_start(workers), &caller_type, "forever", MILLION, "call");
 }
 
 struct measurement bench_call_timeout(uint32_t workers)
 {
-    return run_calls(workers, "timed");
+    return bench_run_counted(bench_start(workers), &caller_type, "timed", MILLION, "call-timeout");
 }
 
 /* ---- monitor: set and taken back ---- */
-
-static int idler_step(void *self, skua_context *ctx, skua_event *events, size_t count)
-{
-    (void)self;
-    (void)ctx;
-    (void)events;
-    (void)count;
-    return 0;
-}
-
-static const skua_process_type idler_type = {.name = "idler", .step = idler_step};
 
 struct observer {
     skua_pid idler;
@@ -109,7 +89,7 @@ static int observer_step(void *self, skua_context *ctx, skua_event *events, size
     struct observer *observer = self;
     int error = 0;
     if (bench_starts(events)) {
-        error = skua_spawn(ctx, &idler_type, skua_nothing(), &observer->idler);
+        error = skua_spawn(ctx, &bench_idler_type, skua_nothing(), &observer->idler);
     } else {
         expect_right(count == 1 && events[0].error == SKUA_E_CANCELLED,
                      "monitor: one was not taken back");
@@ -130,11 +110,7 @@ static const skua_process_type observer_type = {
 
 struct measurement bench_monitor(uint32_t workers)
 {
-    uint64_t taken_back;
-    skua_runtime *runtime = bench_start(workers);
-    const uint64_t elapsed = bench_run(runtime, &observer_type, NULL, &taken_back);
-    expect_right(taken_back == MILLION, "monitor: how many were taken back");
-    return bench_finish(runtime, MILLION, elapsed);
+    return bench_run_counted(bench_start(workers), &observer_type, NULL, MILLION, "monitor");
 }
 
 /* ---- monitor-storm, link-storm: a process ends, and very many are told ---- */
@@ -286,7 +262,7 @@ static void member_close(void *self, skua_context *ctx, const skua_exit *exit)
 }
 
 static const skua_process_type member_type = {
-    .name = "member", .step = idler_step, .close = member_close};
+    .name = "member", .step = bench_idle, .close = member_close};
 
 struct leader {
     uint32_t size;

@@ -94,6 +94,26 @@ uint32_t bench_rounds(uint32_t size)
     return size < MILLION ? (MILLION + size - 1) / size : 1;
 }
 
+struct measurement bench_run_counted(skua_runtime *runtime, const skua_process_type *type,
+                                     const char *method, uint64_t ops, const char *what)
+{
+    uint64_t count;
+    const uint64_t elapsed = bench_run(runtime, type, method, &count);
+    expect_right(count == ops, what);
+    return bench_finish(runtime, ops, elapsed);
+}
+
+int bench_idle(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)ctx;
+    (void)events;
+    (void)count;
+    return 0;
+}
+
+const skua_process_type bench_idler_type = {.name = "idler", .step = bench_idle};
+
 struct measurement bench_finish(skua_runtime *runtime, uint64_t ops, uint64_t elapsed_ns)
 {
     struct measurement measurement = {
