@@ -58,7 +58,11 @@ struct name_entry {
     uint32_t last_waiter;
     uint32_t waiter_count;
     uint32_t sweep_at; /* so many are looked through before there is one more */
-    uint32_t next_of_owner;
+    /* The holder's: links of the list of all that it has (names_links_owner). */
+    struct name_links {
+        uint32_t previous;
+        uint32_t next;
+    } of_owner;
 };
 
 _Static_assert(sizeof(struct name_entry) == (size_t)2 * CACHE_LINE, "a reader needs the first");

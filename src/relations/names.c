@@ -69,6 +69,18 @@ int names_find_any(struct names *names, const char *text, skua_pid *holder)
     return 0;
 }
 
+uint32_t names_entry_of(struct names *names, const char *text, skua_pid pid)
+{
+    struct name_key key;
+    struct name_sight sight;
+    if (name_key_make(&key, text, names->seed) != 0) {
+        return OBJECT_NONE;
+    }
+    struct name_shard *shard = shard_of(names, &key);
+    const bool is_found = shard != NULL && name_shard_find_any(shard, &key, &sight);
+    return is_found && sight.holder == pid.bits ? sight.handle.entry : OBJECT_NONE;
+}
+
 int names_handle_any(struct names *names, const char *text, struct name_handle *handle)
 {
     struct name_key key;

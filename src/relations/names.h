@@ -164,11 +164,14 @@ NODISCARD static inline int names_of_handle_any(struct names *names, struct name
     return bits != 0 ? 0 : SKUA_E_NO_PROCESS;
 }
 
-/* The link through the entries of one holder, which keeps the first: an index, or OBJECT_NONE. It
- * is written and read by the holder of the process's token only, and has no value at first. */
-static inline uint32_t *names_next_of_owner(struct names *names, uint32_t index)
+/* The entry of a name that `pid` holds, or OBJECT_NONE. */
+NODISCARD uint32_t names_entry_of(struct names *names, const char *text, skua_pid pid);
+
+/* The links through the entries of one holder, which keeps the first: indices, or OBJECT_NONE. They
+ * are written and read by the holder of the process's token only, and have no value at first. */
+static inline struct name_links *names_links_owner(struct names *names, uint32_t index)
 {
-    return &names_entry(names, index)->next_of_owner;
+    return &names_entry(names, index)->of_owner;
 }
 
 #endif

@@ -229,7 +229,7 @@ static void fill_names(struct scheduler *sched, uint32_t entry, struct descripti
     struct description_details *details =
         description->is_detailed ? &description->details[0] : NULL;
     while (entry != OBJECT_NONE && description->names < DESCRIBE_COUNT_MAX) {
-        const uint32_t next = *names_next_of_owner(&sched->names, entry);
+        const uint32_t next = names_links_owner(&sched->names, entry)->next;
         description->names++;
         if (next == OBJECT_NONE) {
             (void)names_text(&sched->names, entry, description->name);

@@ -3,7 +3,6 @@
 
 #include <stdalign.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "process/annex.h"
 #include "relations/names.h"
@@ -96,6 +95,33 @@ void naming_free_copy(struct scheduler *sched, char *copy)
 
 /* ---- names ---- */
 
+/* The names of a process are a list, so that it can give up one of a million. */
+static void add_name(struct scheduler *sched, struct annex *annex, uint32_t entry)
+{
+    struct names *names = &sched->names;
+    *names_links_owner(names, entry) =
+        (struct name_links){.previous = OBJECT_NONE, .next = annex->names};
+    if (annex->names != OBJECT_NONE) {
+        names_links_owner(names, annex->names)->previous = entry;
+    }
+    annex->names = entry;
+}
+
+static void give_up_name(struct scheduler *sched, struct annex *annex, uint32_t entry, skua_pid pid)
+{
+    struct names *names = &sched->names;
+    const struct name_links links = *names_links_owner(names, entry);
+    if (links.previous != OBJECT_NONE) {
+        names_links_owner(names, links.previous)->next = links.next;
+    } else {
+        annex->names = links.next;
+    }
+    if (links.next != OBJECT_NONE) {
+        names_links_owner(names, links.next)->previous = links.previous;
+    }
+    (void)names_release_any(names, entry, pid);
+}
+
 /* What follows from an attempt to give a process a name. */
 static int act_on_outcome(struct scheduler *sched, struct worker *worker, struct annex *annex,
                           const struct name_outcome *outcome, int error, skua_pid *holder,
@@ -108,8 +134,7 @@ static int act_on_outcome(struct scheduler *sched, struct worker *worker, struct
         }
         return error;
     }
-    *names_next_of_owner(&sched->names, outcome->entry) = annex->names;
-    annex->names = outcome->entry;
+    add_name(sched, annex, outcome->entry);
     *waiters = outcome->waiters;
     return 0;
 }
@@ -176,33 +201,19 @@ void naming_go(struct worker *worker, const struct annex *annex)
     }
 }
 
-/* Whether an entry of the process is of this name. */
-static bool is_named(struct scheduler *sched, uint32_t entry, const char *name)
-{
-    char text[NAME_SIZE];
-    (void)names_text(&sched->names, entry, text);
-    return strcmp(text, name) == 0;
-}
-
 int naming_unregister(skua_context *ctx, const char *name)
 {
     struct scheduler *sched = ctx->sched;
-    struct annex *annex = annex_of(&sched->events, ctx->process);
     const int refused = names_check(name);
     if (refused != 0) {
         return refused;
     }
-    uint32_t *link = annex != NULL ? &annex->names : NULL;
-    while (link != NULL && *link != OBJECT_NONE) {
-        const uint32_t entry = *link;
-        if (is_named(sched, entry, name)) {
-            *link = *names_next_of_owner(&sched->names, entry);
-            (void)names_release_any(&sched->names, entry, ctx->self);
-            return 0;
-        }
-        link = names_next_of_owner(&sched->names, entry);
+    const uint32_t entry = names_entry_of(&sched->names, name, ctx->self);
+    if (entry == OBJECT_NONE) {
+        return SKUA_E_NO_PROCESS;
     }
-    return SKUA_E_NO_PROCESS;
+    give_up_name(sched, annex_of(&sched->events, ctx->process), entry, ctx->self);
+    return 0;
 }
 
 bool naming_release_some(struct scheduler *sched, struct process *process, skua_pid pid,
@@ -210,9 +221,7 @@ bool naming_release_some(struct scheduler *sched, struct process *process, skua_
 {
     struct annex *annex = annex_of(&sched->events, process);
     for (; annex->names != OBJECT_NONE && *budget > 0; --*budget) {
-        const uint32_t entry = annex->names;
-        annex->names = *names_next_of_owner(&sched->names, entry);
-        (void)names_release_any(&sched->names, entry, pid);
+        give_up_name(sched, annex, annex->names, pid);
     }
     return annex->names == OBJECT_NONE;
 }

@@ -54,6 +54,48 @@ TEST(process_may_have_several_names)
     }
 }
 
+/* Names are given up in any order, each at once: also one of very many. */
+enum { MANY_NAMES = 20000 };
+
+static const char *numbered(uint64_t number)
+{
+    static _Thread_local char text[32];
+    (void)snprintf(text, sizeof text, "many.%llu", (unsigned long long)number);
+    return text;
+}
+
+static int take_numbered(struct turn *turn, const struct act *act)
+{
+    return skua_name_register(turn->ctx, numbered(act->number), NULL);
+}
+
+/* Those with a number below 1,000, from both ends of that; then the others, oldest first. */
+static int give_up_numbered(struct turn *turn, const struct act *act)
+{
+    const uint64_t n = act->number;
+    const uint64_t number = n >= 1000 ? n : n % 2 == 0 ? n / 2 : 999 - n / 2;
+    const int error = skua_name_unregister(turn->ctx, numbered(number));
+    return error != 0 ? error
+           : skua_name_unregister(turn->ctx, numbered(number)) == SKUA_E_NO_PROCESS
+               ? 0
+               : SKUA_E_INVALID;
+}
+
+TEST(names_of_a_process_are_given_up_in_any_order)
+{
+    world_open_virtual();
+    struct actor *holder = actor_start(ACTS(for_each_tag(MANY_NAMES, does(take_numbered, NULL))));
+    world_settle();
+    actor_perform(holder, ACTS(for_each_tag(MANY_NAMES - 2, does(give_up_numbered, NULL))));
+    assert_nobody_has(numbered(0));
+    assert_nobody_has(numbered(MANY_NAMES - 3));
+    assert_found(numbered(MANY_NAMES - 2), holder);
+    assert_found(numbered(MANY_NAMES - 1), holder);
+    actor_perform(holder, ACTS(finishes(0)));
+    assert_nobody_has(numbered(MANY_NAMES - 2));
+    assert_nobody_has(numbered(MANY_NAMES - 1));
+}
+
 TEST(name_that_is_taken_tells_by_whom)
 {
     FOR_ROUNDS (driver, DRIVERS) {

@@ -299,14 +299,14 @@ TEST(process_holds_many_names_in_a_chain)
     uint32_t first = OBJECT_NONE;
     for (uint32_t i = 0; i < 50; i++) {
         const uint32_t entry = hold(number_name(i), alice);
-        *names_next_of_owner(&names, entry) = first;
+        names_links_owner(&names, entry)->next = first;
         first = entry;
     }
     for (uint32_t i = 50; i > 0; i--) {
         char text[NAME_SIZE];
         (void)names_text(&names, first, text);
         assert_string_equal(text, number_name(i - 1));
-        const uint32_t next = *names_next_of_owner(&names, first);
+        const uint32_t next = names_links_owner(&names, first)->next;
         assert_true(names_release_any(&names, first, alice));
         first = next;
     }
