@@ -179,7 +179,7 @@ bool naming_first(struct scheduler *sched, const struct annex *annex, char text[
     }
     for (uint32_t next = entry; next != OBJECT_NONE;) {
         entry = next;
-        next = *names_next_of_owner(&sched->names, entry);
+        next = names_links_owner(&sched->names, entry)->next;
     }
     (void)names_text(&sched->names, entry, text);
     return true;
