@@ -285,17 +285,28 @@ static struct act overflows(void)
     return spawns(actor);
 }
 
+/* With workers whose stacks are full soon: filling the usual ones takes a sanitizer very long. */
+static void open_with_small_stacks(void)
+{
+    pthread_attr_t small;
+    assert_int_equal(pthread_attr_init(&small), 0);
+    assert_int_equal(pthread_attr_setstacksize(&small, (size_t)1 << 21), 0);
+    assert_int_equal(pthread_setattr_default_np(&small), 0);
+    assert_int_equal(pthread_attr_destroy(&small), 0);
+    open_reporting();
+}
+
 static void overflow(void *arg)
 {
     (void)arg;
-    open_reporting();
+    open_with_small_stacks();
     actor_await_end(actor_start(ACTS(overflows(), finishes(0))));
 }
 
 static void overflow_on_spare(void *arg)
 {
     (void)arg;
-    open_reporting();
+    open_with_small_stacks();
     actor_perform_until_held(actor_start(NO_ACTS), ACTS(blocks()));
     actor_await_end(actor_start(ACTS(overflows(), finishes(0))));
 }

@@ -25,12 +25,21 @@ static void use_for_a_while(struct cheap_clock *clock)
     }
 }
 
+/* The same until the counter is trusted, if there is one. On a busy machine that takes a while: a
+ * thread that is interrupted cannot measure it. */
+static void use_until_trusted(struct cheap_clock *clock)
+{
+    do {
+        use_for_a_while(clock);
+    } while (clock->has_counter && clock->span == 0);
+    assert_int_equal(clock->span > 0, clock->has_counter);
+}
+
 TEST(clock_shows_the_time_of_the_system)
 {
     struct cheap_clock clock;
     cheap_clock_init(&clock);
-    use_for_a_while(&clock);
-    assert_int_equal(clock.span > 0, clock.has_counter);
+    use_until_trusted(&clock);
 }
 
 TEST(clock_without_a_counter_asks_the_system)
@@ -71,8 +80,7 @@ TEST(clock_whose_counter_went_on_alone_soon_shows_the_time_of_the_system)
     use_for_a_while(&clock);
     clock.ticks -= UINT64_C(1) << 40;
     assert_shows_system_time(&clock);
-    use_for_a_while(&clock);
-    assert_int_equal(clock.span > 0, clock.has_counter);
+    use_until_trusted(&clock);
 }
 
 TEST(clock_that_was_not_used_for_long_shows_the_time_of_the_system)
