@@ -185,7 +185,8 @@ bool naming_first(struct scheduler *sched, const struct annex *annex, char text[
     return true;
 }
 
-void naming_go(struct worker *worker, const struct annex *annex)
+/* To a trace, if somebody traces. */
+static void trace_name_and_label(struct worker *worker, const struct annex *annex)
 {
     struct scheduler *sched = worker->sched;
     const skua_pid pid = worker->context->self;
@@ -198,6 +199,15 @@ void naming_go(struct worker *worker, const struct annex *annex)
     }
     if (annex->label != NULL) {
         note_text(sched, worker, TRACE_LABEL, pid, annex->label);
+    }
+}
+
+void naming_go(struct worker *worker, const struct annex *annex)
+{
+    struct scheduler *sched = worker->sched;
+    trace_name_and_label(worker, annex);
+    if (UNLIKELY(sched->observer != NULL)) {
+        sched->observer->names_go(sched->observer, worker);
     }
 }
 

@@ -37,7 +37,7 @@ NODISCARD bool naming_first(struct scheduler *sched, const struct annex *annex,
                             char text[NAME_SIZE]);
 
 /* The worker's process is about to give up its names: tells whoever traces its name and its label,
- * since it cannot be asked later. */
+ * since it cannot be asked later, and who observes. */
 void naming_go(struct worker *worker, const struct annex *annex);
 
 /* The entry of a name that is about to be awaited, for those who inspect the process; 0 without
