@@ -21,7 +21,7 @@
 #define WAITERS_MAX 3
 
 /* The fourth entry of shard 0 is the first of this segment. */
-#define THIRD_SEGMENT (UINT32_C(4) << NAMES_SHARD_BITS)
+#define THIRD_SEGMENT (UINT32_C(3) << NAMES_SHARD_BITS)
 
 /* The names, by letter, and where they are with this seed. When the entry of `a` becomes that of
  * `b`, its words are those of `c` for a moment. */
