@@ -8,7 +8,9 @@
  * followed by another. */
 #define TRIM_BYTES    ((uint64_t)4 << 20)
 #define TRIM_DELAY_NS (UINT64_C(250) * 1000000)
-/* A trim that has to give up is retried after twice the delay, up to this. */
+/* A trim that has to give up is retried after twice the delay, up to this. After so long it no
+ * longer gives way to timers: otherwise a ticker with a short period would keep the memory for
+ * ever. */
 #define TRIM_DELAY_MAX_NS (UINT64_C(64) * 1000000000)
 /* How long the monitor leaves a check to the workers. */
 #define CHECK_PATIENCE_NS UINT64_C(1000000000)
@@ -84,9 +86,26 @@ static bool is_quiescent(struct worker *worker)
 
 struct trimming {
     struct worker *worker;
+    bool insists; /* it goes on although a timer is due */
     bool began;
     bool given_up;
 };
+
+/* Whether another chore is due. */
+static bool check_is_due(struct scheduler *sched)
+{
+    const uint64_t due = load_relaxed(&sched->chores.due[CHORE_CHECK]); /* hint: asked again */
+    return due != UINT64_MAX && due <= time_now(sched->time);
+}
+
+/* Whether there is something better to do. A trim sorts millions of objects: with one worker,
+ * timers would wait for it, as they are no visible work until they have fired. */
+static bool must_give_way(const struct trimming *trimming)
+{
+    struct scheduler *sched = trimming->worker->sched;
+    return idle_work_is_visible(sched) ||
+           (!trimming->insists && (poll_is_late(sched) || check_is_due(sched)));
+}
 
 /* The pool asks this every so often; first when it has taken its free objects out of circulation,
  * which is the moment when nobody may be about to use one of them (object_pool.h). */
@@ -95,14 +114,15 @@ static bool trimming_goes_on(void *arg)
     struct trimming *trimming = arg;
     const bool may_begin = trimming->began || is_quiescent(trimming->worker);
     trimming->began = true;
-    trimming->given_up = !may_begin || idle_work_is_visible(trimming->worker->sched);
+    trimming->given_up = !may_begin || must_give_way(trimming);
     return !trimming->given_up;
 }
 
 /* False if real work came up. */
 static bool trim_pool(struct worker *worker, struct object_pool *pool)
 {
-    struct trimming trimming = {.worker = worker};
+    const bool insists = worker->sched->chores.trim_delay >= TRIM_DELAY_MAX_NS;
+    struct trimming trimming = {.worker = worker, .insists = insists};
     const size_t bytes = object_pool_trim_any(pool, trimming_goes_on, &trimming);
     counter_add_owner(&worker->stats.trimmed_bytes, bytes);
     return !trimming.given_up;

@@ -30,6 +30,13 @@ bool poll_is_unattended(struct scheduler *sched)
     return load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY && has_sources(sched); /* MO-poll */
 }
 
+bool poll_is_late(struct scheduler *sched)
+{
+    const uint64_t next = timers_next(sched);
+    return next != UINT64_MAX && load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY && /* MO-poll */
+           next <= time_now(sched->time);
+}
+
 static bool take_role(struct scheduler *sched, uint32_t holder)
 {
     uint32_t nobody = HOLDER_NOBODY;

@@ -34,6 +34,9 @@
 /* Whether there are timers, descriptors or chores, and nobody waits for them. */
 bool poll_is_unattended(struct scheduler *sched);
 
+/* Whether a timer is due, and nobody waits for it. */
+bool poll_is_late(struct scheduler *sched);
+
 /* Takes the role for a worker that is about to sleep, if there is something to wait for and nobody
  * has it. */
 NODISCARD bool poll_try_take(struct scheduler *sched, struct worker *worker);
