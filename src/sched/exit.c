@@ -11,13 +11,14 @@
  * So whoever hears of the end finds that sends are refused, that close has returned and, unless
  * more than NOTICES_MANY must be told, that the slot is free.
  *
- * Revoking a million calls, dropping a million messages, or telling a million watchers would keep
- * the worker from all else. So it is done in slices. Between two of them the token of the process
- * waits in the queue behind, as that of a process that continues would. Until step 1 is done the
- * process is Ready: what arrives is admitted, as if it had come before the end, and dropped in step
- * 3; a kill becomes the reason of the end. From then on it is Complete. How it ended is kept in an
- * event node, which comes first in its backlog: that of an event that was dropped, or another one.
- * Without memory for that, it is all done at once. */
+ * Revoking a million calls, dropping a million messages, freeing a million blocks of memory, or
+ * telling a million watchers would keep the worker from all else. So it is done in slices.
+ * Between two of them the token of the process waits in the queue behind, as that of a process
+ * that continues would. Until step 1 is done the process is Ready: what arrives is admitted, as
+ * if it had come before the end, and dropped in step 3; a kill becomes the reason of the end.
+ * From then on it is Complete. How it ended is kept in an event node, which comes first in its
+ * backlog: that of an event that was dropped, or another one. Without memory for that, it is all
+ * done at once. */
 #include "process/annex.h"
 #include "process/mailbox.h"
 #include "sched/abandon.h"
@@ -28,6 +29,7 @@
 #include "sched/log.h"
 #include "sched/naming.h"
 #include "sched/note.h"
+#include "sched/own_memory.h"
 #include "sched/shutdown.h"
 #include "sched/signal.h"
 #include "sched/slot.h"
@@ -253,13 +255,14 @@ static void free_and_report(struct worker *worker, struct process *process, stru
     }
 }
 
-/* If very many must be told, they are told in slices, before the slot is free. */
+/* If very many must be told, they are told in slices, before the slot is free. Very many blocks of
+ * memory are freed so before that. */
 static void tell_slice(struct worker *worker, struct process *process, struct ending *ending,
                        uint32_t spare)
 {
     struct annex *annex = annex_of(&worker->sched->events, process);
     for (uint32_t i = 0; i < EXIT_SLICE; i++) {
-        if (!farewell_tell(worker, annex, ending)) {
+        if (!own_memory_free_first(worker->sched, annex) && !farewell_tell(worker, annex, ending)) {
             event_release_owner(&worker->sched->events, &worker->caches.events, spare);
             free_and_report(worker, process, ending);
             return;

@@ -8,10 +8,11 @@
 #include "sched/links.h"
 #include "sched/monitors.h"
 #include "sched/naming.h"
+#include "sched/own_memory.h"
 #include "sched/signal.h"
 #include "sched/worker.h"
 
-/* More notices than this are given in slices; fewer in models. */
+/* More notices and blocks of memory than this are given or freed in slices; fewer in models. */
 #ifndef NOTICES_MANY
 #define NOTICES_MANY 1024
 #endif
@@ -148,6 +149,7 @@ static uint32_t count_watchers(const struct object_pool *events, const struct an
 static uint32_t count_in_annex(const struct object_pool *events, const struct annex *annex)
 {
     uint32_t count = annex->owed_count + count_watchers(events, annex);
+    count += own_memory_count(annex, NOTICES_MANY + 1);
     for (uint32_t index = annex->links; index != OBJECT_NONE && count <= NOTICES_MANY; count++) {
         index = event_at(events, index)->as.half.next;
     }

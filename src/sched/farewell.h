@@ -17,7 +17,8 @@ NODISCARD bool farewell_leave(struct worker *worker, struct process *process, st
 NODISCARD bool farewell_is_watched(struct scheduler *sched, struct process *process,
                                    const struct ending *ending);
 
-/* Whether so many must be told that it takes several slices. */
+/* Whether so many must be told, or so many blocks of its memory freed, that it takes several
+ * slices. */
 NODISCARD bool farewell_is_long(struct scheduler *sched, struct process *process,
                                 const struct ending *ending);
 

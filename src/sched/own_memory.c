@@ -76,12 +76,29 @@ int own_memory_free(skua_context *ctx, void *pointer)
     return 0;
 }
 
+bool own_memory_free_first(struct scheduler *sched, struct annex *annex)
+{
+    if (annex == NULL || annex->own == NULL) {
+        return false;
+    }
+    struct own_block *block = annex->own;
+    annex->own = block->next;
+    free_block(sched, block);
+    return true;
+}
+
+uint32_t own_memory_count(const struct annex *annex, uint32_t most)
+{
+    uint32_t count = 0;
+    for (const struct own_block *block = annex->own; block != NULL && count < most; count++) {
+        block = block->next;
+    }
+    return count;
+}
+
 void own_memory_free_all(struct scheduler *sched, struct process *process)
 {
     struct annex *annex = annex_of(&sched->events, process);
-    while (annex != NULL && annex->own != NULL) {
-        struct own_block *block = annex->own;
-        annex->own = block->next;
-        free_block(sched, block);
+    while (own_memory_free_first(sched, annex)) {
     }
 }

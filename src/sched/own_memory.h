@@ -10,7 +10,13 @@
 NODISCARD int own_memory_alloc(skua_context *ctx, size_t size, void **pointer);
 NODISCARD int own_memory_free(skua_context *ctx, void *pointer);
 
-/* Frees all of it, as the process ends. */
+/* As the process ends: frees one block; false if there is none left. `annex` may be null. */
+bool own_memory_free_first(struct scheduler *sched, struct annex *annex);
+
+/* How many blocks there are; `most` if there are more. */
+NODISCARD uint32_t own_memory_count(const struct annex *annex, uint32_t most);
+
+/* Frees what is left of it. */
 void own_memory_free_all(struct scheduler *sched, struct process *process);
 
 #endif

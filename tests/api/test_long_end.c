@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends that take a while: a process with very many messages, watchers, links, calls, yields or
- * names ends in slices. All hear of it, once and truly; others run meanwhile. */
+/* Ends that take a while: a process with very many messages, watchers, links, calls, yields, names
+ * or blocks of memory ends in slices. All hear of it, once and truly; others run meanwhile. */
 #include <stdio.h>
 
 #include "names.h"
@@ -116,7 +116,16 @@ TEST(end_of_many_linked_processes_is_that_of_the_first)
 
 /* What a process has very many of when it ends. Its calls and those on behalf of a request are to
  * `server`, which wants to hear that nobody waits for the answers. */
-enum belonging { NAMES, TIMERS, DEADLINES, OWN_CALLS, CALLS_FOR_ONE, OPEN_DEBTS, BELONGINGS };
+enum belonging {
+    NAMES,
+    TIMERS,
+    MEMORY,
+    DEADLINES,
+    OWN_CALLS,
+    CALLS_FOR_ONE,
+    OPEN_DEBTS,
+    BELONGINGS
+};
 
 static int take_numbered_name(struct turn *turn, const struct act *act)
 {
@@ -135,6 +144,13 @@ static int sleep_long(struct turn *turn, const struct act *act)
     return skua_yield_sleep(turn->ctx, act->tag, HOUR);
 }
 
+static int allocate_little(struct turn *turn, const struct act *act)
+{
+    void *memory;
+    (void)act;
+    return skua_own_alloc(turn->ctx, 1, &memory);
+}
+
 static struct script acquire(enum belonging belonging, struct actor *server)
 {
     switch (belonging) {
@@ -142,6 +158,8 @@ static struct script acquire(enum belonging belonging, struct actor *server)
         return ACTS(takes_names());
     case TIMERS:
         return ACTS(for_each_tag(OWN, does(sleep_long, NULL)));
+    case MEMORY:
+        return ACTS(for_each_tag(OWN, does(allocate_little, NULL)));
     case DEADLINES:
         return ACTS(for_each_tag(OWN, within(HOUR, asks(0, server, 0))));
     case OWN_CALLS:
