@@ -86,6 +86,14 @@ struct dependent_call {
     uint32_t next;
 };
 
+/* What is left of the calls on behalf of a request that is over, for later turns of the process:
+ * EVENT_DEPENDENTS, on the node of one that is done with. */
+struct dependent_calls {
+    uint32_t type;
+    uint32_t last; /* of the ring; there is one at least */
+    bool end;      /* they are taken back, and not only forgotten */
+};
+
 /* One party's half of a link. It also is the signal to the other party that this one has ended or
  * unlinked. */
 struct link_half {
@@ -115,6 +123,7 @@ enum {
     EVENT_UNLINK,      /* the other party has taken the link back */
     EVENT_LINK_END,    /* the other party has ended */
     EVENT_DESCRIBE,    /* the inspector asks what this process waits for (sched/describe.h) */
+    EVENT_DEPENDENTS,  /* the process has left them for later (sched/calls.c) */
 };
 
 struct description;
@@ -158,6 +167,7 @@ struct event_node {
         struct annex annex;
         struct owed_request request;
         struct dependent_call dependent;
+        struct dependent_calls dependents;
         struct link_half half;
         struct ending ending;
         struct question question;

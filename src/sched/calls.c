@@ -12,6 +12,11 @@
 /* The unit of owed_request.since, which counts from the creation of the runtime, for 49 days. */
 #define SINCE_NS UINT64_C(1000000)
 
+/* Calls on behalf of a request that are seen to in one slice; fewer in models. */
+#ifndef DEPENDENTS_SLICE
+#define DEPENDENTS_SLICE 256
+#endif
+
 /* ---- the caller ---- */
 
 /* 0, or why this process cannot be called. If its record belongs to another by now, the push finds
@@ -157,22 +162,97 @@ void calls_abandon(struct scheduler *sched, struct worker *worker, skua_pid call
     }
 }
 
-/* ---- the server ---- */
+/* ---- calls on behalf of a request ---- */
 
-static NOINLINE void release_dependents(struct worker *worker, uint32_t last)
+/* A request that is answered, forwarded or over may have a million calls on its behalf. To take
+ * them back, or only to forget them, would keep the worker from all else. So it is done in slices:
+ * what is left after the first goes to the end of the process's own events, and again, so that
+ * others and what has come since have their turns in between. Meanwhile the calls are as any
+ * others: they may be answered, cancelled or revoked, and then are not there to be claimed. */
+
+/* Takes back a call that was made on behalf of a request whose caller has given up. */
+static void end_dependent(struct worker *worker, uint64_t call)
+{
+    struct scheduler *sched = worker->sched;
+    const skua_completion completion = {.process = worker->context->self, .call = call};
+    const uint32_t index = call_index(completion);
+    struct event_node *node = event_at(&sched->events, index);
+    if (!call_claim_any(node, call_guard(completion))) {
+        return;
+    }
+    const bool tells = (node->as.call.previous & CALL_TELLS) != 0;
+    const skua_handler *listener = tells ? node->as.call.listener : NULL;
+    const skua_payload nothing = skua_payload_empty(0);
+    call_disarm_owner(&sched->deadlines, node, index);
+    call_complete_owner(node, SKUA_E_CANCELLED, &nothing);
+    call_mark_abandoned_owner(node, listener);
+    struct process *ready = deliver_call(sched, worker, worker->context->self, index);
+    SKUA_ASSERT(ready == NULL); /* it runs, here */
+}
+
+/* Leaves the rest for later, on a node that is free for it. False if the process is ending. */
+static bool leave_dependents(struct worker *worker, uint32_t index, uint32_t last, bool end)
+{
+    struct event_node *node = event_at(&worker->sched->events, index);
+    node->as.dependents =
+        (struct dependent_calls){.type = EVENT_DEPENDENTS, .last = last, .end = end};
+    return signal_push_now(worker->sched, worker, worker->context->self, index);
+}
+
+/* Takes back a slice of the calls on behalf of a request, or only forgets them. */
+static NOINLINE void see_to_dependents(struct worker *worker, uint32_t last, bool end)
 {
     struct object_pool *events = &worker->sched->events;
-    while (last != OBJECT_NONE) {
-        event_release_owner(events, &worker->caches.events,
-                            request_take_dependent_owner(events, &last));
+    for (uint32_t count = 1; last != OBJECT_NONE; count++) {
+        const uint32_t index = request_take_dependent_owner(events, &last);
+        if (end) {
+            end_dependent(worker, event_at(events, index)->as.dependent.call);
+        }
+        if (count >= DEPENDENTS_SLICE && last != OBJECT_NONE &&
+            leave_dependents(worker, index, last, end)) {
+            return;
+        }
+        event_release_owner(events, &worker->caches.events, index);
     }
 }
 
-static void free_dependents(struct worker *worker, struct event_node *node)
+static void end_dependents(struct worker *worker, struct event_node *node)
 {
-    release_dependents(worker, node->as.request.dependents);
+    const uint32_t last = node->as.request.dependents;
     node->as.request.dependents = OBJECT_NONE;
+    see_to_dependents(worker, last, true);
 }
+
+static void forget_dependents(struct worker *worker, struct event_node *node)
+{
+    const uint32_t last = node->as.request.dependents;
+    node->as.request.dependents = OBJECT_NONE;
+    see_to_dependents(worker, last, false);
+}
+
+void calls_take_dependents(struct worker *worker, uint32_t index)
+{
+    struct object_pool *events = &worker->sched->events;
+    const struct dependent_calls left = event_at(events, index)->as.dependents;
+    event_release_owner(events, &worker->caches.events, index);
+    see_to_dependents(worker, left.last, left.end);
+}
+
+void calls_drop_dependent(struct worker *worker, struct process *process, uint32_t index)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct event_node *node = event_at(events, index);
+    uint32_t *last = &node->as.dependents.last;
+    event_release_owner(events, &worker->caches.events, request_take_dependent_owner(events, last));
+    if (*last == OBJECT_NONE) {
+        event_release_owner(events, &worker->caches.events, index);
+    } else {
+        node->next = process->backlog;
+        process->backlog = index;
+    }
+}
+
+/* ---- the server ---- */
 
 /* The process does not owe it any more. */
 static inline void strike_request(struct worker *worker, struct process *process, uint32_t index)
@@ -182,7 +262,7 @@ static inline void strike_request(struct worker *worker, struct process *process
     if (node->as.request.is_listed) {
         request_settle_owner(events, process, index);
         if (UNLIKELY(node->as.request.dependents != OBJECT_NONE)) {
-            free_dependents(worker, node);
+            forget_dependents(worker, node);
         }
         mailbox_consume_owner(process, 1);
     }
@@ -249,39 +329,6 @@ uint64_t calls_waited(struct scheduler *sched, const struct event_node *node)
     const uint64_t age = account_now(&sched->account) - sched->account.created;
     const uint64_t since = node->as.request.since * SINCE_NS;
     return age > since ? age - since : 0;
-}
-
-/* Takes back a call that was made on behalf of a request whose caller has given up. */
-static void end_dependent(struct worker *worker, uint64_t call)
-{
-    struct scheduler *sched = worker->sched;
-    const skua_completion completion = {.process = worker->context->self, .call = call};
-    const uint32_t index = call_index(completion);
-    struct event_node *node = event_at(&sched->events, index);
-    if (!call_claim_any(node, call_guard(completion))) {
-        return;
-    }
-    const bool tells = (node->as.call.previous & CALL_TELLS) != 0;
-    const skua_handler *listener = tells ? node->as.call.listener : NULL;
-    const skua_payload nothing = skua_payload_empty(0);
-    call_disarm_owner(&sched->deadlines, node, index);
-    call_complete_owner(node, SKUA_E_CANCELLED, &nothing);
-    call_mark_abandoned_owner(node, listener);
-    struct process *ready = deliver_call(sched, worker, worker->context->self, index);
-    SKUA_ASSERT(ready == NULL); /* it runs, here */
-}
-
-/* The same for all of a request. They stay with it. */
-static void end_dependents(struct worker *worker, const struct event_node *node)
-{
-    const struct object_pool *events = &worker->sched->events;
-    const uint32_t last = node->as.request.dependents;
-    uint32_t index = last;
-    while (index != OBJECT_NONE) {
-        index = event_at(events, index)->as.dependent.next;
-        end_dependent(worker, event_at(events, index)->as.dependent.call);
-        index = index != last ? index : OBJECT_NONE; /* it is a ring */
-    }
 }
 
 /* Lets the caller's end be heard of. False if it has ended already: then the request is settled, or
@@ -403,7 +450,7 @@ static int forward(skua_context *ctx, uint32_t index, skua_pid to, const skua_pa
     if (error != 0) {
         return keep_request(ctx, index, &before, error);
     }
-    release_dependents(ctx->worker, before.dependents);
+    see_to_dependents(ctx->worker, before.dependents, false);
     mailbox_consume_owner(ctx->process, 1);
     counter_add_owner(&ctx->worker->stats.calls, 1);
     return 0;

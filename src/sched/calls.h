@@ -30,6 +30,11 @@ NODISCARD bool calls_take_request(struct worker *worker, struct process *process
 NODISCARD bool calls_take_over(struct worker *worker, struct process *process, uint32_t index,
                                skua_event *event);
 
+/* The same for EVENT_DEPENDENTS: sees to a slice of them. Or, in a process that is ending and whose
+ * calls are revoked, releases one; if there are more, the signal is back in the backlog. */
+void calls_take_dependents(struct worker *worker, uint32_t index);
+void calls_drop_dependent(struct worker *worker, struct process *process, uint32_t index);
+
 /* An ending process, which has an annex, closes what it owes, from the request `*next` on, which is
  * moved along: from now on nobody pushes it to the process. What is on its way already is not owed
  * any more. Its calls are revoked, so it releases those on behalf of a request, too. Lowers

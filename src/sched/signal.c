@@ -88,6 +88,9 @@ enum signal_outcome signal_take(struct worker *worker, struct process *process, 
     case EVENT_DESCRIBE:
         describe_take(worker, process, index);
         return SIGNAL_FILED;
+    case EVENT_DEPENDENTS:
+        calls_take_dependents(worker, index);
+        return SIGNAL_LONG;
     default:
         return links_take_end(worker, process, index, event, end);
     }
@@ -113,6 +116,9 @@ bool signal_drop(struct worker *worker, struct process *process, uint32_t index)
         return false;
     case EVENT_DESCRIBE:
         describe_drop(worker, index);
+        return false;
+    case EVENT_DEPENDENTS:
+        calls_drop_dependent(worker, process, index);
         return false;
     default: /* both have ended: the peer has told us, and will not hear of us */
         event_release_owner(&worker->sched->events, &worker->caches.events, index);

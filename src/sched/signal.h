@@ -24,6 +24,7 @@ int signal_complete(struct scheduler *sched, struct worker *worker, skua_pid fro
 /* What a signal has become that the worker took out of the backlog of its process. */
 enum signal_outcome {
     SIGNAL_FILED, /* nothing that the step gets */
+    SIGNAL_LONG,  /* the same, and it took a while */
     SIGNAL_EVENT, /* an event */
     SIGNAL_ENDS,  /* the end of the process */
 };

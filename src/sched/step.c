@@ -131,7 +131,7 @@ static NOINLINE bool gather_signal(struct worker *worker, struct process *proces
         return true;
     }
     process->backlog = node->next;
-    if (node->as.event.type != EVENT_DESCRIBE) { /* those who look do not see themselves */
+    if (node->as.event.type < EVENT_DESCRIBE) { /* what others have sent: not who looks */
         note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
     }
     switch (signal_take(worker, process, index, &delivery->events[delivery->count], &end)) {
@@ -142,6 +142,8 @@ static NOINLINE bool gather_signal(struct worker *worker, struct process *proces
         delivery->cancelled = end.error;
         delivery->cause = end.cause;
         return true;
+    case SIGNAL_LONG:
+        return true; /* one of these in a turn */
     case SIGNAL_FILED:
         break;
     }

@@ -125,31 +125,6 @@ void audit_show_node(struct audit *audit, uint32_t index)
 
 /* ---- processes and their nodes ---- */
 
-/* The node that a link which has not arrived brings along. */
-static void put_spare(struct audit *audit, const struct event_node *node)
-{
-    if (node->as.event.type == EVENT_LINK && node->as.half.spare != OBJECT_NONE) {
-        (void)census_put(&audit->nodes, node->as.half.spare, PLACE_RELATION);
-    }
-}
-
-void audit_show_signal(struct audit *audit, uint32_t index)
-{
-    audit_show_node(audit, index);
-    put_spare(audit, event_at(audit->nodes.pool, index));
-}
-
-static void walk_events(struct audit *audit, uint32_t first, enum place place)
-{
-    for (uint32_t index = first; index != OBJECT_NONE && census_put(&audit->nodes, index, place);) {
-        const struct event_node *node = event_at(audit->nodes.pool, index);
-        put_spare(audit, node);
-        index = node->next;
-    }
-}
-
-/* ---- relations ---- */
-
 static void walk_dependents(struct audit *audit, uint32_t last)
 {
     uint32_t index = last;
@@ -158,6 +133,34 @@ static void walk_dependents(struct audit *audit, uint32_t last)
         index = index != last ? index : OBJECT_NONE; /* it is a ring */
     }
 }
+
+/* The nodes that a signal brings along which has not arrived: a link, what is left of the calls on
+ * behalf of a request. */
+static void put_luggage(struct audit *audit, const struct event_node *node)
+{
+    if (node->as.event.type == EVENT_LINK && node->as.half.spare != OBJECT_NONE) {
+        (void)census_put(&audit->nodes, node->as.half.spare, PLACE_RELATION);
+    } else if (node->as.event.type == EVENT_DEPENDENTS) {
+        walk_dependents(audit, node->as.dependents.last);
+    }
+}
+
+void audit_show_signal(struct audit *audit, uint32_t index)
+{
+    audit_show_node(audit, index);
+    put_luggage(audit, event_at(audit->nodes.pool, index));
+}
+
+static void walk_events(struct audit *audit, uint32_t first, enum place place)
+{
+    for (uint32_t index = first; index != OBJECT_NONE && census_put(&audit->nodes, index, place);) {
+        const struct event_node *node = event_at(audit->nodes.pool, index);
+        put_luggage(audit, node);
+        index = node->next;
+    }
+}
+
+/* ---- relations ---- */
 
 /* A request that the process has opened, and that is closed, is on its way as an event. */
 static void walk_owed(struct audit *audit, uint32_t first)

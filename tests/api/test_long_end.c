@@ -192,16 +192,6 @@ struct household {
     struct actor *watcher;
 };
 
-/* Until all have done what they were told; the timers are not due yet. */
-static void await_rest(void)
-{
-    if (world->is_simulated) {
-        world_set_clock(world_now() + SECOND);
-    } else {
-        world_settle();
-    }
-}
-
 static void settle_in(struct household *house, enum belonging belonging)
 {
     house->belonging = belonging;
@@ -216,7 +206,7 @@ static void settle_in(struct household *house, enum belonging belonging)
             ? ACTS(for_each_tag(belonging == OPEN_DEBTS ? OWN : 1, asks(0, house->ended, 0)))
             : NO_ACTS);
     house->watcher = actor_start(ACTS(monitors(1, house->ended)));
-    await_rest();
+    await_before_timers();
     assert_saw_nothing(house->watcher);
 }
 
@@ -395,7 +385,7 @@ TEST(end_with_much_of_its_own_lets_others_run)
         world_open_sim(round, SIM_NO_FAULTS);
         settle_in(&house, (enum belonging)(round - 1));
         actor_tell(house.watcher, ACTS(does(note_interval, &interval)));
-        await_rest();
+        await_before_timers();
         struct actor *counter = actor_start(ACTS(does(count_steps, &steps)));
         world_set_clock(world_now() + 10 * SKUA_MICROSECOND);
         const uint64_t before = steps;
@@ -434,7 +424,7 @@ TEST(end_with_much_of_its_own_is_told_truly_to_those_who_come_meanwhile)
         terminates_it.peer = house.ended;
         struct actor *visitor = actor_start(
             ACTS(awaits(1), continues(round % MOMENTS), asks(1, house.ended, 0), terminates_it));
-        await_rest();
+        await_before_timers();
         actor_tell(house.ended, ACTS(fails(SKUA_E_USER)));
         assert_int_equal(world_send(visitor->pid, skua_nothing()), 0);
         world_settle();

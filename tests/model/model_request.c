@@ -30,6 +30,7 @@ enum {
     REPLY_IN_CLOSE,
     FORWARD,
     CALL_FOR,
+    CALL_BACK_FOR,
     CALL,
     CALL_TIMED,
     CANCEL,
@@ -63,6 +64,7 @@ struct memory {
     int errors[TAGS];
     bool is_timed;     /* its call */
     uint32_t accepted; /* answers */
+    bool has_answered; /* before the calls on behalf of the request: they may go on */
     bool replies_in_close;
 };
 
@@ -147,13 +149,13 @@ static void forward(skua_context *ctx, uint32_t who)
     }
 }
 
-static void call_for(skua_context *ctx, uint32_t who)
+static void call_for(skua_context *ctx, uint32_t who, uint32_t server)
 {
     struct held *held = first_held(who);
     if (held->hold != HELD) {
         return;
     }
-    const int error = skua_yield_call_for(ctx, ITS_CALL_FOR, held->request, parts[OTHER].pid,
+    const int error = skua_yield_call_for(ctx, ITS_CALL_FOR, held->request, parts[server].pid,
                                           make_payload(), SKUA_FOREVER);
     explore_note("calls on behalf: %s", skua_error_name(error));
     EXPLORE_CHECK(error == 0 || error == SKUA_E_LATE, "INV-27: somebody waits for it or not");
@@ -178,13 +180,17 @@ static int perform(skua_context *ctx, uint32_t who, uint32_t act)
     case CANCEL:
         return skua_yield_cancel(ctx, ITS_CALL);
     case REPLY:
+        memories[who].has_answered = first_held(who)->hold == HELD;
         reply(ctx, who);
         return 0;
     case FORWARD:
         forward(ctx, who);
         return 0;
     case CALL_FOR:
-        call_for(ctx, who);
+        call_for(ctx, who, OTHER);
+        return 0;
+    case CALL_BACK_FOR:
+        call_for(ctx, who, CALLER);
         return 0;
     case SEND:
         send(ctx);
@@ -375,6 +381,15 @@ SCENE(has_called_for_answered, "21012", {&plain, {CALL, PAUSE, CANCEL}},
 SCENE(has_called_for_ended, "21012", {&plain, {CALL, PAUSE, CANCEL}},
       {&plain, {SERVE, CALL_FOR, PAUSE, END}}, {&keen, {SERVE}})
 
+/* And the caller, too: more calls on its behalf than are seen to in one slice
+ * (DEPENDENTS_SLICE). */
+SCENE(has_called_two_for, "21012", {&plain, {CALL, PAUSE, CANCEL}},
+      {&plain, {SERVE, CALL_FOR, CALL_BACK_FOR}}, {&keen, {SERVE}})
+SCENE(has_called_two_for_answered, "21012", {&plain, {CALL, PAUSE, CANCEL}},
+      {&plain, {SERVE, CALL_FOR, CALL_BACK_FOR, PAUSE, REPLY}}, {&keen, {SERVE}})
+SCENE(has_called_two_for_ended, "21012", {&plain, {CALL, PAUSE, CANCEL}},
+      {&plain, {SERVE, CALL_FOR, CALL_BACK_FOR, PAUSE, END}}, {&keen, {SERVE}})
+
 /* Nothing has happened yet. */
 SCENE(all_of_it, "", {&plain, {CALL_TIMED, PAUSE, CANCEL}},
       {&keen, {SERVE, PAUSE, CALL_FOR, PAUSE, FORWARD}}, {&keen, {SERVE, PAUSE, REPLY}})
@@ -422,7 +437,8 @@ static void check_caller(uint32_t who)
     if (memory->opened[ITS_CALL_FOR] != 0) {
         const bool is_cancelled = memory->errors[ITS_CALL_FOR] == SKUA_E_CANCELLED;
         const bool is_over = has_ended_call(CALLER) && memories[CALLER].errors[ITS_CALL] != 0;
-        EXPLORE_CHECK(memory->ends[ITS_CALL_FOR] != 0 || !is_over,
+        EXPLORE_CHECK(memory->ends[ITS_CALL_FOR] == memory->opened[ITS_CALL_FOR] || !is_over ||
+                          memory->has_answered,
                       "INV-27: a call on behalf of nobody is taken back");
         EXPLORE_CHECK(!is_cancelled || is_over || !is_live(CALLER),
                       "INV-27: only a call on behalf of nobody is taken back");
@@ -500,6 +516,11 @@ static const struct explore_model models[] = {
     BOUNDED("dependent_timed", 2, has_called_for_timed, check, CALLS, SERVES, OTHERS, FIRES),
     WEAK("dependent_answered", has_called_for_answered, check, CALLS, SERVES, OTHERS),
     WEAK("dependent_vs_exit", has_called_for_ended, check, CALLS, SERVES, OTHERS),
+    WEAK("two_dependents", has_called_two_for, check, CALLS, SERVES, OTHERS),
+    BOUNDED("two_dependents_killed", 2, has_called_two_for, check, CALLS, SERVES, OTHERS,
+            KILLS(SERVER)),
+    WEAK("two_dependents_vs_reply", has_called_two_for_answered, check, CALLS, SERVES, OTHERS),
+    WEAK("two_dependents_vs_exit", has_called_two_for_ended, check, CALLS, SERVES, OTHERS),
     RANDOM("many", all_of_it, check, CALLS, SERVES, OTHERS, FIRES),
     RANDOM("many_kills", all_of_it, check, CALLS, SERVES, OTHERS, FIRES, KILLS(SERVER)),
 };

@@ -58,6 +58,15 @@ uint64_t nodes_in_use(void)
     return load_relaxed(&sched->events.ready) - 1 - unused;
 }
 
+void await_before_timers(void)
+{
+    if (world->is_simulated) {
+        world_set_clock(world_now() + SECOND);
+    } else {
+        world_settle();
+    }
+}
+
 void look_at_timers(void)
 {
     world_settle();

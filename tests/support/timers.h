@@ -29,6 +29,10 @@ uint64_t timers_fired(void);
  * none was lost. */
 uint64_t nodes_in_use(void);
 
+/* Until all have done what they were told, in a simulated world, too; timers that are not due for a
+ * second are not due yet. */
+void await_before_timers(void);
+
 /* Lets a worker look at its timers, in every way it has, without moving the clock. Some timer has
  * to be armed. */
 void look_at_timers(void);
