@@ -94,6 +94,13 @@ struct dependent_calls {
     bool end;      /* they are taken back, and not only forgotten */
 };
 
+/* The rest of those that have waited for a name, for later turns of the process that has it:
+ * EVENT_WAITERS, on the node of one that has been told. */
+struct name_waiters {
+    uint32_t type;
+    uint32_t first; /* there is one at least */
+};
+
 /* One party's half of a link. It also is the signal to the other party that this one has ended or
  * unlinked. */
 struct link_half {
@@ -124,6 +131,7 @@ enum {
     EVENT_LINK_END,    /* the other party has ended */
     EVENT_DESCRIBE,    /* the inspector asks what this process waits for (sched/describe.h) */
     EVENT_DEPENDENTS,  /* the process has left them for later (sched/calls.c) */
+    EVENT_WAITERS,     /* it has to tell them yet that it has a name (sched/naming.c) */
 };
 
 struct description;
@@ -168,6 +176,7 @@ struct event_node {
         struct owed_request request;
         struct dependent_call dependent;
         struct dependent_calls dependents;
+        struct name_waiters waiters;
         struct link_half half;
         struct ending ending;
         struct question question;

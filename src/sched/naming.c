@@ -11,6 +11,9 @@
 #include "sched/signal.h"
 #include "sched/worker.h"
 
+/* Waiters that are told in one slice. */
+#define WAITERS_SLICE 256
+
 /* ---- waiters ---- */
 
 static void release_chain(struct scheduler *sched, struct worker *worker, uint32_t index)
@@ -22,17 +25,62 @@ static void release_chain(struct scheduler *sched, struct worker *worker, uint32
     }
 }
 
+/* Tells the first of a chain, and takes it off. Its node is not released. */
+static uint32_t tell_first(struct scheduler *sched, struct worker *worker, skua_pid pid,
+                           uint32_t *waiters)
+{
+    const uint32_t index = *waiters;
+    const struct event_node *node = event_at(&sched->events, index);
+    const skua_completion completion = {.process = node->as.event.from, .call = node->as.event.tag};
+    skua_payload payload = skua_payload_u64(0, pid.bits);
+    *waiters = node->next;
+    (void)signal_complete(sched, worker, pid, completion, 0, &payload);
+    return index;
+}
+
+/* Leaves the rest to the process that has the name, on a node that is free for it. False if that
+ * process has ended. */
+static bool leave_waiters(struct scheduler *sched, struct worker *worker, skua_pid pid,
+                          uint32_t index, uint32_t waiters)
+{
+    event_at(&sched->events, index)->as.waiters =
+        (struct name_waiters){.type = EVENT_WAITERS, .first = waiters};
+    return signal_push_now(sched, worker, pid, index);
+}
+
+/* A million waiters would keep the worker from all else, so that only a slice is told at once. The
+ * rest becomes an event of the process that has the name: they are told in its next turns, or when
+ * it ends, whichever comes first. So each is told once, and in order. */
 void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t waiters)
 {
-    while (waiters != OBJECT_NONE) {
-        const struct event_node *node = event_at(&sched->events, waiters);
-        const skua_completion completion = {.process = node->as.event.from,
-                                            .call = node->as.event.tag};
-        const uint32_t next = node->next;
-        skua_payload payload = skua_payload_u64(0, pid.bits);
-        deliver_release_node(sched, worker, waiters);
-        (void)signal_complete(sched, worker, pid, completion, 0, &payload);
-        waiters = next;
+    for (uint32_t count = 1; waiters != OBJECT_NONE; count++) {
+        const uint32_t index = tell_first(sched, worker, pid, &waiters);
+        if (count >= WAITERS_SLICE && waiters != OBJECT_NONE &&
+            leave_waiters(sched, worker, pid, index, waiters)) {
+            return;
+        }
+        deliver_release_node(sched, worker, index);
+    }
+}
+
+void naming_take_waiters(struct worker *worker, uint32_t index)
+{
+    const uint32_t waiters = event_at(&worker->sched->events, index)->as.waiters.first;
+    deliver_release_node(worker->sched, worker, index);
+    naming_tell(worker->sched, worker, worker->context->self, waiters);
+}
+
+void naming_drop_waiter(struct worker *worker, struct process *process, uint32_t index)
+{
+    struct scheduler *sched = worker->sched;
+    struct event_node *node = event_at(&sched->events, index);
+    uint32_t *waiters = &node->as.waiters.first;
+    deliver_release_node(sched, worker, tell_first(sched, worker, worker->context->self, waiters));
+    if (*waiters == OBJECT_NONE) {
+        deliver_release_node(sched, worker, index);
+    } else {
+        node->next = process->backlog;
+        process->backlog = index;
     }
 }
 

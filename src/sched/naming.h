@@ -21,6 +21,11 @@ NODISCARD int naming_publish(struct scheduler *sched, struct worker *worker,
                              skua_pid *holder, uint32_t *waiters);
 void naming_tell(struct scheduler *sched, struct worker *worker, skua_pid pid, uint32_t waiters);
 
+/* The worker's process takes EVENT_WAITERS out of its backlog: tells a slice of them. Or, if it is
+ * ending, tells one; if there are more, the signal is back in the backlog. */
+void naming_take_waiters(struct worker *worker, uint32_t index);
+void naming_drop_waiter(struct worker *worker, struct process *process, uint32_t index);
+
 NODISCARD int naming_unregister(skua_context *ctx, const char *name);
 
 /* Gives up names of a process, which has an annex. Lowers `*budget` by their number; false if there

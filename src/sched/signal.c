@@ -9,6 +9,7 @@
 #include "sched/describe.h"
 #include "sched/links.h"
 #include "sched/monitors.h"
+#include "sched/naming.h"
 #include "sched/worker.h"
 
 struct annex *signal_annex(struct scheduler *sched, struct worker *worker, struct process *process)
@@ -91,6 +92,9 @@ enum signal_outcome signal_take(struct worker *worker, struct process *process, 
     case EVENT_DEPENDENTS:
         calls_take_dependents(worker, index);
         return SIGNAL_LONG;
+    case EVENT_WAITERS:
+        naming_take_waiters(worker, index);
+        return SIGNAL_LONG;
     default:
         return links_take_end(worker, process, index, event, end);
     }
@@ -119,6 +123,9 @@ bool signal_drop(struct worker *worker, struct process *process, uint32_t index)
         return false;
     case EVENT_DEPENDENTS:
         calls_drop_dependent(worker, process, index);
+        return false;
+    case EVENT_WAITERS:
+        naming_drop_waiter(worker, process, index);
         return false;
     default: /* both have ended: the peer has told us, and will not hear of us */
         event_release_owner(&worker->sched->events, &worker->caches.events, index);

@@ -134,14 +134,24 @@ static void walk_dependents(struct audit *audit, uint32_t last)
     }
 }
 
+static void walk_waiters(struct audit *audit, uint32_t first)
+{
+    uint32_t index = first;
+    while (index != OBJECT_NONE && census_put(&audit->nodes, index, PLACE_RELATION)) {
+        index = event_at(audit->nodes.pool, index)->next;
+    }
+}
+
 /* The nodes that a signal brings along which has not arrived: a link, what is left of the calls on
- * behalf of a request. */
+ * behalf of a request, or of those that have waited for a name. */
 static void put_luggage(struct audit *audit, const struct event_node *node)
 {
     if (node->as.event.type == EVENT_LINK && node->as.half.spare != OBJECT_NONE) {
         (void)census_put(&audit->nodes, node->as.half.spare, PLACE_RELATION);
     } else if (node->as.event.type == EVENT_DEPENDENTS) {
         walk_dependents(audit, node->as.dependents.last);
+    } else if (node->as.event.type == EVENT_WAITERS) {
+        walk_waiters(audit, node->as.waiters.first);
     }
 }
 
