@@ -38,7 +38,7 @@
 #define PROCESS_CANCEL_DUE UINT64_C(16)  /* the event for that comes after the backlog */
 #define PROCESS_RUNS       UINT64_C(32)  /* a worker runs a step of it */
 #define PROCESS_ANNEX      UINT64_C(64)  /* it has an annex (process/annex.h) */
-#define PROCESS_HEARD_OF   UINT64_C(128) /* others have been told of its end (sched/exit.c) */
+#define PROCESS_HEARD_OF   UINT64_C(128) /* others, or the log, know of its end (sched/exit.c) */
 
 #define PROCESS_METHOD_SHIFT 8
 #define PROCESS_STEP_SHIFT   16

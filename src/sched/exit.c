@@ -70,6 +70,15 @@ struct audience {
     uint64_t steps;
 };
 
+static void tell_log(struct scheduler *sched, const struct audience *audience,
+                     const skua_exit *exit)
+{
+    const bool is_heard_of = audience->waits || audience->watches;
+    if (!is_heard_of && !log_is_orderly(exit->error) && shutdown_phase(sched) < PHASE_ENDING) {
+        log_failure(sched, exit, audience->steps);
+    }
+}
+
 static void tell_program(struct worker *worker, const struct audience *audience, skua_exit *exit)
 {
     struct scheduler *sched = worker->sched;
@@ -79,10 +88,7 @@ static void tell_program(struct worker *worker, const struct audience *audience,
     if (sched->config.on_exit != NULL) {
         sched->config.on_exit(sched->config.on_exit_arg, exit);
     }
-    const bool is_heard_of = audience->waits || audience->watches;
-    if (!is_heard_of && !log_is_orderly(exit->error) && shutdown_phase(sched) < PHASE_ENDING) {
-        log_failure(sched, exit, audience->steps);
-    }
+    tell_log(sched, audience, exit);
 }
 
 /* Tells everyone who asked; the last resort is the log. The process is counted before anybody hears
@@ -227,18 +233,24 @@ static ALWAYS_INLINE void free_slot(struct worker *worker, struct process *proce
     slot_release(worker->sched, worker, process);
 }
 
-/* Frees the slot and tells everyone, once nothing else is left of the process. */
-static void free_and_report(struct worker *worker, struct process *process, struct ending *ending)
+static struct audience find_audience(struct scheduler *sched, struct process *process,
+                                     const struct ending *ending)
 {
-    struct scheduler *sched = worker->sched;
     const uint64_t progress = process_progress(process);
-    const struct audience audience = {
+    return (struct audience){
         .type = process_type(process),
         .waits = (progress & PROCESS_WATCHED) != 0,
         .watches =
             (progress & PROCESS_HEARD_OF) != 0 || farewell_is_watched(sched, process, ending),
         .steps = progress >> PROCESS_STEP_SHIFT,
     };
+}
+
+/* Frees the slot and tells everyone, once nothing else is left of the process. */
+static void free_and_report(struct worker *worker, struct process *process, struct ending *ending)
+{
+    struct scheduler *sched = worker->sched;
+    const struct audience audience = find_audience(sched, process, ending);
     const uint32_t node = spawn_release_state(sched, process);
     struct annex *annex = node != OBJECT_NONE ? &event_at(&sched->events, node)->as.annex : NULL;
     free_slot(worker, process, audience.type, ending->error);
@@ -285,9 +297,11 @@ static NOINLINE bool tells_in_slices(struct worker *worker, struct process *proc
         !event_acquire_owner(events, &worker->caches.events, &spare)) {
         return false;
     }
-    const bool is_watched = farewell_is_watched(worker->sched, process, ending);
-    process_set_progress_owner(process,
-                               process_progress(process) | (is_watched ? PROCESS_HEARD_OF : 0));
+    /* The line comes before those of the processes that end with this one. */
+    const struct audience audience = find_audience(worker->sched, process, ending);
+    const skua_exit exit = make_exit(worker, audience.type, ending);
+    tell_log(worker->sched, &audience, &exit);
+    process_set_progress_owner(process, process_progress(process) | PROCESS_HEARD_OF);
     ending->phase = ENDING_TELLS;
     tell_slice(worker, process, ending, spare);
     return true;

@@ -17,7 +17,7 @@
 #define NOTICES_MANY 1024
 #endif
 
-/* So many watchers are looked at for one that still waits. */
+/* So many watchers are looked at for one that still waits, so many links for one that tells. */
 #define LOOKS_MAX 64
 
 bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
@@ -51,16 +51,44 @@ static bool anybody_watches(struct scheduler *sched, uint32_t last)
     return index != OBJECT_NONE;
 }
 
+/* Of very many links not all are looked at: better a line too many than a failure unheard. */
+static bool anybody_linked_hears(struct scheduler *sched, uint32_t first)
+{
+    uint32_t index = first;
+    for (uint32_t i = 0; i < LOOKS_MAX && index != OBJECT_NONE; i++) {
+        const struct event_node *node = event_at(&sched->events, index);
+        if (links_is_heard(sched, node)) {
+            return true;
+        }
+        index = node->as.half.next;
+    }
+    return false;
+}
+
+/* Of one whose signal had not been taken yet. */
+static bool late_comer_hears(struct scheduler *sched, const struct event_node *node)
+{
+    switch (node->as.event.type) {
+    case SKUA_EVENT_CALL:
+        return false;
+    case EVENT_LINK:
+        return links_is_heard(sched, node);
+    default:
+        return true;
+    }
+}
+
 bool farewell_is_watched(struct scheduler *sched, struct process *process,
                          const struct ending *ending)
 {
     const struct annex *annex = annex_of(&sched->events, process);
-    if (annex != NULL && (annex->links != OBJECT_NONE || anybody_watches(sched, annex->watchers))) {
+    if (annex != NULL &&
+        (anybody_watches(sched, annex->watchers) || anybody_linked_hears(sched, annex->links))) {
         return true;
     }
     for (uint32_t index = ending->notices; index != OBJECT_NONE;) {
         const struct event_node *node = event_at(&sched->events, index);
-        if (node->as.event.type != SKUA_EVENT_CALL) {
+        if (late_comer_hears(sched, node)) {
             return true;
         }
         index = node->next;

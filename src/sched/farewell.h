@@ -13,7 +13,8 @@
 NODISCARD bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
                               uint32_t *budget);
 
-/* Whether others hear of its end, so that the log need not. */
+/* Whether others hear of its end, so that the log need not. Whoever ends with it hears of nothing:
+ * of processes that are linked in a circle each might count on the next. */
 NODISCARD bool farewell_is_watched(struct scheduler *sched, struct process *process,
                                    const struct ending *ending);
 

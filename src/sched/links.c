@@ -12,6 +12,8 @@
 /* What the end of one party means to the other: `flags` of that one's half. */
 #define HALF_ENDS  UINT32_C(1) /* it ends, too, unless the end was orderly */
 #define HALF_TELLS UINT32_C(2) /* its step gets an event */
+/* What the end of this party means to the other, whose half is not this one's to read. */
+#define HALF_IS_HEARD UINT32_C(4) /* its step gets an event */
 
 static uint32_t flags_of_maker(uint32_t flags)
 {
@@ -23,7 +25,8 @@ static uint32_t flags_of_maker(uint32_t flags)
 
 static uint32_t flags_of_peer(uint32_t flags)
 {
-    return (flags & SKUA_LINK_ONLY_ME) != 0 ? 0 : HALF_ENDS;
+    return ((flags & SKUA_LINK_ONLY_ME) != 0 ? 0 : HALF_ENDS) |
+           ((flags & SKUA_LINK_TELL) != 0 ? HALF_IS_HEARD : 0);
 }
 
 static bool are_valid(uint32_t flags)
@@ -236,6 +239,13 @@ enum signal_outcome links_take_end(struct worker *worker, struct process *proces
     };
     *end = (struct signal_end){.error = signal.error, .cause = signal.cause};
     return ends ? SIGNAL_ENDS : (own.flags & HALF_TELLS) != 0 ? SIGNAL_EVENT : SIGNAL_FILED;
+}
+
+bool links_is_heard(struct scheduler *sched, const struct event_node *node)
+{
+    struct process *peer;
+    return (node->as.half.flags & HALF_IS_HEARD) != 0 &&
+           process_table_find_live(&sched->table, node->as.half.peer, &peer) == 0;
 }
 
 void links_tell(struct scheduler *sched, struct worker *worker, skua_pid pid,

@@ -27,6 +27,10 @@ NODISCARD bool links_would_end(struct scheduler *sched, const struct event_node 
 /* Takes back all links of a process that could not be started. */
 void links_unmake_all(struct scheduler *sched, struct worker *worker, struct process *process);
 
+/* Whether the step of a half's peer gets to know if its party fails. A peer that ends with it does
+ * not. */
+NODISCARD bool links_is_heard(struct scheduler *sched, const struct event_node *node);
+
 /* Tells the peer of a half how its party has ended. Gives the node away. */
 void links_tell(struct scheduler *sched, struct worker *worker, skua_pid pid,
                 const struct ending *ending, uint32_t index);

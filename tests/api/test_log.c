@@ -143,6 +143,107 @@ TEST(process_that_is_waited_for_gives_no_line)
     assert_int_equal(lines->count, 0);
 }
 
+/* How many lines are about the process of an actor. */
+static size_t lines_about(const struct actor *actor)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < lines->count; i++) {
+        count += skua_pid_equal(lines->list[i].pid, actor->pid);
+    }
+    return count;
+}
+
+/* Each of them could count on the next one. */
+TEST(processes_that_fail_together_give_a_line_each_and_the_first_comes_first)
+{
+    FOR_ROUNDS (round, 2) {
+        struct actor *ring[3];
+        const size_t size = 1 + round;
+        world_open_virtual_with(noting_lines());
+        ring[0] = actor_start(NO_ACTS);
+        for (size_t i = 1; i < size; i++) {
+            ring[i] = actor_start(ACTS(links(ring[i - 1], SKUA_LINK_BOTH, 0, NULL)));
+        }
+        world_settle();
+        actor_perform(ring[0], ACTS(links(ring[size - 1], SKUA_LINK_BOTH, 0, NULL)));
+        actor_perform(ring[0], ACTS(fails(SKUA_E_CLOSED)));
+        world_settle();
+        assert_int_equal(lines->count, size);
+        assert_true(skua_pid_equal(lines->list[0].pid, ring[0]->pid));
+        for (size_t i = 0; i < size; i++) {
+            assert_int_equal(lines_about(ring[i]), 1);
+        }
+        world_close();
+    }
+}
+
+TEST(process_whose_link_tells_nobody_gives_a_line)
+{
+    static const struct {
+        uint32_t flags;
+        bool maker_fails;
+    } rows[] = {{SKUA_LINK_ONLY_ME, true}, {SKUA_LINK_ONLY_IT, false}, {SKUA_LINK_TELL, true}};
+    FOR_ROWS (row, rows) {
+        world_open_virtual_with(noting_lines());
+        struct actor *peer = actor_start(NO_ACTS);
+        struct actor *maker = actor_start(ACTS(links(peer, row->flags, 0, NULL)));
+        struct actor *failing = row->maker_fails ? maker : peer;
+        world_settle();
+        actor_perform(failing, ACTS(fails(SKUA_E_CLOSED)));
+        world_settle();
+        assert_int_equal(lines_about(failing), 1);
+        world_close();
+    }
+}
+
+TEST(process_whose_link_tells_another_gives_no_line)
+{
+    world_open_virtual_with(noting_lines());
+    struct actor *peer = actor_start(NO_ACTS);
+    (void)actor_start(ACTS(links(peer, SKUA_LINK_TELL, 0, NULL)));
+    world_settle();
+    actor_perform(peer, ACTS(fails(SKUA_E_CLOSED)));
+    world_settle();
+    assert_int_equal(lines->count, 0);
+}
+
+/* The link was on its way when the process failed. */
+TEST(process_that_is_told_of_by_a_link_it_has_not_seen_gives_no_line)
+{
+    static const struct {
+        uint32_t flags;
+        size_t lines;
+    } rows[] = {{SKUA_LINK_TELL, 0}, {SKUA_LINK_ONLY_IT, 1}};
+    FOR_ROWS (row, rows) {
+        world_open_with(noting_lines());
+        struct actor *peer = actor_start(NO_ACTS);
+        struct actor *maker = actor_start(NO_ACTS);
+        actor_perform_until_held(peer, ACTS(blocks(), fails(SKUA_E_CLOSED)));
+        actor_perform(maker, ACTS(links(peer, row->flags, 0, NULL)));
+        actor_let_go(peer);
+        world_await_live(1);
+        world_close();
+        assert_int_equal(lines->count, row->lines);
+    }
+}
+
+#define CROWD 1500 /* more than are told in one slice */
+
+TEST(process_with_very_many_links_gives_the_first_line)
+{
+    world_open_virtual_with(noting_lines());
+    struct actor *hub = actor_start(NO_ACTS);
+    for (size_t i = 0; i < CROWD; i++) {
+        (void)actor_start(ACTS(links(hub, SKUA_LINK_BOTH, 0, NULL)));
+    }
+    world_settle();
+    actor_perform(hub, ACTS(fails(SKUA_E_CLOSED)));
+    world_settle();
+    assert_int_equal(lines->count, LINES_RATE);
+    assert_true(skua_pid_equal(lines->list[0].pid, hub->pid));
+    assert_int_equal(lines_about(hub), 1);
+}
+
 /* The hook hears of every end, but watches no process in particular. */
 TEST(process_whose_end_the_program_is_told_gives_a_line_all_the_same)
 {
