@@ -107,10 +107,11 @@ typedef struct skua_runtime_config {
     /* Called with a line when a process has failed and nobody watches it, a context was misused, or
      * the program has closed a descriptor of the runtime's own.
      * A process that ends with an error other than SKUA_E_STOPPED and SKUA_E_CANCELLED gives one
-     * line with its type, PID, error and step, unless a thread waits for it or a process hears of
-     * it: by a monitor, a join, or a link with SKUA_LINK_TELL. Whoever ends with it, by another
-     * link, does not: it gives a line of its own. At most five lines a second; the next one says
-     * how many were left out.
+     * line with its type, PID, name (or label), error and step, and who failed first if it ends
+     * with that one by a link; unless a thread waits for it, or a process hears of it by a monitor,
+     * a join, or a link with SKUA_LINK_TELL. Whoever ends with it, by another link, does not: it
+     * gives a line of its own. At most five lines a second; the next one says how many were left
+     * out.
      * Default: no log.
      * Threads: any of the runtime's, and those that call it.      Blocks: must not.
      * May call skua_ functions other than stop, wait, run and destroy. */

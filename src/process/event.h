@@ -60,7 +60,7 @@ struct annex {
     struct tag_index *tags; /* finds its calls by tag (dispatch/tag_index.h), or null */
     struct own_block *own;  /* memory that belongs to the process (sched/own_memory.h) */
     size_t own_bytes;
-    char *label; /* what it calls itself, or null */
+    char *label; /* what it calls itself, or null; once it has failed: what it was called */
 };
 
 /* A request that its server has got and not answered yet. It begins as the event that the server

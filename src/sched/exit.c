@@ -67,7 +67,7 @@ struct audience {
     const skua_process_type *type;
     bool waits;   /* a thread does */
     bool watches; /* a process does */
-    uint64_t steps;
+    struct log_about about;
 };
 
 static void tell_log(struct scheduler *sched, const struct audience *audience,
@@ -75,7 +75,7 @@ static void tell_log(struct scheduler *sched, const struct audience *audience,
 {
     const bool is_heard_of = audience->waits || audience->watches;
     if (!is_heard_of && !log_is_orderly(exit->error) && shutdown_phase(sched) < PHASE_ENDING) {
-        log_failure(sched, exit, audience->steps);
+        log_failure(sched, exit, &audience->about);
     }
 }
 
@@ -236,14 +236,19 @@ static ALWAYS_INLINE void free_slot(struct worker *worker, struct process *proce
 static struct audience find_audience(struct scheduler *sched, struct process *process,
                                      const struct ending *ending)
 {
+    const struct annex *annex = annex_of(&sched->events, process);
     const uint64_t progress = process_progress(process);
-    return (struct audience){
+    struct audience audience = {
         .type = process_type(process),
         .waits = (progress & PROCESS_WATCHED) != 0,
         .watches =
             (progress & PROCESS_HEARD_OF) != 0 || farewell_is_watched(sched, process, ending),
-        .steps = progress >> PROCESS_STEP_SHIFT,
+        .about = {.steps = progress >> PROCESS_STEP_SHIFT},
     };
+    if (annex != NULL && annex->label != NULL) {
+        memcpy(audience.about.name, annex->label, NAME_SIZE); /* both have so many */
+    }
+    return audience;
 }
 
 /* Frees the slot and tells everyone, once nothing else is left of the process. */
@@ -393,13 +398,16 @@ static struct ending make_ending(int error, skua_pid cause, const skua_payload *
 static NOINLINE void begin_to_leave(struct worker *worker, struct process *process, int error,
                                     skua_pid cause, const skua_payload *result)
 {
-    const struct annex *annex = annex_of(&worker->sched->events, process);
+    struct annex *annex = annex_of(&worker->sched->events, process);
     struct ending ending = make_ending(error, cause, result);
     ending.phase = ENDING_LEAVES;
     ending.unclosed = OBJECT_NONE;
     if (annex != NULL) {
         ending.unclosed = annex->owed;
         naming_go(worker, annex);
+        if (!log_is_orderly(error)) {
+            naming_keep(worker->sched, annex);
+        }
     }
     leave_and_end(worker, process, &ending, OBJECT_NONE);
 }

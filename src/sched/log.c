@@ -11,7 +11,7 @@
 #define LINES_MAX 5
 #define SPAN_NS   UINT64_C(1000000000)
 
-#define LINE_SIZE 320
+#define LINE_SIZE 400
 
 void log_init(struct log *log)
 {
@@ -86,30 +86,48 @@ static void write_line(struct scheduler *sched, skua_log line, char *text, size_
     tell(sched, line, text);
 }
 
-/* Begins a line with the process. Returns its length, which is less than its size. */
-static size_t begin_line(char *text, const char *type_name, skua_pid pid)
+/* Begins a line with the process; `name` may be empty. Returns its length, which is less than its
+ * size. */
+static size_t begin_line(char *text, const char *type_name, const char *name, skua_pid pid)
 {
     char digits[SKUA_PID_TEXT_SIZE];
     const int length =
-        snprintf(text, LINE_SIZE, "process %s (%.64s) ", skua_pid_format(pid, digits), type_name);
+        snprintf(text, LINE_SIZE, "process %s (%.64s%s%s) ", skua_pid_format(pid, digits),
+                 type_name, name[0] != '\0' ? ", " : "", name);
     return (size_t)length;
 }
 
-void log_failure(struct scheduler *sched, const skua_exit *exit, uint64_t steps)
+static size_t add_error(char *text, size_t length, int error)
+{
+    const bool is_ours = error > SKUA_E_USER && skua_error_name(error)[7] != '?';
+    const int more = is_ours ? snprintf(text + length, LINE_SIZE - length, "%s (%d), %s",
+                                        skua_error_name(error), error, skua_error_text(error))
+                             : snprintf(text + length, LINE_SIZE - length, "error %d", error);
+    return length + (size_t)more;
+}
+
+/* If it has ended with another one. */
+static size_t add_cause(char *text, size_t length, const skua_exit *exit)
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    if (skua_pid_is_none(exit->cause) || skua_pid_equal(exit->cause, exit->pid)) {
+        return length;
+    }
+    return length + (size_t)snprintf(text + length, LINE_SIZE - length, "; process %s failed first",
+                                     skua_pid_format(exit->cause, digits));
+}
+
+void log_failure(struct scheduler *sched, const skua_exit *exit, const struct log_about *about)
 {
     if (sched->config.on_log == NULL) {
         return;
     }
     char text[LINE_SIZE];
-    size_t length = begin_line(text, exit->type->name, exit->pid);
-    const bool is_ours = exit->error > SKUA_E_USER && skua_error_name(exit->error)[7] != '?';
-    const int more =
-        is_ours ? snprintf(text + length, sizeof text - length,
-                           "failed, step %" PRIu64 ": %s (%d), %s", steps,
-                           skua_error_name(exit->error), exit->error, skua_error_text(exit->error))
-                : snprintf(text + length, sizeof text - length,
-                           "failed, step %" PRIu64 ": error %d", steps, exit->error);
-    length += (size_t)more;
+    size_t length = begin_line(text, exit->type->name, about->name, exit->pid);
+    length += (size_t)snprintf(text + length, sizeof text - length, "failed, step %" PRIu64 ": ",
+                               about->steps);
+    length = add_error(text, length, exit->error);
+    length = add_cause(text, length, exit);
     const skua_log line = {
         .level = SKUA_LOG_ERROR, .pid = exit->pid, .type_name = exit->type->name};
     write_line(sched, line, text, length);
@@ -123,7 +141,7 @@ void log_misuse(const skua_context *ctx, const char *text)
     }
     const char *type_name = process_info_type_name(sched, ctx->self);
     char line[LINE_SIZE];
-    size_t length = begin_line(line, type_name, ctx->self);
+    size_t length = begin_line(line, type_name, "", ctx->self);
     length += (size_t)snprintf(line + length, sizeof line - length, "%s", text);
     write_line(sched, (skua_log){.level = SKUA_LOG_ERROR, .pid = ctx->self, .type_name = type_name},
                line, length);

@@ -3,6 +3,7 @@
 #ifndef SKUA_SCHED_LOG_H
 #define SKUA_SCHED_LOG_H
 
+#include "relations/name_key.h"
 #include "sched/scheduler.h"
 
 void log_init(struct log *log);
@@ -14,8 +15,14 @@ static inline bool log_is_orderly(int error)
     return error == 0 || error == SKUA_E_STOPPED || error == SKUA_E_CANCELLED;
 }
 
+/* What a line says of a process that has ended, and its exit does not. */
+struct log_about {
+    uint64_t steps;
+    char name[NAME_SIZE]; /* or its label; empty: it has neither */
+};
+
 /* A process that nobody watches has ended with an error that is not orderly. */
-void log_failure(struct scheduler *sched, const skua_exit *exit, uint64_t steps);
+void log_failure(struct scheduler *sched, const skua_exit *exit, const struct log_about *about);
 
 /* Tells how many lines were left out, if there were any and their second, or (at_end) all, is
  * over. */

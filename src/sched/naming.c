@@ -259,6 +259,19 @@ void naming_go(struct worker *worker, const struct annex *annex)
     }
 }
 
+void naming_keep(struct scheduler *sched, struct annex *annex)
+{
+    char text[NAME_SIZE];
+    if (sched->config.on_log == NULL || !naming_first(sched, annex, text)) {
+        return;
+    }
+    char *copy = naming_copy(sched, text);
+    if (copy != NULL) {
+        naming_free_copy(sched, annex->label);
+        annex->label = copy;
+    }
+}
+
 int naming_unregister(skua_context *ctx, const char *name)
 {
     struct scheduler *sched = ctx->sched;

@@ -45,6 +45,10 @@ NODISCARD bool naming_first(struct scheduler *sched, const struct annex *annex,
  * since it cannot be asked later, and who observes. */
 void naming_go(struct worker *worker, const struct annex *annex);
 
+/* The same of a process that has failed, for the log: keeps its name where the label was. Without
+ * memory, and without a name, the label stays. */
+void naming_keep(struct scheduler *sched, struct annex *annex);
+
 /* The entry of a name that is about to be awaited, for those who inspect the process; 0 without
  * memory. (If others add very many names at this moment it may become another name's.) */
 NODISCARD uint32_t naming_entry(struct scheduler *sched, const char *name);

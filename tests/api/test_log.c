@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "exits.h"
-#include "relations.h"
+#include "names.h"
 #include "timers.h"
 
 #define LINES_MAX  64
@@ -242,6 +242,49 @@ TEST(process_with_very_many_links_gives_the_first_line)
     assert_int_equal(lines->count, LINES_RATE);
     assert_true(skua_pid_equal(lines->list[0].pid, hub->pid));
     assert_int_equal(lines_about(hub), 1);
+}
+
+TEST(process_taken_along_gives_a_line_that_names_who_failed_first)
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    world_open_virtual_with(noting_lines());
+    struct actor *first = actor_start(NO_ACTS);
+    struct actor *second = actor_start(ACTS(links(first, SKUA_LINK_BOTH, 0, NULL)));
+    struct actor *third = actor_start(ACTS(links(second, SKUA_LINK_BOTH, 0, NULL)));
+    (void)actor_start(ACTS(monitors(1, first))); /* so that the first gives no line */
+    world_settle();
+    actor_perform(first, ACTS(fails(SKUA_E_CLOSED)));
+    world_settle();
+    assert_int_equal(lines->count, 2);
+    assert_int_equal(lines_about(second) + lines_about(third), 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_says(i, skua_pid_format(first->pid, digits));
+        assert_says(i, "failed first");
+    }
+}
+
+/* Its first name, and only if it has none its label. */
+TEST(process_with_a_name_gives_a_line_with_it)
+{
+    const struct {
+        struct script script;
+        const char *says;
+    } rows[] = {
+        {ACTS(takes_name("clock"), takes_name("watch")), "(actor, clock) failed"},
+        {ACTS(takes_label("a clock"), takes_name("clock")), "(actor, clock) failed"},
+        {ACTS(takes_label("a clock")), "(actor, a clock) failed"},
+    };
+    FOR_ROWS (row, rows) {
+        world_open_virtual_with(noting_lines());
+        struct actor *actor = actor_start(row->script);
+        world_settle();
+        actor_perform(actor, ACTS(fails(SKUA_E_CLOSED)));
+        world_settle();
+        assert_int_equal(lines->count, 1);
+        assert_says(0, row->says);
+        assert_null(strstr(lines->list[0].text, "failed first"));
+        world_close();
+    }
 }
 
 /* The hook hears of every end, but watches no process in particular. */

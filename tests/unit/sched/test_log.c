@@ -37,7 +37,7 @@ static void open_log(void)
 static void fail_with(int error, uint64_t steps)
 {
     const skua_exit exit = {.pid = {0x123}, .type = &rig_resting, .error = error};
-    log_failure(&rig.sched, &exit, steps);
+    log_failure(&rig.sched, &exit, &(struct log_about){.steps = steps});
 }
 
 TEST(orderly_ends_are_known)
@@ -65,6 +65,22 @@ TEST(failure_names_process_type_step_and_error)
     assert_int_equal(lines.last.level, SKUA_LOG_ERROR);
     assert_int_equal(lines.last.pid.bits, 0x123);
     assert_string_equal(lines.last.type_name, "resting");
+}
+
+TEST(failure_names_the_process_and_who_failed_first_if_there_is_such)
+{
+    open_log();
+    skua_exit exit = {.pid = {0x123}, .type = &rig_resting, .error = SKUA_E_USER - 1};
+    const struct log_about about = {.steps = 3, .name = "clock"};
+    exit.cause = (skua_pid){0x456};
+    log_failure(&rig.sched, &exit, &about);
+    assert_string_equal(lines.text,
+                        "process 0000000000000123 (resting, clock) failed, step 3: error -10001; "
+                        "process 0000000000000456 failed first");
+    exit.cause = exit.pid;
+    log_failure(&rig.sched, &exit, &about);
+    assert_string_equal(lines.text,
+                        "process 0000000000000123 (resting, clock) failed, step 3: error -10001");
 }
 
 TEST(nobody_who_listens_is_told_nothing)
@@ -123,14 +139,16 @@ TEST(long_name_is_cut_and_the_line_has_its_end)
     const skua_process_type type = {.name = name};
     open_log();
     memset(name, 'x', sizeof name - 1);
-    const skua_exit exit = {.pid = {1}, .type = &type, .error = SKUA_E_CONTEXT};
+    const skua_exit exit = {.pid = {1}, .type = &type, .error = SKUA_E_CONTEXT, .cause = {2}};
+    struct log_about about = {.steps = UINT64_MAX};
+    memset(about.name, 'y', sizeof about.name - 1);
     for (uint32_t i = 0; i < SPAN_LINES + 1; i++) {
-        log_failure(&rig.sched, &exit, UINT64_MAX);
+        log_failure(&rig.sched, &exit, &about);
     }
     rig.now += SPAN;
-    log_failure(&rig.sched, &exit, UINT64_MAX); /* with a count at its end */
+    log_failure(&rig.sched, &exit, &about); /* with a count at its end */
     assert_int_equal(lines.count, SPAN_LINES + 1);
-    assert_in_range(strlen(lines.text), 100, 319);
+    assert_in_range(strlen(lines.text), 100, 399);
 }
 
 /* ---- which ends of processes are told ---- */
