@@ -206,7 +206,7 @@ static bool set_name(struct process_row *row, const struct line *line)
         add(&out, "%s", name);
     }
     if (names > 1) {
-        add(&out, " +%" PRIu64, names - 1);
+        add(&out, " +%" PRIu64 "%s", names - 1, names >= LIST_COUNT_MAX ? " or more" : "");
     }
     if (label[0] != '\0') {
         add(&out, "%s(%s)", names > 0 ? " " : "", label);
@@ -236,7 +236,8 @@ static bool set_waits(struct process_row *row, const struct line *line)
     }
     add_yield(&row->waits, &yield);
     if (yields > 1) {
-        add(&row->waits, ", +%" PRIu64 " more", yields - 1);
+        add(&row->waits, ", +%" PRIu64 "%s more", yields - 1,
+            yields >= LIST_COUNT_MAX ? " or" : "");
     }
     return true;
 }

@@ -35,10 +35,10 @@ static void print_row(const struct process_row *row)
 }
 
 /* Lines of this kind that are not shown, because there are many. */
-static void print_rest(const char *what, uint64_t count, uint64_t shown)
+static void print_rest(const char *what, uint64_t count, uint64_t shown, bool is_exact)
 {
     if (count > shown) {
-        printf("%s: and %" PRIu64 " more\n", what, count - shown);
+        printf("%s: and %s%" PRIu64 " more\n", what, is_exact ? "" : "at least ", count - shown);
     }
 }
 
@@ -68,12 +68,13 @@ struct list {
     const char *kind; /* of its lines; null: none has begun */
     uint64_t count;
     uint64_t shown;
+    bool is_exact; /* its length is */
 };
 
 static void end_list(struct list *list)
 {
     if (list->kind != NULL) {
-        print_rest(list->kind, list->count, list->shown);
+        print_rest(list->kind, list->count, list->shown, list->is_exact);
     }
     *list = (struct list){0};
 }
@@ -89,9 +90,11 @@ static void begin_list(struct list *list, const struct line *line)
                  {"owed", "owes"},
                  {"yields", "yield"}};
     end_list(list);
+    list->is_exact = true;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (strcmp(line->field[1], lists[i].detail) == 0 && line_number(line, 2, &list->count)) {
             list->kind = lists[i].kind;
+            list->is_exact = list->count < LIST_COUNT_MAX || strcmp(lists[i].detail, "owed") == 0;
         }
     }
 }
@@ -111,7 +114,7 @@ static bool print_line(const struct line *line, struct process_row *row, struct 
         printf("waits for: %s\n", row->waits.text);
     } else if (line_is(line, "detail") && line->count >= 3) {
         begin_list(list, line);
-        printf("%s: %s\n", line->field[1], line->field[2]);
+        printf("%s: %s%s\n", line->field[1], line->field[2], list->is_exact ? "" : " or more");
     } else {
         list->shown += list->kind != NULL && line_is(line, list->kind);
         return print_list_line(line);

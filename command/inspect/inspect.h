@@ -95,6 +95,9 @@ enum client_result names_describe(struct client *client, const uint64_t *pids, s
 void row_is_unknown(struct process_row *row);
 bool row_describe(struct process_row *row, const struct line *line);
 
+/* Programs count the names, yields and relations of a process up to here: there may be more. */
+#define LIST_COUNT_MAX UINT64_C(4096)
+
 /* A line `yield` or `owes`, in words. False if it makes no sense. */
 bool yield_describe(const struct line *line, struct wait_text *out);
 bool request_describe(const struct line *line, struct wait_text *out);

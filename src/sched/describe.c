@@ -11,6 +11,7 @@
 #include "relations/watchers.h"
 #include "sched/calls.h"
 #include "sched/deliver.h"
+#include "sched/naming.h"
 #include "sched/signal.h"
 
 /* ---- the memory ---- */
@@ -224,20 +225,21 @@ static void fill_waits(struct scheduler *sched, struct process *process,
 
 /* ---- names and relations; all of these lists are the process's own ---- */
 
-static void fill_names(struct scheduler *sched, uint32_t entry, struct description *description)
+static void fill_names(struct scheduler *sched, const struct annex *annex,
+                       struct description *description)
 {
+    uint32_t entry = annex->names;
     struct description_details *details =
         description->is_detailed ? &description->details[0] : NULL;
     while (entry != OBJECT_NONE && description->names < DESCRIBE_COUNT_MAX) {
         const uint32_t next = names_links_owner(&sched->names, entry)->next;
         description->names++;
-        if (next == OBJECT_NONE) {
-            (void)names_text(&sched->names, entry, description->name);
-        } else if (details != NULL && details->other_names < DESCRIBE_NAMES - 1) {
+        if (next != OBJECT_NONE && details != NULL && details->other_names < DESCRIBE_NAMES - 1) {
             (void)names_text(&sched->names, entry, details->names[details->other_names++]);
         }
         entry = next;
     }
+    (void)!naming_first(sched, annex, description->name);
 }
 
 static void fill_links(const struct object_pool *events, uint32_t index,
@@ -325,7 +327,7 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
     if (annex->label != NULL) {
         memcpy(description->label, annex->label, NAME_SIZE); /* both have so many */
     }
-    fill_names(sched, annex->names, description);
+    fill_names(sched, annex, description);
     if (description->is_detailed) {
         fill_links(&sched->events, annex->links, &description->details[0]);
         fill_monitors(&sched->events, annex->watchers, &description->details[0]);

@@ -143,14 +143,17 @@ void naming_free_copy(struct scheduler *sched, char *copy)
 
 /* ---- names ---- */
 
-/* The names of a process are a list, so that it can give up one of a million. */
+/* The names of a process are a list, newest first, so that it can give up one of a million. Before
+ * the newest comes the oldest: that is the one to call it by. */
 static void add_name(struct scheduler *sched, struct annex *annex, uint32_t entry)
 {
     struct names *names = &sched->names;
-    *names_links_owner(names, entry) =
-        (struct name_links){.previous = OBJECT_NONE, .next = annex->names};
+    struct name_links *links = names_links_owner(names, entry);
+    *links = (struct name_links){.previous = entry, .next = annex->names};
     if (annex->names != OBJECT_NONE) {
-        names_links_owner(names, annex->names)->previous = entry;
+        struct name_links *newest = names_links_owner(names, annex->names);
+        links->previous = newest->previous;
+        newest->previous = entry;
     }
     annex->names = entry;
 }
@@ -159,13 +162,14 @@ static void give_up_name(struct scheduler *sched, struct annex *annex, uint32_t 
 {
     struct names *names = &sched->names;
     const struct name_links links = *names_links_owner(names, entry);
-    if (links.previous != OBJECT_NONE) {
-        names_links_owner(names, links.previous)->next = links.next;
-    } else {
+    if (annex->names == entry) {
         annex->names = links.next;
+    } else {
+        names_links_owner(names, links.previous)->next = links.next;
     }
-    if (links.next != OBJECT_NONE) {
-        names_links_owner(names, links.next)->previous = links.previous;
+    const uint32_t after = links.next != OBJECT_NONE ? links.next : annex->names;
+    if (after != OBJECT_NONE) {
+        names_links_owner(names, after)->previous = links.previous;
     }
     (void)names_release_any(names, entry, pid);
 }
@@ -221,15 +225,11 @@ int naming_publish(struct scheduler *sched, struct worker *worker, struct proces
 
 bool naming_first(struct scheduler *sched, const struct annex *annex, char text[NAME_SIZE])
 {
-    uint32_t entry = annex->names;
-    if (entry == OBJECT_NONE) {
+    if (annex->names == OBJECT_NONE) {
         return false;
     }
-    for (uint32_t next = entry; next != OBJECT_NONE;) {
-        entry = next;
-        next = names_links_owner(&sched->names, entry)->next;
-    }
-    (void)names_text(&sched->names, entry, text);
+    const uint32_t oldest = names_links_owner(&sched->names, annex->names)->previous;
+    (void)names_text(&sched->names, oldest, text);
     return true;
 }
 

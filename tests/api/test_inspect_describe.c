@@ -95,6 +95,11 @@ static int take_name(struct turn *turn, const struct act *act)
     return skua_name_register(turn->ctx, act->arg, NULL);
 }
 
+static int give_up_name(struct turn *turn, const struct act *act)
+{
+    return skua_name_unregister(turn->ctx, act->arg);
+}
+
 static int take_label(struct turn *turn, const struct act *act)
 {
     return skua_label(turn->ctx, act->arg);
@@ -261,6 +266,61 @@ TEST(names_and_label_are_told)
         assert_string_equal(detail(client, "label"), "me");
         assert_string_equal(inspect_find(client, "name", 0)->fields[1], "n0");
         assert_string_equal(inspect_find(client, "name", shown - 1)->fields[1], text[i]);
+    }
+}
+
+static int take_many_names(struct turn *turn, const struct act *act)
+{
+    (void)act;
+    for (uint32_t i = 0; i < 2 * DESCRIBE_COUNT_MAX; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "n%" PRIu32, i);
+        assert_int_equal(skua_name_register(turn->ctx, name, NULL), 0);
+    }
+    return 0;
+}
+
+TEST(first_of_very_many_names_is_told)
+{
+    open_world();
+    struct inspect_client *client = client_open();
+    struct actor *actor = actor_start(ACTS(does(take_many_names, NULL)));
+    actor_await_state(actor, SKUA_PROCESS_IDLE);
+    const struct inspect_line *line = ask_told(client, actor->pid);
+    assert_int_equal(inspect_number(line, DESCRIBED_NAMES), DESCRIBE_COUNT_MAX);
+    assert_string_equal(line->fields[DESCRIBED_NAME], "n0");
+    (void)client_describe(client, "process", actor->pid);
+    assert_int_equal(inspect_count(client, "name"), DESCRIBE_NAMES);
+    assert_string_equal(inspect_find(client, "name", 0)->fields[1], "n0");
+}
+
+/* However names come and go. */
+TEST(oldest_name_that_is_left_is_told)
+{
+    static const char *const names[] = {"n0", "n1", "n2"};
+    static const struct {
+        const char *given_up[3];
+        const char *first;
+    } rows[] = {
+        {{NULL}, "n0"},       {{"n0"}, "n1"},       {{"n1"}, "n0"},       {{"n2"}, "n0"},
+        {{"n0", "n1"}, "n2"}, {{"n2", "n0"}, "n1"}, {{"n2", "n1"}, "n0"}, {{"n0", "n2", "n1"}, ""},
+    };
+    FOR_ROWS (row, rows) {
+        open_world();
+        struct inspect_client *client = client_open();
+        struct actor *actor = actor_start(NO_ACTS);
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            actor_perform(actor, ACTS(does(take_name, (void *)names[i])));
+        }
+        for (size_t i = 0; i < COUNT_OF(row->given_up) && row->given_up[i] != NULL; i++) {
+            actor_perform(actor, ACTS(does(give_up_name, (void *)row->given_up[i])));
+        }
+        actor_await_state(actor, SKUA_PROCESS_IDLE);
+        assert_string_equal(ask_told(client, actor->pid)->fields[DESCRIBED_NAME], row->first);
+        actor_perform(actor, ACTS(does(take_name, (void *)"later")));
+        actor_await_state(actor, SKUA_PROCESS_IDLE);
+        assert_string_equal(ask_told(client, actor->pid)->fields[DESCRIBED_NAME],
+                            row->first[0] != '\0' ? row->first : "later");
     }
 }
 
