@@ -170,6 +170,9 @@ bool yield_describe(const struct line *line, struct wait_text *out)
     return true;
 }
 
+/* When the process got a request is known no better. */
+#define AGE_LEAST (100 * SKUA_MILLISECOND)
+
 bool request_describe(const struct line *line, struct wait_text *out)
 {
     char type[65];
@@ -182,8 +185,11 @@ bool request_describe(const struct line *line, struct wait_text *out)
         return false;
     }
     add_peer(out, line->field[1], type);
-    add(out, ", asked %s ago", format_time(age_ns).text);
-    if (has_time) {
+    add(out, age_ns < AGE_LEAST ? ", asked less than %s ago" : ", asked %s ago",
+        format_time(age_ns < AGE_LEAST ? AGE_LEAST : age_ns).text);
+    if (line->count > 5 && strcmp(line->field[5], "given-up") == 0) {
+        add(out, ", has given up");
+    } else if (has_time) {
         add(out, ", times out in %s", format_time(left_ns).text);
     }
     return true;

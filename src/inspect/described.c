@@ -196,7 +196,7 @@ static void add_requests(struct scheduler *sched, const struct description_detai
         add_peer(sched, request->caller, out);
         text_add(out, "\t%" PRIu64, request->age_ns);
         add_time_left(out, request->has_deadline, request->left_ns);
-        text_add(out, "\n");
+        text_add(out, request->is_awaited ? "\tawaited\n" : "\tgiven-up\n");
     }
 }
 

@@ -286,13 +286,14 @@ static void fill_requests(struct scheduler *sched, const struct annex *annex,
     }
     details->owed_shown = annex->owed_count < DESCRIBE_PEERS ? annex->owed_count : DESCRIBE_PEERS;
     for (uint32_t left = details->owed_shown; left > 0; left--) {
-        const struct event_node *node = event_at(&sched->events, index);
+        struct event_node *node = event_at(&sched->events, index);
         const uint64_t deadline = node->as.request.deadline;
         details->requests[left - 1] = (struct described_request){
             .caller = node->as.request.caller,
             .age_ns = calls_waited(sched, node),
             .has_deadline = deadline != SKUA_FOREVER,
             .left_ns = time_until(deadline, time_now(sched->time)),
+            .is_awaited = request_is_awaited(&sched->events, node),
         };
         index = node->as.request.next;
     }

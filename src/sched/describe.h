@@ -58,6 +58,7 @@ struct described_request {
     uint64_t age_ns;
     bool has_deadline;
     uint64_t left_ns;
+    bool is_awaited; /* the caller has not given up */
 };
 
 struct description_details {

@@ -348,7 +348,8 @@ TEST(links_monitors_and_owed_calls_are_told)
     line = inspect_find(client, "monitor", 0);
     assert_true(skua_pid_equal(inspect_pid(line, 1), watching->pid));
     line = inspect_find(client, "owes", 0);
-    assert_int_equal(line->count, 5);
+    assert_int_equal(line->count, 6);
+    assert_string_equal(line->fields[5], "awaited");
     assert_true(skua_pid_equal(inspect_pid(line, 1), caller->pid));
     assert_string_equal(line->fields[2], "actor");
     assert_in_range(inspect_number(line, 3), 0, HOUR);
@@ -356,6 +357,10 @@ TEST(links_monitors_and_owed_calls_are_told)
     line = inspect_find(client, "owes", 1);
     assert_true(skua_pid_equal(inspect_pid(line, 1), patient->pid));
     assert_string_equal(line->fields[4], "-");
+    actor_perform(patient, ACTS(cancels(0)));
+    (void)client_describe(client, "process", server);
+    assert_string_equal(inspect_find(client, "owes", 0)->fields[5], "awaited");
+    assert_string_equal(inspect_find(client, "owes", 1)->fields[5], "given-up");
     (void)client_describe(client, "process", linked->pid);
     assert_string_equal(detail(client, "links"), "1");
     assert_true(skua_pid_equal(inspect_pid(inspect_find(client, "link", 0), 1), server));
