@@ -26,7 +26,7 @@
     X(INSIDE_STEP, -5015, "this call would wait for the thread that it is made on")                \
     X(TIMEOUT, -5016, "the time allowed has passed")                                               \
     X(TERMINATED, -5017, "the process was ended from outside")                                     \
-    X(LATE, -5018, "the call was already completed or its process has ended")                      \
+    X(LATE, -5018, "what it refers to is over, or its process has ended")                          \
     X(THREAD, -5019, "the system refused to create a thread")                                      \
     X(STUCK, -5020, "a step or handler did not return, so its worker thread still runs")           \
     X(BUSY, -5021, "the runtime is in use: stop it, or wait for the other thread")                 \
@@ -50,9 +50,9 @@
     X(PAYLOAD_TYPE, -5039, "the payload is of another type or size")                               \
     X(NOT_SHARED, -5040, "the payload has one owner and cannot be shared")                         \
     X(OWN_LIMIT, -5041, "the process has as much memory of its own as its type allows")            \
-    X(NAME, -5042, "the name is empty or has control characters")                                  \
-    X(NAME_LENGTH, -5043, "the name is longer than 63 bytes")                                      \
-    X(NAME_TAKEN, -5044, "another process has this name")                                          \
+    X(NAME, -5042, "the name or label is empty or has control characters")                         \
+    X(NAME_LENGTH, -5043, "the name or label is longer than 63 bytes")                             \
+    X(NAME_TAKEN, -5044, "a process has this name already")                                        \
     X(NAME_LIMIT, -5045, "the runtime has as many names as its configuration allows")              \
     X(NOT_CALLABLE, -5046, "processes of this type cannot be called")                              \
     X(PEER_ENDED, -5047, "the process that was called ended before it answered")                   \

@@ -80,15 +80,19 @@ static bool is_in_step(const skua_context *ctx)
     return ctx != NULL && (ctx->phase & ~CONTEXT_CHECKED) == CONTEXT_STEP;
 }
 
+int relate_check(const struct spawn_request *request)
+{
+    const skua_spawn_options *options = request->options;
+    const bool watches = options->monitor || options->join || options->link;
+    return watches && !is_in_step(request->parent) ? SKUA_E_CONTEXT : 0;
+}
+
 int relate_at_spawn(struct scheduler *sched, struct worker *worker,
                     const struct spawn_request *request, struct process *process, skua_pid pid)
 {
     const skua_spawn_options *options = request->options;
     skua_context *parent = request->parent;
     int error = 0;
-    if ((options->monitor || options->join || options->link) && !is_in_step(parent)) {
-        return SKUA_E_CONTEXT;
-    }
     if (options->label != NULL) {
         error = naming_label(sched, worker, process, pid, options->label);
     }

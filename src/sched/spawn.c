@@ -90,7 +90,8 @@ static int check_request(struct scheduler *sched, struct worker *worker,
             return refused;
         }
     }
-    return check_phase(sched);
+    const int unrelated = UNLIKELY(request->options != NULL) ? relate_check(request) : 0;
+    return unrelated != 0 ? unrelated : check_phase(sched);
 }
 
 static bool prepare_state(struct scheduler *sched, struct process *process,

@@ -131,6 +131,7 @@ TEST(join_at_spawn_belongs_into_steps)
         world_open_driver(driver);
         struct actor *child = actor_new(NO_ACTS);
         struct actor *parent = actor_new(ACTS(finishes(0)));
+        child->init_returns = SKUA_E_USER; /* but it does not come to that */
         parent->in_init = ACTS(refused(spawns_with(child, joining(1)), SKUA_E_CONTEXT));
         parent->in_close = parent->in_init;
         assert_result(actor_run(parent), 0);
