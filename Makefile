@@ -13,11 +13,11 @@ define build
 endef
 
 .NOTPARALLEL:
-.PHONY: help run test sanitizers tidy check mutants property proof fuzz stress bench bench-peers \
+.PHONY: help run test sanitizers tidy check mutants property aarch64 proof fuzz stress bench bench-peers \
 	bench-scaling inspect-cost limits profile install deb clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
 
 run: ## build the command and the examples, and run a tree of a million processes
 	$(call build,skua_command examples/all)
@@ -41,7 +41,10 @@ tidy: ## clang-tidy over the library, the command, the benchmarks and the exampl
 
 check: ## everything: tests in all builds, clang-tidy, mutants, random programs, fuzzing, packages
 	tools/bootstrap check
-	$(MAKE) test-release tidy mutants property fuzz test-asan test-tsan test-clang-release deb
+	$(MAKE) test-release tidy mutants property fuzz test-asan test-tsan test-clang-release aarch64 deb
+
+aarch64: ## build the library for aarch64 and run tasks in an emulator, if it is installed
+	tests/builds/aarch64 build/aarch64 || [ $$? -eq 77 ]
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
 fuzz_program = build/fuzz/tests/fuzz/fuzz_api

@@ -22,16 +22,19 @@
 #define NEW "new" /* whose complaints these are */
 
 static const char help[] =
-    "usage: skua new DIR\n"
+    "usage: skua new [--task] DIR\n"
     "\n"
     "Creates a module: DIR/NAME.c and a Makefile, where NAME is the last part of DIR.\n"
     "DIR must be empty or not exist. `make run` there builds and runs it.\n"
+    "\n"
+    "  --task  its process is a task: a function that waits, in place of steps\n"
     "\n"
     "Example:\n"
     "  skua new hello && make -C hello run\n";
 
 struct module {
     const char *directory;
+    bool is_task;
     char name[NAME_MAX + 1];
     char skua[PATH_MAX + 2];         /* how to call this command, for make and the shell */
     char skua_cflags[PATH_MAX + 80]; /* for the Makefile: how the compiler finds the headers */
@@ -217,7 +220,7 @@ static int write_files(const struct module *module)
     (void)snprintf(source, sizeof source, "%s.c", module->name);
     int status = make_directory(module->directory);
     if (status == 0) {
-        status = write_file(module, source, template_module_c);
+        status = write_file(module, source, module->is_task ? template_task_c : template_module_c);
     }
     if (status == 0) {
         status = write_file(module, "Makefile", template_Makefile);
@@ -246,14 +249,19 @@ int new_command(int argc, char **argv)
             fputs(help, stdout);
             return 0;
         }
-        if (argv[i][0] == '-') {
+        if (strcmp(argv[i], "--task") == 0) {
+            module.is_task = true;
+        } else if (argv[i][0] == '-') {
             return usage_error(NEW, "unknown option '%s'; see --help", argv[i]);
+        } else if (module.directory != NULL) {
+            return usage_error(NEW, "more than one directory; usage: skua new [--task] DIR");
+        } else {
+            module.directory = argv[i];
         }
     }
-    if (argc != 2) {
-        return usage_error(NEW, "missing directory; usage: skua new DIR");
+    if (module.directory == NULL) {
+        return usage_error(NEW, "missing directory; usage: skua new [--task] DIR");
     }
-    module.directory = argv[1];
     int status = choose_name(&module);
     if (status == 0) {
         status = find_installation(&module);

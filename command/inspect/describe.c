@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What processes say of themselves: their names, and what they wait for. */
 #include <inttypes.h>
+#include <skua/task.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,9 @@ enum { ASKED_MAX = 64 };
 
 /* Fields of a line `described`. */
 enum { FIELD_ANSWER = 2, FIELD_NAMES, FIELD_NAME, FIELD_LABEL, FIELD_YIELDS, FIELD_YIELD };
+
+/* Fields of a line `task`. */
+enum { FIELD_KIND = 2, FIELD_TYPE, FIELD_LEFT, FIELD_WHERE };
 
 /* What a yield is about: fields of a line. */
 struct yield {
@@ -158,7 +162,7 @@ static void add_yield(struct wait_text *out, const struct yield *yield)
     }
 }
 
-bool yield_describe(const struct line *line, struct wait_text *out)
+bool yield_describe(const struct line *line, bool is_task, struct wait_text *out)
 {
     struct yield yield;
     out->text[0] = '\0';
@@ -166,7 +170,11 @@ bool yield_describe(const struct line *line, struct wait_text *out)
         return false;
     }
     add_yield(out, &yield);
-    add(out, " (tag %" PRIu64 ")", yield.tag);
+    if (is_task && yield.tag > SKUA_TASK_TAGS) {
+        add(out, " (of its wait)");
+    } else {
+        add(out, " (tag %" PRIu64 ")", yield.tag);
+    }
     return true;
 }
 
@@ -224,12 +232,11 @@ static bool set_name(struct process_row *row, const struct line *line)
 static bool set_waits(struct process_row *row, const struct line *line)
 {
     struct yield yield;
-    uint64_t yields;
     row->waits.text[0] = '\0';
-    if (!line_number(line, FIELD_YIELDS, &yields)) {
+    if (!line_number(line, FIELD_YIELDS, &row->yields)) {
         return false;
     }
-    if (yields == 0) {
+    if (row->yields == 0) {
         add(&row->waits, "nothing");
         return true;
     }
@@ -241,15 +248,18 @@ static bool set_waits(struct process_row *row, const struct line *line)
         return false;
     }
     add_yield(&row->waits, &yield);
-    if (yields > 1) {
-        add(&row->waits, ", +%" PRIu64 "%s more", yields - 1,
-            yields >= LIST_COUNT_MAX ? " or" : "");
+    if (row->yields > 1) {
+        add(&row->waits, ", +%" PRIu64 "%s more", row->yields - 1,
+            row->yields >= LIST_COUNT_MAX ? " or" : "");
     }
     return true;
 }
 
 void row_is_unknown(struct process_row *row)
 {
+    row->yields = 0;
+    row->is_task = false;
+    row->where[0] = '\0';
     (void)snprintf(row->name, sizeof row->name, "-");
     (void)snprintf(row->waits.text, sizeof row->waits.text, "%s",
                    strcmp(row->state, "running") == 0 ? "running" : "-");
@@ -271,6 +281,48 @@ bool row_describe(struct process_row *row, const struct line *line)
     return true;
 }
 
+/* What a task receives. */
+static void set_received(struct process_row *row, const char *kind, const char *type)
+{
+    row->waits.text[0] = '\0';
+    if (strcmp(kind, "type") == 0) {
+        add(&row->waits, "message of type %s", type);
+    } else if (strcmp(kind, "match") == 0) {
+        add(&row->waits, "event that matches");
+    } else if (strcmp(kind, "turn") == 0) {
+        add(&row->waits, "its turn");
+    } else {
+        add(&row->waits, "any event");
+    }
+}
+
+bool row_describe_task(struct process_row *row, const struct line *line)
+{
+    char kind[16];
+    char type[24];
+    uint64_t left_ns = 0;
+    const bool has_time = line->count > FIELD_LEFT && strcmp(line->field[FIELD_LEFT], "-") != 0;
+    if (!line_text(line, FIELD_KIND, kind, sizeof kind) ||
+        !line_text(line, FIELD_TYPE, type, sizeof type) ||
+        (has_time && !line_number(line, FIELD_LEFT, &left_ns)) ||
+        !line_text(line, FIELD_WHERE, row->where, sizeof row->where)) {
+        return false;
+    }
+    row->is_task = true;
+    if (strcmp(kind, "completion") == 0) {
+        return true; /* that is its newest yield */
+    }
+    set_received(row, kind, type);
+    if (row->yields > has_time) {
+        const uint64_t others = row->yields - has_time;
+        add(&row->waits, ", %" PRIu64 " yield%s open", others, others == 1 ? "" : "s");
+    }
+    if (has_time) {
+        add(&row->waits, ", times out in %s", format_time(left_ns).text);
+    }
+    return true;
+}
+
 /* ---- many ---- */
 
 /* Programs of earlier versions do not know the request: asking for nobody tells. */
@@ -285,8 +337,8 @@ static enum client_result learn(struct client *client)
     return CLIENT_END;
 }
 
-/* Asks about up to ASKED_MAX processes, and hands each line `described` on, with its PID, until
- * `take` returns false. */
+/* Asks about up to ASKED_MAX processes, and hands each line `described` or `task` on, with its PID,
+ * until `take` returns false. */
 static enum client_result ask(struct client *client, const uint64_t *asked, size_t count,
                               bool (*take)(void *arg, uint64_t pid, const struct line *line),
                               void *arg)
@@ -300,7 +352,8 @@ static enum client_result ask(struct client *client, const uint64_t *asked, size
     }
     client_ask(client, "describe%s", pids);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        if (line_is(&line, "described") && (!line_pid(&line, 1, &pid) || !take(arg, pid, &line))) {
+        const bool is_known = line_is(&line, "described") || line_is(&line, "task");
+        if (is_known && (!line_pid(&line, 1, &pid) || !take(arg, pid, &line))) {
             return CLIENT_BROKEN;
         }
     }
@@ -322,7 +375,8 @@ static bool take_row(void *arg, uint64_t pid, const struct line *line)
     const struct row_list *list = arg;
     for (size_t i = 0; i < list->count; i++) {
         if (list->rows[i].pid == pid) {
-            return row_describe(&list->rows[i], line);
+            return line_is(line, "task") ? row_describe_task(&list->rows[i], line)
+                                         : row_describe(&list->rows[i], line);
         }
     }
     return false;
@@ -360,6 +414,9 @@ static bool take_names(void *arg, uint64_t pid, const struct line *line)
     char answer[8];
     char name[65];
     char label[65];
+    if (line_is(line, "task")) {
+        return true;
+    }
     if (!line_text(line, FIELD_ANSWER, answer, sizeof answer)) {
         return false;
     }

@@ -15,7 +15,9 @@ static int help(void)
         "usage: skua info PID [-p PROGRAM]\n\n"
         "Shows one process of a running program, one line per detail: what it waits for, its\n"
         "names and its label, up to 8 of the processes that it is linked to, that monitor it, and\n"
-        "whose calls it has not answered, and up to 20 of its open yields.\n"
+        "whose calls it has not answered, and up to 20 of its open yields. Of a task also the "
+        "file\n"
+        "and line where it waits, and the functions that have called each other there.\n"
         "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
         "\nExamples:\n"
         "  skua info 0001000000000001\n",
@@ -42,20 +44,22 @@ static void print_rest(const char *what, uint64_t count, uint64_t shown, bool is
     }
 }
 
-static bool print_list_line(const struct line *line)
+static bool print_list_line(const struct line *line, bool is_task)
 {
     struct wait_text text;
     if (line_is(line, "name") && line->count >= 2) {
         printf("name: %s\n", line->field[1]);
     } else if ((line_is(line, "link") || line_is(line, "monitor")) && line->count >= 3) {
         printf("%s: %s (%s)\n", line->field[0], line->field[1], line->field[2]);
+    } else if (line_is(line, "frame") && line->count >= 2) {
+        printf("frame: %s\n", line->field[1]);
     } else if (line_is(line, "owes")) {
         if (!request_describe(line, &text)) {
             return false;
         }
         printf("owes an answer to: %s\n", text.text);
     } else if (line_is(line, "yield")) {
-        if (!yield_describe(line, &text)) {
+        if (!yield_describe(line, is_task, &text)) {
             return false;
         }
         printf("yield: %s\n", text.text);
@@ -84,11 +88,8 @@ static void begin_list(struct list *list, const struct line *line)
     static const struct {
         const char *detail;
         const char *kind;
-    } lists[] = {{"names", "name"},
-                 {"links", "link"},
-                 {"monitors", "monitor"},
-                 {"owed", "owes"},
-                 {"yields", "yield"}};
+    } lists[] = {{"names", "name"}, {"links", "link"},   {"monitors", "monitor"},
+                 {"owed", "owes"},  {"yields", "yield"}, {"frames", "frame"}};
     end_list(list);
     list->is_exact = true;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
@@ -99,25 +100,45 @@ static void begin_list(struct list *list, const struct line *line)
     }
 }
 
-/* Returns false if the line makes no sense. */
-static bool print_line(const struct line *line, struct process_row *row, struct list *list)
+/* What has been read. */
+struct view {
+    struct process_row row;
+    bool has_waits; /* which are not printed yet: the next line may say more of them */
+    struct list list;
+};
+
+static void print_waits(struct view *view)
 {
+    if (view->has_waits) {
+        printf("waits for: %s\n", view->row.waits.text);
+        if (view->row.where[0] != '\0') {
+            printf("waits at: %s\n", view->row.where);
+        }
+    }
+    view->has_waits = false;
+}
+
+/* Returns false if the line makes no sense. */
+static bool print_line(const struct line *line, struct view *view)
+{
+    if (line_is(line, "task")) {
+        return row_describe_task(&view->row, line);
+    }
+    print_waits(view);
     if (line_is(line, "process")) {
-        if (!row_read(line, row)) {
+        if (!row_read(line, &view->row)) {
             return false;
         }
-        print_row(row);
+        print_row(&view->row);
     } else if (line_is(line, "described")) {
-        if (!row_describe(row, line)) {
-            return false;
-        }
-        printf("waits for: %s\n", row->waits.text);
+        view->has_waits = true;
+        return row_describe(&view->row, line);
     } else if (line_is(line, "detail") && line->count >= 3) {
-        begin_list(list, line);
-        printf("%s: %s%s\n", line->field[1], line->field[2], list->is_exact ? "" : " or more");
+        begin_list(&view->list, line);
+        printf("%s: %s%s\n", line->field[1], line->field[2], view->list.is_exact ? "" : " or more");
     } else {
-        list->shown += list->kind != NULL && line_is(line, list->kind);
-        return print_list_line(line);
+        view->list.shown += view->list.kind != NULL && line_is(line, view->list.kind);
+        return print_list_line(line, view->row.is_task);
     }
     return true;
 }
@@ -125,16 +146,16 @@ static bool print_line(const struct line *line, struct process_row *row, struct 
 static int show(struct client *client, uint64_t pid)
 {
     struct line line;
-    struct process_row row = {0};
-    struct list list = {0};
+    struct view view = {.has_waits = false};
     enum client_result result;
     client_ask(client, "process %016" PRIx64, pid);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        if (!print_line(&line, &row, &list)) {
+        if (!print_line(&line, &view)) {
             return client_failure(client, CLIENT_BROKEN);
         }
     }
-    end_list(&list);
+    print_waits(&view);
+    end_list(&view.list);
     return result == CLIENT_END ? 0 : client_failure(client, result);
 }
 

@@ -43,7 +43,10 @@ struct process_row {
     char state[16];
     /* By rows_describe. */
     char name[160]; /* the first, how many more, and the label; or - */
+    uint64_t yields;
     struct wait_text waits;
+    bool is_task;   /* and waits */
+    char where[65]; /* file and line of that; or empty */
 };
 
 enum { PAGE_ROWS_MAX = 256 };
@@ -95,11 +98,14 @@ enum client_result names_describe(struct client *client, const uint64_t *pids, s
 void row_is_unknown(struct process_row *row);
 bool row_describe(struct process_row *row, const struct line *line);
 
+/* The line `task` that follows that of a task. */
+bool row_describe_task(struct process_row *row, const struct line *line);
+
 /* Programs count the names, yields and relations of a process up to here: there may be more. */
 #define LIST_COUNT_MAX UINT64_C(4096)
 
-/* A line `yield` or `owes`, in words. False if it makes no sense. */
-bool yield_describe(const struct line *line, struct wait_text *out);
+/* A line `yield`, of a task or not, or `owes`, in words. False if it makes no sense. */
+bool yield_describe(const struct line *line, bool is_task, struct wait_text *out);
 bool request_describe(const struct line *line, struct wait_text *out);
 
 /* ---- samples.c: counters at one moment, and what has changed since another ---- */

@@ -277,6 +277,20 @@ static void close_event(struct writer *writer)
     fputc('}', writer->out);
 }
 
+/* How a step has ended: with an error, or in a task that waits. */
+static void write_outcome(FILE *out, const struct trace_record *record)
+{
+    if (record->arg != 0) {
+        fputs(",\"args\":{", out);
+        write_error(out, record->arg);
+        fputc('}', out);
+    } else if (strchr(record->type, ':') != NULL) { /* others have `-` */
+        fputs(",\"args\":{\"waits at\":", out);
+        write_string(out, record->type);
+        fputc('}', out);
+    }
+}
+
 /* Ends the open slice of a track, if there is one. */
 static void close_slice(struct writer *writer, const struct trace_record *record)
 {
@@ -285,10 +299,8 @@ static void close_slice(struct writer *writer, const struct trace_record *record
         return;
     }
     write_event(writer, record, 'E');
-    if (record->kind == TRACE_END && record->arg != 0) {
-        fputs(",\"args\":{", writer->out);
-        write_error(writer->out, record->arg);
-        fputc('}', writer->out);
+    if (record->kind == TRACE_END) {
+        write_outcome(writer->out, record);
     }
     close_event(writer);
     track->slice = SLICE_NONE;

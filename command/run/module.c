@@ -82,8 +82,10 @@ static const char *fault_of_type(const skua_process_type *type)
     if (type->name == NULL || type->name[0] == '\0') {
         return "a process type has no name";
     }
-    if (type->step == NULL) {
-        return "a process type has no step";
+    const int shapes = (type->step != NULL) + (type->main != NULL) + (type->serve != NULL);
+    if (shapes != 1) {
+        return shapes == 0 ? "a process type has no step, main or serve"
+                           : "a process type has more than one of step, main and serve";
     }
     if (type->methods != NULL && type->methods[0] == NULL) {
         return "a process type has an empty list of methods";

@@ -56,7 +56,10 @@
     X(NAME_LIMIT, -5045, "the runtime has as many names as its configuration allows")              \
     X(NOT_CALLABLE, -5046, "processes of this type cannot be called")                              \
     X(PEER_ENDED, -5047, "the process that was called ended before it answered")                   \
-    X(FORWARDED, -5048, "the request was forwarded too often")
+    X(FORWARDED, -5048, "the request was forwarded too often")                                     \
+    X(NOT_TASK, -5049, "only a task can wait")                                                     \
+    X(STACK_LIMIT, -5050, "the runtime has as many stacks as its configuration allows")            \
+    X(SHADOW_STACK, -5051, "tasks cannot run on threads with a shadow stack")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),

@@ -13,6 +13,8 @@
  * The environment variable SKUA_DEBUG, a list of settings separated by commas, makes any program
  * print to its standard error:
  *     schedtrace=1000   a line about every worker and queue, every 1000 ms
+ *     stacks            at the end, how deep the tasks of each type have used their stacks
+ *     migrate           (prints nothing) has every task go on on another worker after each wait
  *     stall=25ms        every step that runs longer than that, once, with a backtrace (taken by
  *                       SIGURG; see stall_signal in skua/runtime.h for what it may interrupt)
  */

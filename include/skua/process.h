@@ -74,7 +74,18 @@ typedef int skua_step_fn(void *self, skua_context *ctx, skua_event *events, size
  * or spawn (SKUA_E_CONTEXT). */
 typedef void skua_close_fn(void *self, skua_context *ctx, const struct skua_exit *exit);
 
-/* What a cancel does to a process, once it has handled the events that came before. */
+/* A task: one function for the life of the process, which waits where it stands (skua/task.h). The
+ * process ends when it returns.
+ * Returns 0, or a negative error, which becomes the exit error. */
+typedef int skua_main_fn(void *self, skua_context *ctx);
+
+/* A task for each event: called with a message, a call or another event, in order of arrival; what
+ * it leaves in `event` is dropped when it returns. Events that arrive while it waits are for its
+ * waits, or else for the next call. Returns 0, or a negative error that ends the process. */
+typedef int skua_serve_fn(void *self, skua_context *ctx, skua_event *event);
+
+/* What a cancel does to a process, once it has handled the events that came before. A task is told
+ * by its waits (skua/task.h). */
 enum skua_cancel_mode {
     SKUA_CANCEL_END = 0,   /* ends it; the reason becomes its exit error */
     SKUA_CANCEL_EVENT = 1, /* its step gets SKUA_EVENT_CANCEL, tidies up and ends */
@@ -84,9 +95,9 @@ enum skua_cancel_mode {
  * runtime that used it is destroyed. Fields that are not set are zero. */
 typedef struct skua_process_type {
     const char *name;             /* never null */
-    size_t state_size;            /* bytes of state; up to 64 cost no allocation */
+    size_t state_size;            /* bytes of state; up to 64 cost no allocation, 48 in a task */
     skua_init_fn *init;           /* null: the zeroed state will do */
-    skua_step_fn *step;           /* never null */
+    skua_step_fn *step;           /* this or main or serve, and no other of them */
     skua_close_fn *close;         /* null: nothing to release */
     const char *const *methods;   /* entry points, ended by a null; null: the one method "main" */
     uint32_t mailbox_limit;       /* messages waiting at once, at most SKUA_MAILBOX_MAX;
@@ -95,7 +106,11 @@ typedef struct skua_process_type {
     size_t own_limit;             /* bytes of skua_own_alloc per process; 0: no limit */
     bool calls;                   /* it answers calls, see skua/call.h */
     bool abandons;                /* and gets SKUA_EVENT_ABANDON when a caller stops waiting */
-    uintptr_t reserved[5];        /* zero */
+    skua_main_fn *main;           /* a task for the life of the process */
+    skua_serve_fn *serve;         /* a task for each event */
+    size_t stack_size;            /* of a task: rounded up to 16, 64 or 256 KiB or 1 MiB, not more;
+                                      0: 64 KiB */
+    uintptr_t reserved[6];        /* zero */
 } skua_process_type;
 
 /* The largest mailbox limit. */

@@ -128,6 +128,9 @@ typedef struct skua_runtime_config {
     /* How many names processes may have or wait for at once (skua/name.h); default 2^20, at most
      * 2^24. */
     uint32_t name_limit;
+    /* How many stacks tasks may have at once (skua/task.h); default 2^20, at most 2^24. Without a
+     * stack a task ends with SKUA_E_STACK_LIMIT. */
+    uint32_t stack_limit;
 } skua_runtime_config;
 
 /* Like skua_runtime_create, with the size of the caller's struct. */

@@ -19,6 +19,7 @@
 #include <skua/runtime.h>
 #include <skua/sim.h>
 #include <skua/stats.h>
+#include <skua/task.h>
 #include <skua/types.h>
 #include <skua/version.h>
 #include <skua/watch.h>

@@ -270,6 +270,23 @@ static void add_worker_of(struct scheduler *sched, skua_pid pid, struct text *ou
     }
 }
 
+/* The stack that a task has, or will have. */
+static void add_stack(struct scheduler *sched, const skua_process_type *type, struct text *out)
+{
+    static const char *const guards[] = {
+        [STACK_GUARD_UNKNOWN] = "unknown",
+        [STACK_GUARD_PAGE] = "page",
+        [STACK_GUARD_MAPPING] = "mapping",
+        [STACK_GUARD_CANARY] = "canary",
+    };
+    const uint32_t guard = load_relaxed(&sched->stacks.guard); /* a number */
+    if (process_is_task(type)) {
+        const size_t size = type->stack_size != 0 ? type->stack_size : STACK_SIZE_DEFAULT;
+        text_add(out, "detail\tstack_size\t%zu\n", stacks_size(stacks_tier(size)));
+        text_add(out, "detail\tstack_guard\t%s\n", guards[guard]);
+    }
+}
+
 static int answer_process(struct answers *answers, const struct request *request, struct text *out)
 {
     uint64_t bits;
@@ -295,6 +312,7 @@ static int answer_process(struct answers *answers, const struct request *request
     add_process(out, &info);
     text_add(out, "detail\tmailbox_limit\t%" PRIu32 "\n", mailbox_limit);
     text_add(out, "detail\tstate_size\t%zu\n", type->state_size);
+    add_stack(sched, type, out);
     add_methods(out, type);
     add_worker_of(sched, pid, out);
     answers->asked += described_add_details(sched, pid, out);

@@ -13,6 +13,7 @@
 #include "base/monotonic.h"
 #include "inspect/symbol.h"
 #include "inspect/worker_view.h"
+#include "sched/stack_use.h"
 #include "sched/stats.h"
 
 #define SCHEDTRACE_MAX_MS 3600000
@@ -149,8 +150,12 @@ static void parse_item(struct debug_settings *settings, struct item item)
         if (!parse_stall(value, &settings->stall_ns)) {
             complain(item, "not a duration of at least 1ms, such as 25ms, 5000us or 1s");
         }
+    } else if (item_is(item, "stacks")) {
+        settings->stacks = true;
+    } else if (item_is(item, "migrate")) {
+        settings->migrate = true;
     } else {
-        complain(item, "unknown setting; known are schedtrace and stall");
+        complain(item, "unknown setting; known are migrate, schedtrace, stacks and stall");
     }
 }
 
@@ -212,6 +217,25 @@ void debug_print_stall(void *arg, const skua_stall *stall)
     if (next->on_stall != NULL) {
         next->on_stall(next->arg, stall);
     }
+}
+
+/* ---- stacks ---- */
+
+static void print_use(void *arg, const struct stack_use *use)
+{
+    char buffer[256];
+    struct text line = {.at = buffer, .size = sizeof buffer};
+    const struct scheduler *sched = arg;
+    text_add(&line,
+             "skua: stacks: runtime=%" PRIu32 " type=", process_table_runtime(&sched->table));
+    text_add_name(&line, use->name);
+    text_add(&line, " deepest=%zu of=%zu tasks=%" PRIu64 "\n", use->deepest, use->size, use->tasks);
+    print_line(&line);
+}
+
+void debug_print_stacks(struct scheduler *sched)
+{
+    stack_use_tell(sched, print_use, sched);
 }
 
 /* ---- schedtrace ---- */

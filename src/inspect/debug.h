@@ -10,6 +10,8 @@
 struct debug_settings {
     uint64_t schedtrace_ns; /* period of the lines about the scheduler; 0: none */
     uint64_t stall_ns;      /* steps that run longer are printed; 0: none */
+    bool stacks;            /* the deepest use of stacks is printed at the end */
+    bool migrate;           /* tasks change their workers at every wait */
 };
 
 /* Parses the settings in `list` (null: none). Reports each mistake on standard error and skips
@@ -29,6 +31,11 @@ struct debug_stall {
 
 /* An on_stall whose `arg` is a struct debug_stall: prints the stall, then calls that. */
 void debug_print_stall(void *arg, const skua_stall *stall);
+
+/* ---- stacks ---- */
+
+/* Prints how deep the tasks of each type have used their stacks. */
+void debug_print_stacks(struct scheduler *sched);
 
 /* ---- schedtrace ---- */
 

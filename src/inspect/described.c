@@ -3,7 +3,10 @@
 
 #include <inttypes.h>
 
+#include <skua/switch.h>
+
 #include "dispatch/call.h"
+#include "inspect/symbol.h"
 #include "sched/process_info.h"
 
 /* ---- fields; each begins with its tab ---- */
@@ -113,6 +116,28 @@ static void find_debtors(struct scheduler *sched, const struct forwarded *forwar
 
 /* ---- lines ---- */
 
+/* What a task waits for: its own line, which follows. */
+static void add_task(skua_pid pid, const struct described_task *task, struct text *out)
+{
+    static const char *const kinds[] = {
+        [SKUA_WAIT_EVENT_] = "receive", [SKUA_WAIT_TYPE_] = "type",
+        [SKUA_WAIT_MATCH_] = "match",   [SKUA_WAIT_COMPLETION_] = "completion",
+        [SKUA_WAIT_TURN_] = "turn",
+    };
+    if (task->kind == 0) {
+        return;
+    }
+    text_add(out, "task\t%016" PRIx64 "\t%s", pid.bits, kinds[task->kind]);
+    if (task->kind == SKUA_WAIT_TYPE_) {
+        text_add(out, "\t%" PRIu32, task->wanted);
+    } else {
+        text_add(out, "\t-");
+    }
+    add_time_left(out, task->has_timeout, task->left_ns);
+    add_text(out, task->where);
+    text_add(out, "\n");
+}
+
 static void add_described(struct scheduler *sched, skua_pid pid,
                           const struct description *description, struct text *out)
 {
@@ -133,6 +158,7 @@ static void add_described(struct scheduler *sched, skua_pid pid,
         add_wait(sched, &description->wait, out);
     }
     text_add(out, "\n");
+    add_task(pid, &description->task, out);
 }
 
 uint32_t described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count,
@@ -211,6 +237,20 @@ static void add_yields(struct scheduler *sched, const struct description *descri
     }
 }
 
+static void add_frames(const struct description *description, struct text *out)
+{
+    const struct description_details *details = &description->details[0];
+    if (description->task.kind == 0) {
+        return;
+    }
+    text_add(out, "detail\tframes\t%" PRIu32 "\n", details->frames_shown);
+    for (uint32_t i = 0; i < details->frames_shown; i++) {
+        text_add(out, "frame\t");
+        symbol_add(out, details->frames[i], true);
+        text_add(out, "\n");
+    }
+}
+
 uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct text *out)
 {
     struct description *description;
@@ -231,6 +271,7 @@ uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct tex
         add_peers(sched, "monitor", details->watching, details->monitors, out);
         add_requests(sched, details, out);
         add_yields(sched, description, out);
+        add_frames(description, out);
     }
     describe_free(sched, description);
     return 1 + forwarded.count;

@@ -102,12 +102,23 @@ static void end_locked(struct inspection *inspection)
     }
 }
 
+/* What SKUA_DEBUG wants of the workers, which have not started. */
+static void set_up(const struct debug_settings *debug, struct scheduler *sched)
+{
+    sched->measures_stacks = debug->stacks;
+    sched->migrates = debug->migrate;
+    for (uint32_t i = 0; debug->migrate && i < sched->capacity; i++) {
+        sched->workers[i].turns_max = 1; /* a task goes on elsewhere */
+    }
+}
+
 static int start_locked(struct inspection *inspection, struct scheduler *sched)
 {
     int error = shutdown_refuse_start(sched);
     if (error != 0) {
         return error;
     }
+    set_up(&inspection->debug, sched);
     error = start_inspector_locked(inspection, sched);
     if (error != 0) {
         return error;
@@ -127,9 +138,10 @@ int inspection_start(struct inspection *inspection, struct scheduler *sched)
     return error;
 }
 
-void inspection_end(struct inspection *inspection)
+void inspection_end(struct inspection *inspection, struct scheduler *sched)
 {
     mutex_lock(&inspection->lock);
     end_locked(inspection);
+    debug_print_stacks(sched);
     mutex_unlock(&inspection->lock);
 }

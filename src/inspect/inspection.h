@@ -21,7 +21,7 @@ void inspection_deinit(struct inspection *inspection);
 /* As skua_runtime_start: starts the inspector, if asked for, then the scheduler. */
 NODISCARD int inspection_start(struct inspection *inspection, struct scheduler *sched);
 
-/* Ends the inspector, if there is one. */
-void inspection_end(struct inspection *inspection);
+/* Ends the inspector, if there is one, and prints what SKUA_DEBUG wants at the end. */
+void inspection_end(struct inspection *inspection, struct scheduler *sched);
 
 #endif

@@ -72,9 +72,20 @@ static void write_text(struct text *out, const struct ring_record *record)
     text_add_name(out, part);
 }
 
-/* Of the process, or of what a message carries; or a part of a name. */
+/* The end of "file:line", if that is long. */
+static void write_where(struct text *out, const char *where)
+{
+    const size_t length = strlen(where);
+    text_add_name(out, where + (length > TEXT_NAME_MAX ? length - TEXT_NAME_MAX : 0));
+}
+
+/* Of the process, or of what a message carries; a part of a name; or where a task waits. */
 static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
+    if (kind == TRACE_END && record->words[2] != 0) {
+        write_where(out, (const char *)(uintptr_t)record->words[2]);
+        return;
+    }
     if (kind == TRACE_SEND) {
         text_add(out, "%" PRIu32, trace_word_number(record->words[3]));
     } else if (has_type(kind)) {

@@ -225,6 +225,16 @@ static inline void event_release_owner(struct object_pool *pool, struct pool_cac
     object_release_owner(pool, EVENT_LAYOUT, cache, index);
 }
 
+/* An event that nobody sent. */
+static inline void event_make(skua_event *event, enum skua_event_type type, int error)
+{
+    event->type = type;
+    event->error = error;
+    event->tag = 0;
+    event->from = (skua_pid){0};
+    event->payload = skua_payload_empty(0);
+}
+
 /* Reverses a list of nodes, from newest first to oldest first. */
 static inline uint32_t event_reverse(const struct object_pool *pool, uint32_t first)
 {

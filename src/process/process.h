@@ -30,6 +30,9 @@
 
 #define PROCESS_INLINE_STATE 64
 
+/* What a task has of that: the rest holds where its stack is (sched/tasks.h). */
+#define PROCESS_TASK_STATE 48
+
 /* `progress`: {steps:48 | method:8 | flags:8}. The method is its number in the type's list. */
 #define PROCESS_CANCELLED  UINT64_C(1)   /* the shutdown has asked it to cancel */
 #define PROCESS_WATCHED    UINT64_C(2)   /* some thread waits for its exit */
@@ -63,6 +66,12 @@ struct process {
     CACHE_ALIGNED union {
         unsigned char inline_state[PROCESS_INLINE_STATE];
         void *external; /* a larger state, allocated separately */
+        struct {
+            unsigned char state[PROCESS_TASK_STATE];
+            uint32_t aside; /* events that its waits did not want, oldest first */
+            uint32_t aside_last;
+            struct task *task; /* null: it has no stack now */
+        } of_task;
     } state;
 };
 
@@ -81,13 +90,28 @@ static inline const skua_process_type *process_type(struct process *process)
     return load_relaxed(&process->type); /* written before Ready; stale readers check the word */
 }
 
+static inline bool process_is_task(const skua_process_type *type)
+{
+    return type->step == NULL;
+}
+
+/* Whether the state of a process of this type is in its record. */
+static inline bool process_state_is_inline(const skua_process_type *type)
+{
+    return LIKELY(type->state_size <= PROCESS_TASK_STATE) ||
+           (type->state_size <= PROCESS_INLINE_STATE && !process_is_task(type));
+}
+
 /* The state of a process of this type; null if it has none. */
 static inline void *process_state(struct process *process, const skua_process_type *type)
 {
-    if (LIKELY(type->state_size - 1 < PROCESS_INLINE_STATE)) {
+    if (LIKELY(type->state_size - 1 < PROCESS_TASK_STATE)) {
         return process->state.inline_state;
     }
-    return type->state_size != 0 ? process->state.external : NULL;
+    if (type->state_size == 0) {
+        return NULL;
+    }
+    return process_state_is_inline(type) ? process->state.inline_state : process->state.external;
 }
 
 static inline uint64_t process_progress(struct process *process)

@@ -233,7 +233,7 @@ int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns)
     log_tell_dropped(&runtime->sched, true);
     const int outcome = stop_blocking(runtime, deadline, result);
     if (outcome != SKUA_E_STUCK) {
-        inspection_end(&runtime->inspection);
+        inspection_end(&runtime->inspection, &runtime->sched);
     }
     caller_leave(runtime, worker);
     return outcome;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/chores.h"
 
+#include "sched/deliver.h"
 #include "sched/poll.h"
 #include "sched/worker.h"
 
@@ -12,11 +13,23 @@
  * longer gives way to timers: otherwise a ticker with a short period would keep the memory for
  * ever. */
 #define TRIM_DELAY_MAX_NS (UINT64_C(64) * 1000000000)
+/* Stacks that are trimmed between two looks for real work. */
+#define STACKS_AT_ONCE 16
 /* How long the monitor leaves a check to the workers. */
 #define CHECK_PATIENCE_NS UINT64_C(1000000000)
 
+/* Tasks have what is below their stack pointers trimmed so long after they have run. A sweep that
+ * gives back little is repeated after twice the time. */
+#define SWEEP_DELAY_NS     (UINT64_C(10) * 1000000000)
+#define SWEEP_DELAY_MAX_NS (UINT64_C(3600) * 1000000000)
+#define SWEEP_BYTES        ((uint64_t)1 << 20)
+/* Stacks that are looked at, and tasks that are woken, between two looks for real work. */
+#define SWEEP_LOOKS 1024
+#define SWEEP_TASKS 64
+
 void chores_init(struct scheduler *sched)
 {
+    store_relaxed(&sched->chores.delay, SWEEP_DELAY_NS); /* not shared yet */
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         store_relaxed(&sched->chores.due[i], UINT64_MAX); /* not shared yet */
     }
@@ -55,12 +68,29 @@ static uint64_t free_in(struct object_pool *pool)
 
 static uint64_t free_bytes(struct scheduler *sched)
 {
-    return free_in(&sched->table.pool) + free_in(&sched->events);
+    return free_in(&sched->table.pool) + free_in(&sched->events) +
+           stacks_free_bytes(&sched->stacks);
+}
+
+/* If there may be much to win. Not for ever: a sweep makes no steps. */
+static void consider_sweep(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    if (stacks_held_bytes(&sched->stacks) < TRIM_BYTES) {
+        return;
+    }
+    const uint64_t steps = load_relaxed(&worker->stats.steps); /* this thread's */
+    if (steps != worker->swept_steps) {
+        const uint64_t delay = load_relaxed(&sched->chores.delay); /* a number */
+        worker->swept_steps = steps;
+        chores_schedule(sched, worker, CHORE_SWEEP, time_after(time_now(sched->time), delay));
+    }
 }
 
 void chores_consider_trim(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
+    consider_sweep(worker);
     if (load_relaxed(&sched->chores.due[CHORE_TRIM]) == UINT64_MAX && /* re-checked by want */
         free_bytes(sched) >= load_relaxed(&sched->chores.kept) + TRIM_BYTES) { /* hint */
         chores_schedule(sched, worker, CHORE_TRIM,
@@ -128,10 +158,24 @@ static bool trim_pool(struct worker *worker, struct object_pool *pool)
     return !trimming.given_up;
 }
 
+/* The same for the stacks that no task has. They are under a lock, so others may go on. */
+static bool trim_stacks(struct worker *worker)
+{
+    struct scheduler *sched = worker->sched;
+    bool may_be_more = true;
+    while (may_be_more && !idle_work_is_visible(sched)) {
+        size_t bytes;
+        may_be_more = stacks_trim(&sched->stacks, STACKS_AT_ONCE, &bytes);
+        counter_add_owner(&worker->stats.trimmed_bytes, bytes);
+    }
+    return !may_be_more;
+}
+
 static uint64_t trim(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
-    if (!trim_pool(worker, &sched->table.pool) || !trim_pool(worker, &sched->events)) {
+    if (!trim_stacks(worker) || !trim_pool(worker, &sched->table.pool) ||
+        !trim_pool(worker, &sched->events)) {
         uint64_t *delay = &sched->chores.trim_delay;
         *delay = *delay < TRIM_DELAY_MAX_NS ? 2 * *delay : *delay;
         return time_after(now, *delay);
@@ -139,6 +183,36 @@ static uint64_t trim(struct worker *worker, uint64_t now)
     sched->chores.trim_delay = TRIM_DELAY_NS;
     store_relaxed(&sched->chores.kept, free_bytes(sched)); /* hint */
     return UINT64_MAX;
+}
+
+/* The sweep is over. What the last tasks give back counts for the next. */
+static void judge_sweep(struct scheduler *sched)
+{
+    const uint64_t delay = load_relaxed(&sched->chores.delay); /* only written here */
+    const uint64_t twice = 2 * delay < SWEEP_DELAY_MAX_NS ? 2 * delay : SWEEP_DELAY_MAX_NS;
+    const bool was_worth_it = load_relaxed(&sched->chores.swept) >= SWEEP_BYTES; /* a hint */
+    store_relaxed(&sched->chores.swept, 0);                                      /* likewise */
+    store_relaxed(&sched->chores.delay, was_worth_it ? SWEEP_DELAY_NS : twice);  /* a number */
+    sched->chores.at = (struct stack_place){0};
+}
+
+/* Only whoever holds the token of a task may touch its stack. So tasks are woken for nothing, some
+ * at a time; whoever finds that there is nothing for one trims it (tasks.c). */
+static uint64_t sweep(struct worker *worker, uint64_t now)
+{
+    struct scheduler *sched = worker->sched;
+    uint32_t woken = 0;
+    store_relaxed(&sched->chores.woken, SWEEP_TASKS); /* a hint; at most so many now */
+    for (uint32_t looks = 0; looks < SWEEP_LOOKS && woken < SWEEP_TASKS; looks++) {
+        skua_pid pid;
+        if (!stacks_next_owner(&sched->stacks, &sched->chores.at, &pid.bits)) {
+            judge_sweep(sched);
+            now = UINT64_MAX;
+            break;
+        }
+        woken += pid.bits != 0 && deliver_request(sched, worker, pid, 0) == 0;
+    }
+    return now;
 }
 
 static uint64_t check(struct worker *worker, uint64_t now)
@@ -175,7 +249,7 @@ bool chores_are_due(struct scheduler *sched)
 void chores_do(struct worker *worker)
 {
     static uint64_t (*const functions[CHORE_COUNT])(struct worker *, uint64_t) = {
-        [CHORE_TRIM] = trim, [CHORE_CHECK] = check};
+        [CHORE_TRIM] = trim, [CHORE_CHECK] = check, [CHORE_SWEEP] = sweep};
     struct scheduler *sched = worker->sched;
     const uint64_t now = time_now(sched->time);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {

@@ -13,6 +13,7 @@
 #include "sched/deliver.h"
 #include "sched/naming.h"
 #include "sched/signal.h"
+#include "sched/tasks.h"
 
 /* ---- the memory ---- */
 
@@ -223,6 +224,39 @@ static void fill_waits(struct scheduler *sched, struct process *process,
     }
 }
 
+/* ---- where a task waits ---- */
+
+/* The end of the text, if it is too long. */
+static void copy_where(char *to, const char *where)
+{
+    const size_t length = where != NULL ? strlen(where) : 0;
+    const size_t kept = length < DESCRIBE_WHERE ? length : DESCRIBE_WHERE - 1;
+    if (kept > 0) {
+        memcpy(to, where + length - kept, kept);
+    }
+}
+
+static void fill_task(struct process *process, struct description *description)
+{
+    const struct task *task =
+        process_is_task(process_type(process)) ? process->state.of_task.task : NULL;
+    if (task == NULL) {
+        return;
+    }
+    description->task.kind = task->context.wait.kind;
+    description->task.wanted = task->wanted;
+    copy_where(description->task.where, task->context.wait.where);
+    /* Nothing has been yielded since its timer was. */
+    if (task->timer != 0 && description->has_wait && description->wait.tag == task->timer) {
+        description->task.has_timeout = true;
+        description->task.left_ns = description->wait.left_ns;
+    }
+    if (description->is_detailed) {
+        struct description_details *details = &description->details[0];
+        details->frames_shown = coroutine_backtrace(&task->stack, details->frames, DESCRIBE_FRAMES);
+    }
+}
+
 /* ---- names and relations; all of these lists are the process's own ---- */
 
 static void fill_names(struct scheduler *sched, const struct annex *annex,
@@ -322,6 +356,7 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
         return;
     }
     fill_waits(sched, process, description);
+    fill_task(process, description);
     if (annex == NULL) {
         return;
     }

@@ -24,9 +24,11 @@
 #define DESCRIBE_OPEN_MAX 256
 
 /* How much of each there is room for. */
-#define DESCRIBE_WAITS 20
-#define DESCRIBE_NAMES 16
-#define DESCRIBE_PEERS 8
+#define DESCRIBE_WAITS  20
+#define DESCRIBE_NAMES  16
+#define DESCRIBE_PEERS  8
+#define DESCRIBE_FRAMES 32
+#define DESCRIBE_WHERE  65 /* bytes of file and line */
 
 /* Lists are counted up to this, so that no process is kept busy by those who look. */
 #define DESCRIBE_COUNT_MAX 4096
@@ -61,6 +63,15 @@ struct described_request {
     bool is_awaited; /* the caller has not given up */
 };
 
+/* The wait of a task. */
+struct described_task {
+    uint32_t kind;    /* SKUA_WAIT_...; 0: this is no task, or one that has not begun */
+    uint32_t wanted;  /* the type of the payload that it receives */
+    bool has_timeout; /* of a receive: of a yield, see described_wait */
+    uint64_t left_ns;
+    char where[DESCRIBE_WHERE]; /* the end of "file:line" */
+};
+
 struct description_details {
     uint32_t other_names;                      /* how many of the next there are; likewise below */
     char names[DESCRIBE_NAMES - 1][NAME_SIZE]; /* besides the first, newest first */
@@ -73,6 +84,8 @@ struct description_details {
     uint32_t owed;
     uint32_t owed_shown;
     struct described_request requests[DESCRIBE_PEERS]; /* oldest first */
+    uint32_t frames_shown;
+    void *frames[DESCRIBE_FRAMES]; /* of a task, innermost first */
 };
 
 struct description {
@@ -86,9 +99,10 @@ struct description {
     uint32_t names;       /* how many; counted up to DESCRIBE_COUNT_MAX */
     char name[NAME_SIZE]; /* the first that it got */
     char label[NAME_SIZE];
-    uint32_t waits;                       /* how many; counted up to DESCRIBE_COUNT_MAX */
-    bool has_wait;                        /* the next is set: some call that is not just ending */
-    struct described_wait wait;           /* the newest */
+    uint32_t waits;             /* how many; counted up to DESCRIBE_COUNT_MAX */
+    bool has_wait;              /* the next is set: some call that is not just ending */
+    struct described_wait wait; /* the newest */
+    struct described_task task;
     struct description_details details[]; /* one, if is_detailed */
 };
 

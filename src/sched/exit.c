@@ -34,6 +34,7 @@
 #include "sched/signal.h"
 #include "sched/slot.h"
 #include "sched/spawn.h"
+#include "sched/tasks.h"
 #include "sched/worker.h"
 
 /* What is given up, events that are dropped, or notices given in one slice; fewer in models. */
@@ -316,6 +317,9 @@ static NOINLINE bool tells_in_slices(struct worker *worker, struct process *proc
 static void finish(struct worker *worker, struct process *process, struct ending *ending)
 {
     const skua_process_type *type = process_type(process);
+    if (UNLIKELY(process_is_task(type))) {
+        tasks_unwind(worker, process);
+    }
     if (type->close != NULL) {
         close_state(worker, type, ending);
     }
@@ -346,7 +350,7 @@ static ALWAYS_INLINE bool ends_quietly(const struct scheduler *sched, struct pro
     return process->backlog == OBJECT_NONE && event_list_first(before) == OBJECT_NONE &&
            (event_list_tag(before) & (STATE_KILL | STATE_WATCHED)) == 0 &&
            (process_progress(process) & PROCESS_WATCHED) == 0 && type->close == NULL &&
-           type->state_size <= PROCESS_INLINE_STATE && sched->config.on_exit == NULL &&
+           process_state_is_inline(type) && sched->config.on_exit == NULL &&
            sched->observer == NULL;
 }
 
@@ -415,6 +419,9 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
 void exit_process(struct worker *worker, struct process *process, int error, skua_pid cause,
                   skua_payload *result)
 {
+    if (UNLIKELY(process_is_task(process_type(process)))) {
+        tasks_end(worker, process);
+    }
     if (UNLIKELY(process->calls != OBJECT_NONE)) {
         begin_to_leave(worker, process, error, cause, result);
         return;

@@ -287,6 +287,7 @@ static bool do_chores_or_park(struct worker *worker, bool searching)
     if (UNLIKELY(chores_are_due(worker->sched))) {
         return do_chores(worker, searching);
     }
+    stacks_flush(&worker->sched->stacks, &worker->stacks); /* others may use or trim them */
     chores_consider_trim(worker);
     park(worker, searching);
     return true;

@@ -147,6 +147,40 @@ void log_misuse(const skua_context *ctx, const char *text)
                line, length);
 }
 
+void log_overflow(const skua_context *ctx, size_t stack_size)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text, "has used up its stack of %zu KiB: set .stack_size",
+                   stack_size >> 10);
+    if (ctx->sched->config.on_log != NULL) {
+        log_misuse(ctx, text);
+    } else {
+        char line[LINE_SIZE];
+        (void)begin_line(line, process_info_type_name(ctx->sched, ctx->self), "", ctx->self);
+        (void)fprintf(stderr, "skua: %s%s\n", line, text);
+    }
+}
+
+void log_weak_guard(struct scheduler *sched)
+{
+    static const char *const texts[] = {
+        [STACK_GUARD_MAPPING] = "stacks of tasks are guarded by mappings of their own, as this "
+                                "system has no guard pages (Linux 6.13)",
+        [STACK_GUARD_CANARY] = "some stacks of tasks have no guard, only a canary: the program may "
+                               "not have more mappings (vm.max_map_count)",
+    };
+    const uint32_t guard = load_relaxed(&sched->stacks.guard); /* told again if it changes */
+    if (guard <= STACK_GUARD_PAGE || sched->config.on_log == NULL ||
+        exchange_acq_rel(&sched->stacks.told, guard) == guard) { /* MO-stacks: who changes it */
+        return;
+    }
+    char line[LINE_SIZE];
+    const int length = snprintf(line, sizeof line, "%s", texts[guard]);
+    const enum skua_log_level level =
+        guard == STACK_GUARD_CANARY ? SKUA_LOG_WARNING : SKUA_LOG_INFO;
+    write_line(sched, (skua_log){.level = level}, line, (size_t)length);
+}
+
 void log_lost_descriptor(struct scheduler *sched, const char *what)
 {
     if (sched->config.on_log == NULL) {

@@ -28,6 +28,12 @@ void log_failure(struct scheduler *sched, const skua_exit *exit, const struct lo
  * over. */
 void log_tell_dropped(struct scheduler *sched, bool at_end);
 
+/* The stacks of tasks have a weaker guard than there could be: tells of each once. */
+void log_weak_guard(struct scheduler *sched);
+
+/* A task has written past the end of its stack. */
+void log_overflow(const skua_context *ctx, size_t stack_size);
+
 /* The program has closed a descriptor of the runtime's own; `what` says which. Not under a lock. */
 void log_lost_descriptor(struct scheduler *sched, const char *what);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/scheduler.h"
+#include "sched/stack_use.h"
 
 #include <stdalign.h>
 
@@ -134,6 +135,11 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
         goto fail_workers;
     }
     names_init(&sched->names, &sched->allocator, &sched->events, config->name_limit, config->seed);
+    stacks_init(&sched->stacks, &stack_memory_of_system, config->stack_limit);
+    for (uint32_t i = 0; i < sched->capacity; i++) {
+        stacks_init_cache(&sched->stacks, &sched->workers[i].stacks, cache_count);
+    }
+    stack_use_init(sched);
     global_queue_init(&sched->global);
     global_queue_init(&sched->behind);
     parking_init(&sched->parking, sched->capacity, sched->worker_count);
@@ -159,6 +165,8 @@ void scheduler_deinit(struct scheduler *sched)
     deinit_workers(sched, sched->capacity);
     (void)!names_take_all_waiters_any(&sched->names); /* their memory goes with the pool */
     names_deinit(&sched->names);
+    stack_use_deinit(sched);
+    stacks_deinit(&sched->stacks);
     deadlines_deinit(&sched->deadlines);
     object_pool_deinit(&sched->events);
     process_table_deinit(&sched->table);

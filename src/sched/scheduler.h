@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <skua/runtime.h>
+#include <skua/switch.h>
 
 #include "base/allocator.h"
 #include "base/cheap_clock.h"
@@ -23,6 +24,7 @@
 #include "relations/names.h"
 #include "sched/detour.h"
 #include "sched/poller.h"
+#include "task/stacks.h"
 #include "telemetry/account.h"
 #include "telemetry/counters.h"
 #include "telemetry/observer.h"
@@ -39,16 +41,27 @@ struct caches {
 struct monitor;
 struct worker;
 
-/* See sched/context.h. */
+/* See sched/context.h. What every process uses fills one cache line. */
 struct skua_context {
-    struct scheduler *sched;
-    struct worker *worker; /* null: init runs on an outside thread */
-    struct process *process;
-    skua_pid self;
-    uint64_t now; /* 0: not read yet in this step */
-    uint32_t phase;
-    uint32_t random_calls; /* in this step */
+    union {
+        struct skua_wait_ wait; /* of a task; skua/switch.h says what lies where */
+        struct {
+            uint64_t head[2];
+            struct scheduler *sched;
+            struct worker *worker; /* null: init runs on an outside thread */
+            struct process *process;
+            skua_pid self;
+            uint64_t now; /* 0: not read yet in this step */
+            uint32_t phase;
+            uint32_t random_calls; /* in this step */
+        };
+    };
 };
+
+_Static_assert(offsetof(struct skua_context, sched) == offsetof(struct skua_wait_, context),
+               "the inline functions leave it alone");
+_Static_assert(offsetof(struct skua_context, random_calls) + sizeof(uint32_t) == CACHE_LINE,
+               "it fills a line");
 
 #define WORKER_CONTEXTS  4
 #define INIT_CONTEXTS    8
@@ -108,6 +121,8 @@ struct worker {
     struct cheap_clock clock;
     uint64_t random;
     struct caches caches;
+    struct stack_cache stacks;
+    uint64_t waits;               /* of tasks, ever: see tasks_next_tag */
     skua_context *context;        /* of the process that it runs */
     const skua_context *starting; /* whose init it runs within a step, or null */
     struct step_output out;
@@ -121,9 +136,10 @@ struct worker {
     bool puts_off;   /* the handler's result: set by the simulator while the handler runs */
     const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
     uint32_t events_max;                   /* per step; smaller in simulations only */
-    uint32_t turns_max;                    /* per pick; smaller in simulations only */
+    uint32_t turns_max;                    /* per pick; smaller in simulations, and to migrate */
     bool is_pressed;                       /* back-pressure: its pick ends with this step */
     uint32_t init_turn;
+    uint64_t swept_steps;          /* its steps when it last asked for a sweep (chores.c) */
     struct description *described; /* filled in, told when the turn is over (describe.h) */
     CACHE_ALIGNED skua_context contexts[WORKER_CONTEXTS]; /* the first; or, if they are checked, by
                                                              turns */
@@ -155,6 +171,7 @@ enum sched_phase {
 enum chore {
     CHORE_TRIM,  /* give memory back */
     CHORE_CHECK, /* find waits that can never end */
+    CHORE_SWEEP, /* give back what lies below the stack pointers of tasks that wait */
     CHORE_COUNT,
 };
 
@@ -188,6 +205,8 @@ struct scheduler {
     struct observer *observer; /* null: nobody looks */
     struct detour *detour;     /* null: there is none (detour.h) */
     struct tracer tracer;
+    bool migrates;          /* tasks change their workers (step.c) */
+    bool measures_stacks;   /* see stack_use.h */
     uint32_t context_flags; /* in the phases of all contexts (context.h) */
     struct worker *workers;
     uint32_t worker_count; /* that run when all are busy */
@@ -199,6 +218,7 @@ struct scheduler {
     struct object_pool events;
     struct deadlines deadlines;
     struct names names;
+    struct stacks stacks; /* of tasks */
     struct global_queue global;
     struct global_queue behind; /* processes that used up their slice (find_work.c) */
     struct parking parking;
@@ -225,12 +245,23 @@ struct scheduler {
         atomic_u32 busy;                           /* somebody is at it */
         atomic_u64 kept;                           /* free memory that trimming had to leave */
         uint64_t trim_delay;                       /* of whoever is at it */
+        /* The sweep. */
+        atomic_u32 woken;      /* tasks that were woken to be trimmed, and have not been */
+        atomic_u64 swept;      /* bytes given back since it began */
+        atomic_u64 delay;      /* from activity to the next */
+        struct stack_place at; /* of whoever is at it: the next stack */
     } chores;
 
     CACHE_ALIGNED atomic_u32 monitor_asleep; /* until a worker wakes it; see monitor.h */
     struct account account;
 
     struct log log;
+
+    /* See stack_use.h. */
+    struct {
+        pthread_mutex_t lock;
+        struct stack_use *first; /* under lock */
+    } stack_uses;
 
     atomic_u32 callers; /* threads that are not workers, inside of a call; see runtime/caller.h */
 

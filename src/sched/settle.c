@@ -297,7 +297,8 @@ static void discard_yields(struct worker *worker)
 static ALWAYS_INLINE enum settlement rest(const struct worker *worker, struct process *process,
                                           uint64_t progress)
 {
-    if (process->backlog != OBJECT_NONE || UNLIKELY((progress & PROCESS_CANCEL_DUE) != 0)) {
+    if (process->backlog != OBJECT_NONE ||
+        UNLIKELY((progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES)) != 0)) {
         return AGAIN;
     }
     const uint32_t calls = LIKELY((progress & PROCESS_ANNEX) == 0)

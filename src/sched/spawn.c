@@ -54,9 +54,17 @@ static int check_phase(struct scheduler *sched)
     return phase == PHASE_CREATED ? SKUA_E_NOT_STARTED : SKUA_E_STOPPED;
 }
 
+/* A process is either steps or a task. */
+static bool shape_is_valid(const skua_process_type *type)
+{
+    const int shapes = (type->step != NULL) + (type->main != NULL) + (type->serve != NULL);
+    return shapes == 1 && stacks_tier(type->stack_size) < STACK_TIERS &&
+           (type->step == NULL || type->stack_size == 0);
+}
+
 static bool type_is_valid(const skua_process_type *type)
 {
-    return type != NULL && type->name != NULL && type->step != NULL &&
+    return type != NULL && type->name != NULL && shape_is_valid(type) &&
            type->state_size <= PTRDIFF_MAX && type->mailbox_limit <= SKUA_MAILBOX_MAX &&
            type->cancel <= SKUA_CANCEL_EVENT &&
            reserved_are_zero(type->reserved, sizeof type->reserved);
@@ -97,8 +105,8 @@ static int check_request(struct scheduler *sched, struct worker *worker,
 static bool prepare_state(struct scheduler *sched, struct process *process,
                           const skua_process_type *type)
 {
-    if (LIKELY(type->state_size <= PROCESS_INLINE_STATE)) {
-        memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
+    memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
+    if (LIKELY(process_state_is_inline(type))) {
         return true;
     }
     process->state.external =
@@ -130,7 +138,7 @@ uint32_t spawn_release_state(struct scheduler *sched, struct process *process)
     if (UNLIKELY((process_progress(process) & PROCESS_ANNEX) != 0)) {
         annex = release_annex(sched, process);
     }
-    if (type->state_size > PROCESS_INLINE_STATE) {
+    if (!process_state_is_inline(type)) {
         allocator_free(&sched->allocator, process->state.external, type->state_size,
                        alignof(max_align_t));
     }

@@ -7,10 +7,13 @@
 #include "sched/calls.h"
 #include "sched/checkpoint.h"
 #include "sched/context.h"
+#include "sched/delivery.h"
 #include "sched/describe.h"
+#include "sched/inbox.h"
 #include "sched/note.h"
 #include "sched/signal.h"
 #include "sched/spare.h"
+#include "sched/tasks.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 
@@ -27,29 +30,9 @@
 #define NEWS_TURNS_MAX 4
 #define CLOCK_TURNS    4
 
-/* The events of one step: copies in the worker's batch or, for a single event, the event inside its
- * node, which is released after the step. */
-struct delivery {
-    skua_event *events;
-    uint32_t count;
-    uint32_t node;
-    int cancelled;       /* with no events: why the process ends now; 0: it does not */
-    skua_pid cause;      /* and who failed first */
-    struct trace *trace; /* null: nobody traces */
-};
-
-static inline void make_event(skua_event *event, enum skua_event_type type, int error)
-{
-    event->type = type;
-    event->error = error;
-    event->tag = 0;
-    event->from = (skua_pid){0};
-    event->payload = skua_payload_empty(0);
-}
-
 static void add_event(struct delivery *delivery, enum skua_event_type type, int error)
 {
-    make_event(&delivery->events[delivery->count++], type, error);
+    event_make(&delivery->events[delivery->count++], type, error);
 }
 
 /* Whether the next step is the first. */
@@ -77,28 +60,6 @@ static void gather_one(struct worker *worker, struct process *process, struct ev
     } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
         call_unlink_owner(&worker->sched->events, process, node, delivery->node);
     }
-}
-
-/* A tick is copied, and its node becomes the open call of the next tick; unless the ticker was
- * cancelled meanwhile, in which case this is its completion. */
-static void gather_tick(struct worker *worker, struct process *process, struct event_node *node,
-                        uint32_t index, skua_event *event)
-{
-    const uint64_t *words = node->as.event.payload.as.words;
-    const bool ends = (node->as.call.previous & CALL_ENDS) != 0;
-    *event = node->as.event;
-    event->from = (skua_pid){0}; /* the call's links overlay it */
-    if (UNLIKELY(ends)) {
-        const skua_payload nothing = skua_payload_empty(0);
-        event->type = SKUA_EVENT_COMPLETION;
-        event->error = SKUA_E_CANCELLED;
-        event->payload = nothing;
-        call_unlink_owner(&worker->sched->events, process, node, index);
-        event_release_owner(&worker->sched->events, &worker->caches.events, index);
-        return;
-    }
-    event->payload.as.words[TICK_PERIOD] = 0; /* internal */
-    timers_tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
 /* Whether the batch ends before this event, at the front of the backlog: a cancel ends the process,
@@ -187,7 +148,7 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
         note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
         skua_event *event = &delivery->events[delivery->count++];
         if (UNLIKELY(type == SKUA_EVENT_TICK)) {
-            gather_tick(worker, process, node, index, event);
+            timers_take_tick(worker, process, index, event);
             continue;
         }
         if (type == SKUA_EVENT_COMPLETION) {
@@ -248,7 +209,7 @@ static inline void gather_special(struct worker *worker, struct process *process
         return;
     }
     delivery->count = 1;
-    make_event(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
+    event_make(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
 }
 
 /* The same for one request that comes alone, as those of a server do that has little to do. */
@@ -301,7 +262,9 @@ static void clean_up(struct worker *worker, const struct delivery *delivery)
     }
 }
 
-static int run_step(struct worker *worker, struct process *process, const struct delivery *delivery)
+/* Once for steps and once for tasks, so that steps do not pay for the difference. */
+static ALWAYS_INLINE int run_step(struct worker *worker, struct process *process,
+                                  const struct delivery *delivery, bool is_task)
 {
     process_set_progress_owner(process,
                                ((process_progress(process) + PROCESS_STEP_ONE) | PROCESS_RUNS) &
@@ -317,11 +280,14 @@ static int run_step(struct worker *worker, struct process *process, const struct
     const skua_process_type *type = process_type(process);
     note_trace_in(delivery->trace, worker, TRACE_BEGIN, context->self, (uintptr_t)type,
                   delivery->count);
-    const int outcome =
-        type->step(process_state(process, type), context, delivery->events, delivery->count);
+    const int outcome = is_task ? tasks_step(worker, process, delivery)
+                                : type->step(process_state(process, type), context,
+                                             delivery->events, delivery->count);
     const int error = LIKELY(outcome <= 0) ? outcome : SKUA_E_INVALID;
     context_close(context);
-    note_trace_in(delivery->trace, worker, TRACE_END, context->self, 0, (uint32_t)error);
+    const char *where = UNLIKELY(delivery->trace != NULL) && is_task ? tasks_where(process) : NULL;
+    note_trace_in(delivery->trace, worker, TRACE_END, context->self, (uintptr_t)where,
+                  (uint32_t)error);
     if (UNLIKELY(observer != NULL)) {
         observer->step_ends(observer, worker);
     }
@@ -369,6 +335,18 @@ static NOINLINE enum settlement turn_without_step(struct worker *worker, struct 
     return settlement;
 }
 
+/* A task takes what is delivered. */
+static NOINLINE enum settlement turn_of_task(struct worker *worker, struct process *process)
+{
+    struct delivery delivery;
+    inbox_gather(worker, process, &delivery);
+    if (UNLIKELY(delivery.count == 0)) {
+        return turn_without_step(worker, process, &delivery);
+    }
+    const int error = run_step(worker, process, &delivery, true);
+    return settle_output(worker, process, error);
+}
+
 /* One turn with what take_news brought. */
 static enum settlement turn(struct worker *worker, struct process *process, uint64_t news)
 {
@@ -384,12 +362,15 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
         exit_process(worker, process, SKUA_E_TERMINATED, worker->context->self, NULL);
         return SETTLED;
     }
+    if (UNLIKELY(process_is_task(process_type(process)))) {
+        return turn_of_task(worker, process);
+    }
     struct delivery delivery;
     gather(worker, process, &delivery);
     if (UNLIKELY(delivery.count == 0)) {
         return turn_without_step(worker, process, &delivery);
     }
-    const int error = run_step(worker, process, &delivery);
+    const int error = run_step(worker, process, &delivery, false);
     clean_up(worker, &delivery);
     return settle_output(worker, process, error);
 }

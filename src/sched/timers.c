@@ -45,13 +45,34 @@ void timers_arm(struct worker *worker, uint32_t call, const struct timing *timin
     }
 }
 
-void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
+static void tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period)
 {
     struct event_node *node = event_at(&worker->sched->events, call);
     node->next = call_subject(SERVICE_TICKER + 1, 0); /* it was in a list as a tick */
     (void)call_reopen_owner(node, call, worker->context->self);
     timers_arm(worker, call,
                &(struct timing){.now = last, .when = time_after(last, period), .period = period});
+}
+
+void timers_take_tick(struct worker *worker, struct process *process, uint32_t index,
+                      skua_event *event)
+{
+    struct event_node *node = event_at(&worker->sched->events, index);
+    const uint64_t *words = node->as.event.payload.as.words;
+    const bool ends = (node->as.call.previous & CALL_ENDS) != 0;
+    *event = node->as.event;
+    event->from = (skua_pid){0}; /* the call's links overlay it */
+    if (UNLIKELY(ends)) {
+        const skua_payload nothing = skua_payload_empty(0);
+        event->type = SKUA_EVENT_COMPLETION;
+        event->error = SKUA_E_CANCELLED;
+        event->payload = nothing;
+        call_unlink_owner(&worker->sched->events, process, node, index);
+        event_release_owner(&worker->sched->events, &worker->caches.events, index);
+        return;
+    }
+    event->payload.as.words[TICK_PERIOD] = 0; /* internal */
+    tick_again(worker, index, words[TICK_TIME], words[TICK_PERIOD]);
 }
 
 /* Turns a call into a tick, which says how many periods have passed and when the last one did. */

@@ -19,8 +19,10 @@ struct timing {
 /* Arms an open call in the worker's wheel, unless it is never due. */
 void timers_arm(struct worker *worker, uint32_t call, const struct timing *timing);
 
-/* Re-arms a ticker whose tick is being delivered. */
-void timers_tick_again(struct worker *worker, uint32_t call, uint64_t last, uint64_t period);
+/* Delivers a tick of the worker's process: it is copied, and its node becomes the open call of the
+ * next tick; unless the ticker was cancelled meanwhile, in which case this is its completion. */
+void timers_take_tick(struct worker *worker, struct process *process, uint32_t index,
+                      skua_event *event);
 
 /* Ends the due calls of one wheel, or of all wheels, and wakes their processes. Works in batches:
  * while timers_next is not after `now`, there may be more. `worker` is the caller's or null. */

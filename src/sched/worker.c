@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "sched/cpu_clock.h"
+#include "sched/migrate.h"
 #include "sched/monitor.h"
 #include "sched/spare.h"
 
@@ -56,6 +57,10 @@ static void run(struct worker *worker)
             step_output_drain_reserve(&worker->out);          /* while it still counts as busy */
             store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
             break;
+        }
+        if (UNLIKELY(worker->sched->migrates) && migrate_is_due(worker, process)) {
+            submit_outside(worker->sched, process);
+            continue;
         }
         step_run(worker, process);
         spare_return(worker); /* also if a handler, a close or on_exit took too long */

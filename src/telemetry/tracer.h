@@ -23,7 +23,7 @@
 
 enum trace_kind {
     TRACE_BEGIN, /* data: the type; number: of events */
-    TRACE_END,   /* number: error */
+    TRACE_END,   /* number: error; data: where the task waits, a string, or 0 */
     TRACE_SEND,  /* node: the event, as in the next three; data: the sender; number: payload type */
     TRACE_TAKE,
     TRACE_TIMER,

@@ -8,6 +8,7 @@
 #include "dispatch/call.h"
 #include "relations/request.h"
 #include "sched/stats.h"
+#include "sched/tasks.h"
 #include "watch/census.h"
 
 /* audit_now believes a finding after this many attempts in a row: a thread that entered meanwhile
@@ -238,6 +239,27 @@ static void walk_calls(struct audit *audit, struct process *process)
     }
 }
 
+static void count_received(struct audit *audit, const struct task_event *received)
+{
+    if (received->event != NULL && received->node != OBJECT_NONE) {
+        (void)census_put(&audit->nodes, received->node, PLACE_BACKLOG);
+    }
+}
+
+/* What a task has received or put aside. */
+static void walk_task(struct audit *audit, const struct process *process)
+{
+    if (!process_is_task(load_relaxed(&process->type))) {
+        return;
+    }
+    walk_events(audit, process->state.of_task.aside, PLACE_BACKLOG);
+    const struct task *task = process->state.of_task.task;
+    if (task != NULL) {
+        count_received(audit, &task->received);
+        count_received(audit, &task->served);
+    }
+}
+
 static void check_live(struct audit *audit, struct process *process, uint64_t word)
 {
     const enum process_state state = state_of(event_list_tag(word));
@@ -263,6 +285,7 @@ static void check_live(struct audit *audit, struct process *process, uint64_t wo
     }
     walk_events(audit, event_list_first(word), PLACE_MAILBOX);
     walk_events(audit, process->backlog, PLACE_BACKLOG);
+    walk_task(audit, process);
     walk_calls(audit, process);
 }
 

@@ -108,7 +108,9 @@ static struct {
 
 static int install_locked(int signal)
 {
-    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_RESTART | SA_SIGINFO};
+    /* Not on the stack of a task, which may be small. */
+    struct sigaction action = {.sa_sigaction = handle,
+                               .sa_flags = SA_RESTART | SA_SIGINFO | SA_ONSTACK};
     (void)sigemptyset(&action.sa_mask);
     if (handlers[signal].users == 0 && sigaction(signal, &action, &handlers[signal].before) != 0) {
         return SKUA_E_INVALID;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/crash_report.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include "base/mutex.h"
 #include "process/state.h"
 #include "sched/worker.h"
+#include "watch/overflow.h"
 
 #define FRAMES_MAX     64
 #define LINE_SIZE      256
@@ -162,7 +164,40 @@ static void add_place(struct line *line, const struct site *site)
     add_number(line, site->steps);
 }
 
-static void report(struct worker *worker, const char *signal_name)
+/* The function that this place is in, if it has a name. */
+static void add_function(struct line *line, const void *place)
+{
+    Dl_info info;
+    if (place != NULL && dladdr(place, &info) != 0 && info.dli_sname != NULL) {
+        add_text(line, " in ");
+        add_text(line, info.dli_sname);
+        add_text(line, "()");
+    }
+}
+
+/* If a task has used up its stack, that is what happened, and what to do about it. */
+static void report_overflow(const struct worker *worker, const siginfo_t *info, const void *context)
+{
+    const size_t size = overflow_find(worker, info, context);
+    if (size == 0) {
+        return;
+    }
+    struct line line = {0};
+    add_text(&line, "skua: the stack of process ");
+    add_hex(&line, worker->context->self.bits);
+    add_text(&line, " (type ");
+    add_type_name(&line, process_type(worker->context->process));
+    add_text(&line, ", ");
+    add_number(&line, size >> 10);
+    add_text(&line, " KiB) is used up");
+    add_function(&line, overflow_place(context));
+    add_text(&line, size < stacks_size(STACK_TIERS - 1) ? "; set .stack_size\n"
+                                                        : "; there is no larger one\n");
+    write_line(&line);
+}
+
+static void report(struct worker *worker, const char *signal_name, const siginfo_t *info,
+                   const void *context)
 {
     struct line line = {0};
     struct site site;
@@ -183,6 +218,7 @@ static void report(struct worker *worker, const char *signal_name)
     add_number(&line, worker->index);
     add_char(&line, '\n');
     write_line(&line);
+    report_overflow(worker, info, context);
     /* Neither allocates: backtrace was called once before. */
     backtrace_symbols_fd(frames, backtrace(frames, FRAMES_MAX), STDERR_FILENO);
 }
@@ -260,7 +296,7 @@ static void handle(int signal, siginfo_t *info, void *context)
     struct worker *worker = worker_of_thread();
     if (worker != NULL && worker->sched->config.crash_report) {
         reporting = 1;
-        report(worker, crash->name);
+        report(worker, crash->name, info, context);
         reporting = 0; /* the program's handler may not return */
     }
     errno = error;

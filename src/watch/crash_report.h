@@ -4,8 +4,9 @@
  *
  *   skua: SIGSEGV in process 0010000004000003 (type counter), step 17, worker 2
  *
- * and a backtrace to stderr. Then they do what would have happened without them: they call the
- * handler that the program had, or end the program by the signal.
+ * and a backtrace to stderr; also, if a task has used up its stack, a line that says so. Then they
+ * do what would have happened without them: they call the handler that the program had, or end the
+ * program by the signal.
  *
  * Workers run them on a stack of their own, because the one that has overflowed has no room left.
  * A thread that drives a simulation belongs to the program, and so does its stack. */

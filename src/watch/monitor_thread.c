@@ -303,7 +303,8 @@ static void check_if_all_sleep(struct monitor *monitor)
 
 static void begin_worker(struct monitor *monitor)
 {
-    if (as_monitor_thread(monitor)->sched->config.crash_report) {
+    const skua_runtime_config *config = &as_monitor_thread(monitor)->sched->config;
+    if (config->crash_report || config->stall_signal != 0) {
         crash_report_begin_thread();
     }
 }

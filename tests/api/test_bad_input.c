@@ -509,6 +509,7 @@ TEST(create_with_bad_arguments_is_refused)
         {.worker_count = SKUA_WORKERS_MAX + 1},    {.worker_count = UINT32_MAX},
         {.process_limit = SKUA_PROCESSES_MAX + 1}, {.process_limit = UINT32_MAX},
         {.mailbox_limit = SKUA_MAILBOX_MAX + 1},   {.mailbox_limit = UINT32_MAX},
+        {.stack_limit = (1u << 24) + 1},           {.stack_limit = UINT32_MAX},
     };
     skua_runtime *runtime = NULL;
     assert_int_equal(skua_runtime_create(NULL, &(skua_runtime_config){0}), SKUA_E_INVALID);
@@ -525,6 +526,7 @@ TEST(create_at_the_limits_is_accepted)
         .worker_count = SKUA_WORKERS_MAX,
         .process_limit = SKUA_PROCESSES_MAX,
         .mailbox_limit = SKUA_MAILBOX_MAX,
+        .stack_limit = 1u << 24,
         .payload_limit = SIZE_MAX,
         .seed = UINT64_MAX,
     });
@@ -608,7 +610,7 @@ TEST(text_that_is_no_pid_is_refused)
 
 TEST(unknown_numbers_have_a_name)
 {
-    static const int strangers[] = {1, -1, -5000, -5049, SKUA_E_USER, INT_MAX, INT_MIN};
+    static const int strangers[] = {1, -1, -5000, -5052, SKUA_E_USER, INT_MAX, INT_MIN};
     static const unsigned states[] = {0, 5, 1000};
     for (size_t i = 0; i < COUNT_OF(strangers); i++) {
         assert_string_equal(skua_error_name(strangers[i]), "SKUA_E_?");

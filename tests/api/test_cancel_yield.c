@@ -8,6 +8,7 @@ static struct act (*const every_wait[])(uint64_t tag, uint64_t duration_ns) = {s
 
 TEST(cancel_of_what_waits_ends_it_at_once)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     world_open_virtual();
     struct actor *actor = actor_start(NO_ACTS);
     const uint64_t nodes = nodes_in_use();
@@ -99,6 +100,7 @@ static void check_cancel_of_what_has_fired(struct act yield, int error)
 
 TEST(cancel_of_a_sleep_that_has_fired_lets_it_end_well)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     check_cancel_of_what_has_fired(sleeps(5, SECOND), 0);
 }
 

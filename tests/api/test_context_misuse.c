@@ -226,6 +226,7 @@ static void check_in_later_steps(void)
 
 TEST(context_is_refused_in_later_steps)
 {
+    test_of_steps("the context of a task is good for its life");
     world_open_with((skua_runtime_config){.worker_count = 1});
     if (are_checked()) {
         check_in_later_steps();
@@ -234,6 +235,7 @@ TEST(context_is_refused_in_later_steps)
 
 TEST(context_is_refused_in_later_steps_in_the_simulator)
 {
+    test_of_steps("the context of a task is good for its life");
     FOR_ROUNDS (seed, SEEDS) {
         world_open_sim(seed, SIM_NO_FAULTS);
         assert_true(are_checked());

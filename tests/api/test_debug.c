@@ -217,8 +217,8 @@ TEST(wrong_settings_are_said_whenever_a_runtime_is_created)
         capture_begin(&capture);
         world_create((skua_runtime_config){.worker_count = 1});
         assert_string_equal(capture_end(&capture),
-                            "skua: SKUA_DEBUG: 'nonsense': unknown setting; known are "
-                            "schedtrace and stall\n");
+                            "skua: SKUA_DEBUG: 'nonsense': unknown setting; known are migrate, "
+                            "schedtrace, stacks and stall\n");
         assert_int_equal(world_runtime()->sched.config.stall_limit_ns, 3 * SKUA_MILLISECOND);
     }
 }

@@ -8,6 +8,7 @@
 #include "idlers.h"
 #include "inspected.h"
 #include "process/table.h"
+#include "workers.h"
 
 #define WORKERS 2
 #define CROWD   700
@@ -236,6 +237,32 @@ TEST(process_is_told_with_its_details)
     assert_string_equal(detail(client, "state_size"), "777");
     assert_string_equal(detail(client, "methods"), "begin a?b");
     assert_null(detail(client, "worker"));
+}
+
+static int rest_main(void *self, skua_context *ctx)
+{
+    skua_event *event;
+    (void)self;
+    return skua_task_receive(ctx, &event, SKUA_FOREVER);
+}
+
+TEST(task_is_told_with_its_stack)
+{
+    static const skua_process_type type = {.name = "rest", .main = rest_main, .stack_size = 20000};
+    skua_pid pid = {0};
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    struct inspect_client *client = client_open();
+    assert_int_equal(skua_process_submit(world_runtime(), &type, skua_payload_empty(0), &pid), 0);
+    workers_await_asleep(0);
+    ask_process(client, pid);
+    assert_string_equal(detail(client, "stack_size"), "65536");
+    const char *guard = detail(client, "stack_guard");
+    assert_non_null(guard);
+    assert_true(strcmp(guard, "page") == 0 || strcmp(guard, "mapping") == 0);
+    if (!test_has_tasks()) {
+        ask_process(client, actor_start(NO_ACTS)->pid);
+        assert_null(detail(client, "stack_size"));
+    }
 }
 
 TEST(process_that_runs_is_told_with_its_worker)

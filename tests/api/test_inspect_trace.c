@@ -63,6 +63,32 @@ TEST(trace_tells_the_types_of_messages)
     assert_string_equal(tape_find(tape, NOTE_SEND, receiver->pid, 1)->type, "4294967295");
 }
 
+/* The first message lets the task wait elsewhere, the second ends it. */
+static int wait_twice(void *self, skua_context *ctx)
+{
+    skua_event *event;
+    int error = skua_task_receive(ctx, &event, SKUA_FOREVER);
+    (void)self;
+    return error != 0 ? error : skua_task_receive_type(ctx, 0, &event, SKUA_FOREVER);
+}
+
+TEST(trace_tells_where_a_task_waits)
+{
+    static const skua_process_type type = {.name = "task", .main = wait_twice};
+    skua_pid pid;
+    struct tape *tape = open_tape();
+    assert_int_equal(skua_process_submit(world_runtime(), &type, skua_nothing(), &pid), 0);
+    api_wait_state(world->api, pid, SKUA_PROCESS_IDLE);
+    tape_start(tape);
+    assert_int_equal(world_send(pid, skua_nothing()), 0);
+    api_wait_state(world->api, pid, SKUA_PROCESS_IDLE);
+    assert_int_equal(world_send(pid, skua_nothing()), 0);
+    api_wait_end(world->api, pid);
+    tape_read_all(tape);
+    assert_non_null(strstr(tape_find(tape, NOTE_END, pid, 0)->type, "test_inspect_trace.c:"));
+    assert_string_equal(tape_find(tape, NOTE_END, pid, 1)->type, "-");
+}
+
 /* Many messages at once: one step takes many. */
 TEST(trace_of_a_backlog_has_every_event)
 {

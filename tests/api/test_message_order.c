@@ -88,6 +88,7 @@ static void send_row(struct actor *to, uint64_t first, uint64_t end)
 
 TEST(batch_is_cut_and_the_rest_comes_in_order)
 {
+    test_of_steps("a task receives one event at a time");
     const uint64_t total = 10 * SKUA_EVENTS_PER_STEP + 50;
     world_open();
     struct actor *receiver = actor_start_held();

@@ -80,6 +80,7 @@ TEST(payload_of_every_kind_arrives_as_it_was_sent)
 
 TEST(payload_left_in_its_event_is_dropped_once)
 {
+    test_of_steps("a task drops a payload when it receives the next event");
     struct tracked items[250] = {0};
     world_open();
     struct actor *actor = actor_start(NO_ACTS);

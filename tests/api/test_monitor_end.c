@@ -272,6 +272,7 @@ TEST(join_gives_an_inline_result_to_all)
 
 TEST(join_gives_a_result_that_owns_memory_to_one)
 {
+    test_of_steps("a task drops a payload when it receives the next event");
     enum { MANY = 20 };
     FOR_ROUNDS (driver, DRIVERS) {
         struct tracked item = {.value = 42};

@@ -443,6 +443,7 @@ TEST(start_that_fails_leaves_no_name)
 /* A refused name undoes the relations that the start has made already. */
 TEST(start_with_a_name_that_is_taken_undoes_its_relations)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     FOR_ROUNDS (driver, DRIVERS) {
         skua_link_id id = {1};
         world_open_driver(driver);

@@ -44,6 +44,7 @@ TEST(thread_gets_the_answer)
 
 TEST(thread_gets_an_answer_that_owns_memory)
 {
+    test_of_steps("a task drops a payload when it receives the next event");
     FOR_ROUNDS (round, 2) {
         struct tracked items[3] = {{.value = 1}, {.value = 2}, {.value = 3}};
         skua_payload reply;

@@ -17,6 +17,7 @@ static uint32_t reserved_number(size_t n)
 
 TEST(reserved_numbers_cannot_be_yielded)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     world_open_virtual();
     struct actor *actor = actor_start(NO_ACTS);
     world_settle();

@@ -28,6 +28,7 @@ TEST(runtime_config_of_null_shows_every_default)
     assert_in_range(config.worker_count, 1, SKUA_WORKERS_MAX);
     assert_int_equal(config.process_limit, 1 << 24);
     assert_int_equal(config.mailbox_limit, 1 << 20);
+    assert_int_equal(config.stack_limit, 1 << 20);
     assert_int_equal(config.payload_limit, 1 << 30);
     assert_int_equal(config.seed, 1);
     assert_non_null(config.alloc);

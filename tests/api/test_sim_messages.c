@@ -178,6 +178,7 @@ static struct actor *new_with_mailbox_of_one(void)
 
 TEST(message_has_its_place_while_it_is_under_way)
 {
+    test_of_steps("a task drops a payload when it receives the next event");
     struct tracked letters[2] = {{0}};
     world_open_sim(SEED, (skua_sim_faults){.message_delay = SIM_ALWAYS});
     struct actor *receiver = new_with_mailbox_of_one();

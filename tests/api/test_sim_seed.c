@@ -214,6 +214,7 @@ TEST(next_process_is_any_of_the_ready_ones)
 
 TEST(batches_are_cut_in_many_ways)
 {
+    test_of_steps("a task receives one event at a time");
     unsigned batches[LETTERS + 2] = {0}; /* how often that many events came at once */
     FOR_ROUNDS (seed, SEEDS) {
         world_open_sim(seed, SIM_NO_FAULTS);

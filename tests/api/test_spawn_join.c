@@ -38,6 +38,7 @@ TEST(join_at_spawn_tells_how_a_child_has_failed)
 
 TEST(join_at_spawn_gets_a_result_that_owns_memory)
 {
+    test_of_steps("a task drops a payload when it receives the next event");
     FOR_ROUNDS (driver, DRIVERS) {
         struct tracked item = {.value = 42};
         world_open_driver(driver);

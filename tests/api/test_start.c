@@ -100,6 +100,7 @@ static const size_t waiting[] = {1,
 
 TEST(start_comes_before_the_messages_that_wait)
 {
+    test_of_steps("a task receives one event at a time");
     FOR_ROWS (count, waiting) {
         struct diary diary = {0};
         world_open();
@@ -131,6 +132,7 @@ TEST(start_comes_before_a_cancel_event)
 
 TEST(continue_comes_after_the_messages_that_wait)
 {
+    test_of_steps("a task receives one event at a time");
     FOR_ROWS (count, waiting) {
         struct diary diary = {.continues = 7};
         world_open();
@@ -150,6 +152,7 @@ TEST(continue_comes_after_the_messages_that_wait)
 /* What comes meanwhile does not keep CONTINUE away, nor CONTINUE what comes. */
 TEST(continue_comes_while_messages_keep_arriving)
 {
+    test_of_steps("a task receives one event at a time");
     struct diary diary = {.continues = PAGES_MAX / 2};
     world_open();
     struct actor *actor = actor_start(ACTS(does(write_page, &diary)));
@@ -185,6 +188,7 @@ TEST(continue_asked_for_twice_comes_once)
 
 TEST(start_and_continue_have_their_places_in_every_run)
 {
+    test_of_steps("a task receives one event at a time");
     FOR_ROUNDS (seed, SEEDS) {
         const size_t count = (size_t)(seed % 40);
         struct diary diary = {.continues = seed % 7};

@@ -224,6 +224,7 @@ TEST(cancel_of_a_process_that_does_not_listen_leaves_it_alive)
 
 TEST(cancel_keeps_its_place_among_messages)
 {
+    test_of_steps("a task receives one event at a time");
     open_with_exits(0);
     struct actor *actor = actor_start(ACTS(holds(), awaits(5)));
     actor_await_held(actor, 1);

@@ -28,6 +28,7 @@ TEST(timeout_that_passes_first_ends_the_command)
 
 TEST(timeout_does_not_concern_a_command_that_ends_in_time)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     struct desk *desk = desk_open_virtual();
     struct actor *actor = actor_start(NO_ACTS);
     const uint64_t nodes = nodes_in_use();
@@ -80,6 +81,7 @@ TEST(timeout_begins_at_the_end_of_the_step)
 
 TEST(command_that_is_given_no_time_ends_with_what_its_handler_brings_at_once)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     struct desk *desk = desk_open_virtual();
     struct actor *actor = actor_start(NO_ACTS);
     const uint64_t nodes = nodes_in_use();
@@ -181,6 +183,7 @@ static int wait_writable(struct turn *turn, const struct act *act)
 
 TEST(timeout_that_is_too_long_is_refused)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     static const uint64_t too_long[] = {SKUA_DURATION_MAX + 1, SKUA_FOREVER - 1};
     struct tracked item = {0};
     struct desk *desk = desk_open_virtual();

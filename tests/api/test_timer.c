@@ -76,6 +76,7 @@ TEST(sleep_of_no_time_ends_at_once)
 
 TEST(duration_that_is_negative_or_too_long_is_refused)
 {
+    test_of_steps("a task keeps the node of an event until it receives the next");
     static const uint64_t bad[] = {SKUA_DURATION_MAX + 1, (uint64_t)-1, (uint64_t)INT64_MIN,
                                    (uint64_t)-SKUA_SECOND};
     world_open_virtual();

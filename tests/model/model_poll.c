@@ -183,6 +183,17 @@ struct process *deliver_call(struct scheduler *sched, struct worker *worker, sku
     return &work;
 }
 
+/* There are no tasks to be trimmed. */
+int deliver_request(struct scheduler *sched, struct worker *worker, skua_pid to, uint32_t request)
+{
+    (void)sched;
+    (void)worker;
+    (void)to;
+    (void)request;
+    EXPLORE_CHECK(false, "no task is woken");
+    return 0;
+}
+
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process)
 {
     (void)sched;

@@ -148,6 +148,13 @@ void submit_all_to_global(struct worker *worker)
     idle_wake_one(&rig, worker);
 }
 
+void submit_outside(struct scheduler *sched, struct process *process)
+{
+    (void)sched;
+    (void)process;
+    EXPLORE_CHECK(false, "no task migrates");
+}
+
 /* ---- in place of shutdown.c, chores.c, poll.c and thread.c ---- */
 
 void shutdown_worker_is_quiet(struct scheduler *sched)

@@ -102,6 +102,7 @@ struct player {
     bool is_lingering; /* rests at the end of its plan */
     bool calls;
     bool abandons;
+    bool selects; /* a task that does not receive in order of arrival */
     skua_process_type type;
     atomic_u64 pid;
     atomic_u32 inits;

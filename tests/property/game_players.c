@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What players do. Each acts in rounds, woken by a short sleep, and then ends in some way. */
+#include <skua/task.h>
 #include <stddef.h>
 
 #include "game.h"
@@ -307,6 +308,18 @@ static int finale(struct player *player, skua_context *ctx)
 
 /* ---- the process ---- */
 
+/* One that serves is called with events only, so it begins with a message to itself. */
+static void send_first(struct player *player, skua_context *ctx)
+{
+    const skua_payload first = skua_payload_u64(player->number, 0);
+    if (skua_send(ctx, skua_self(ctx), first) == 0) {
+        store_relaxed(&player->sent[player->number], 1); /* its own */
+    } else {
+        player->rounds = game.plan;                   /* it has none */
+        (void)fetch_add_relaxed(&game_plans_over, 1); /* counter */
+    }
+}
+
 static int player_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
     struct player *player = &players[skua_payload_to_u64(input)];
@@ -314,6 +327,9 @@ static int player_init(void *self, skua_context *ctx, skua_payload *input, size_
     *(struct player **)self = player;
     store_relaxed(&player->inits, 1);                 /* nobody knows it */
     store_relaxed(&player->pid, skua_self(ctx).bits); /* any time will do */
+    if (player->type.serve != NULL) {
+        send_first(player, ctx);
+    }
     return 0;
 }
 
@@ -391,12 +407,141 @@ static int player_step(void *self, skua_context *ctx, skua_event *events, size_t
     struct player *player = *(struct player **)self;
     const uint32_t first = player->yield_count;
     game_names_check_step(player);
-    if (events[0].type == SKUA_EVENT_START && player->first_name != 0) {
+    if (player->first_name != 0) {
         game_name_given(ctx, player, player, player->first_name - 1);
+        player->first_name = 0;
     }
     const int result = react(player, ctx, events, count);
     game_names_end_step(player, ctx, first);
     return result;
+}
+
+/* ---- players that are tasks ---- */
+
+/* Deals with an event, as a step of its own. */
+static int take_one(struct player *player, skua_context *ctx, skua_event *event)
+{
+    return player_step(&player, ctx, event, 1);
+}
+
+static bool match_some(void *arg, const skua_event *event)
+{
+    const uint32_t *type = arg;
+    return event->type == *type;
+}
+
+/* A call whose answer it waits for. */
+static int call_and_wait(struct player *player, skua_context *ctx, uint32_t target)
+{
+    skua_event event = {.type = SKUA_EVENT_COMPLETION, .tag = player->yield_count};
+    if (player->yield_count == YIELDS_MAX || target == player->number) {
+        return 0;
+    }
+    struct yield_note *yield = player_new_yield(player, YIELD_CALL, target);
+    const uint64_t timeout = below(ctx, 20) * game.moment_ns;
+    yield->has_timeout = true;
+    player->yield_count++;
+    event.error = skua_task_call(ctx, pid_of(target), skua_payload_u64(player->number, event.tag),
+                                 timeout, &event.payload);
+    const bool is_ending = event.error == SKUA_E_CANCELLED || event.error == SKUA_E_TERMINATED;
+    yield->is_cancelled |= is_ending;
+    if (event.error != SKUA_E_TERMINATED) {
+        books_completion(ctx, player, &event);
+    }
+    skua_payload_drop(&event.payload);
+    return is_ending ? event.error : 0;
+}
+
+/* Waits for something other than just any event, but not for long: what comes meanwhile is put
+ * aside. *event is what it has received, or null. Returns the error of the wait. */
+static int wait_for_some(struct player *player, skua_context *ctx, skua_event **event)
+{
+    const uint64_t time = below(ctx, 4) * game.moment_ns;
+    const uint32_t target = below(ctx, game.players);
+    uint32_t type = 1 + below(ctx, SKUA_EVENT_EXIT);
+    *event = NULL;
+    switch (below(ctx, player->selects ? 9 : 4)) {
+    case 0:
+        return skua_task_receive(ctx, event, time);
+    case 1:
+        return skua_task_sleep(ctx, time);
+    case 2:
+        return skua_task_pause(ctx);
+    case 3:
+        return game.name_limit == 0 ? skua_task_await_name(ctx, "nobody", time, NULL)
+                                    : skua_task_sleep(ctx, time); /* it would count */
+    case 4:
+        return skua_task_receive_type(ctx, target, event, time);
+    case 5:
+        return skua_task_receive_if(ctx, match_some, &type, event, time);
+    case 6:
+        return skua_task_monitor(ctx, pid_of(target), time);
+    case 7:
+        return skua_task_join(ctx, pid_of(target), time, NULL);
+    default:
+        return call_and_wait(player, ctx, target);
+    }
+}
+
+static bool is_ended_by(int error)
+{
+    return error == SKUA_E_CANCELLED || error == SKUA_E_TERMINATED;
+}
+
+/* A monitor may return such an error as well, of another's end. */
+static bool must_end(skua_context *ctx, int error)
+{
+    return is_ended_by(error) && is_ended_by(skua_task_pause(ctx));
+}
+
+/* Some waits of its own, and then one for just any event. */
+static int wait_somehow(struct player *player, skua_context *ctx, skua_event **event)
+{
+    for (uint32_t waits = below(ctx, 3); waits > 0; waits--) {
+        const int error = wait_for_some(player, ctx, event);
+        if (*event != NULL) {
+            return 0;
+        }
+        if (must_end(ctx, error)) {
+            return error;
+        }
+    }
+    return skua_task_receive(ctx, event, SKUA_FOREVER);
+}
+
+static int player_main(void *self, skua_context *ctx)
+{
+    struct player *player = *(struct player **)self;
+    skua_event start = {.type = SKUA_EVENT_START};
+    skua_event *event = &start;
+    int error = take_one(player, ctx, event);
+    while (error == 0 && !player->is_done) {
+        error = wait_somehow(player, ctx, &event);
+        if (error == 0) {
+            error = take_one(player, ctx, event);
+        }
+    }
+    return error;
+}
+
+/* The first event of one that serves is not its start. */
+static int player_serve(void *self, skua_context *ctx, skua_event *event)
+{
+    struct player *player = *(struct player **)self;
+    skua_event *other = NULL;
+    int error = take_one(player, ctx, event);
+    if (error == 0 && player->rounds == 0) {
+        error = play_round(player, ctx);
+    }
+    if (error == 0 && !player->is_done && below(ctx, 2) == 0) {
+        const int waited = wait_for_some(player, ctx, &other);
+        if (other != NULL) {
+            error = take_one(player, ctx, other);
+        } else if (must_end(ctx, waited)) {
+            error = waited;
+        }
+    }
+    return error;
 }
 
 static void player_close(void *self, skua_context *ctx, const skua_exit *exit)
@@ -429,11 +574,23 @@ void player_prepare(uint32_t number, uint64_t *random)
         .name = "player",
         .state_size = sizeof(struct player *),
         .init = player_init,
-        .step = player_step,
         .close = player_close,
         .calls = player->calls,
         .abandons = player->abandons,
         .cancel = random_below(random, 2) == 0 ? SKUA_CANCEL_END : SKUA_CANCEL_EVENT,
         .mailbox_limit = random_below(random, 2) == 0 ? 1 + random_below(random, 3) : 0,
     };
+    switch (random_below(random, 6)) {
+    case 0:
+        player->type.main = player_main;
+        break;
+    case 1:
+        player->type.serve = player_serve;
+        break;
+    default:
+        player->type.step = player_step;
+        break;
+    }
+    player->selects = player->type.step == NULL && random_below(random, 2) == 0;
+    player->type.stack_size = player->type.step == NULL ? (size_t)64 << 10 : 0;
 }

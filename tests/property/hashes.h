@@ -11,18 +11,18 @@
 /* As the program prints it: */
 /* clang-format off */
 static const uint64_t hashes_expected[] = {
-    UINT64_C(0x173d1f26ecea67d6),
-    UINT64_C(0x8869c2bf2028b69d),
-    UINT64_C(0x0bc7befb140121eb),
-    UINT64_C(0x641080089c20b5ee),
-    UINT64_C(0xa4914a3c4a13a91e),
-    UINT64_C(0x0fc6e1232c8d60ff),
-    UINT64_C(0x6b90221375d36113),
-    UINT64_C(0x65c64a947b8a8ef7),
-    UINT64_C(0x8967f450ff3f91fd),
-    UINT64_C(0xd98dab6dec359ccc),
-    UINT64_C(0x074d1be2c8418d3a),
-    UINT64_C(0xa620185d498c8c9e),
+    UINT64_C(0x7421791142a43e44),
+    UINT64_C(0x3c9fe62197db9681),
+    UINT64_C(0xd4c8f432417a940c),
+    UINT64_C(0x25d233696a7a57ab),
+    UINT64_C(0xba97f72bdc1ff6f4),
+    UINT64_C(0xafa68ba722683139),
+    UINT64_C(0x2c2139df67f7d5a8),
+    UINT64_C(0xd555ea49b854430e),
+    UINT64_C(0xf6e14300125811bf),
+    UINT64_C(0x79114f2a0d166ab9),
+    UINT64_C(0x1799d419c8cf7aaa),
+    UINT64_C(0xde95ece1d9ce80f6),
 };
 /* clang-format on */
 

@@ -73,7 +73,7 @@ bool chance(uint64_t *random, uint32_t percent);
 
 /* ---- the books ---- */
 
-enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPE_MORTAL, TYPES };
+enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPE_MORTAL, TYPE_TASK, TYPES };
 
 enum finale { FINALE_DONE, FINALE_FAIL, FINALE_LINGER };
 
@@ -123,7 +123,7 @@ struct actor {
     int exit_error;            /* written by on_exit */
     bool has_finished;         /* its step has called skua_done */
     /* Of the process itself. */
-    bool continues; /* its next step ends with SKUA_EVENT_CONTINUE */
+    bool continues; /* its next step ends with SKUA_EVENT_CONTINUE; a later one, of a task */
     struct own_memory own[OWN_MAX];
     uint32_t own_count;
     size_t own_bytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The processes of the programs. What one does depends on its key and the number of its step, who
  * it does it to also on who is there. */
+#include <skua/task.h>
+
 #include "property.h"
 
 #define ACTIONS_MAX   5
@@ -353,8 +355,9 @@ static int fail(struct scene *scene)
 static int choose_status(struct scene *scene)
 {
     struct actor *actor = scene->actor;
-    actor->continues = actor->is_hasty || chance(&scene->agent.random, 40);
-    return actor->continues ? skua_continue(scene->ctx) : 0;
+    const bool continues = actor->is_hasty || chance(&scene->agent.random, 40);
+    actor->continues |= continues; /* a task may not have heard of the last one yet */
+    return continues ? skua_continue(scene->ctx) : 0;
 }
 
 static int go_on(struct scene *scene)
@@ -400,6 +403,22 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     return error;
 }
 
+/* Each event is a step. */
+static int run_task(void *self, skua_context *ctx)
+{
+    const struct script *script = self;
+    skua_event start = {.type = SKUA_EVENT_START};
+    skua_event *event = &start;
+    int error = step(self, ctx, event, 1);
+    while (error == 0 && !script->actor->has_finished) {
+        error = skua_task_receive(ctx, &event, SKUA_FOREVER);
+        if (error == 0) {
+            error = step(self, ctx, event, 1);
+        }
+    }
+    return error;
+}
+
 #define SCRIPT .init = init, .step = step, .close = close, .state_size = sizeof(struct script)
 #define TIDY   .cancel = SKUA_CANCEL_EVENT
 
@@ -414,4 +433,10 @@ const skua_process_type script_types[TYPES] = {
                     TIDY},
     [TYPE_NARROW] = {.name = "narrow", SCRIPT, TIDY, .mailbox_limit = NARROW_LIMIT},
     [TYPE_MORTAL] = {.name = "mortal", SCRIPT},
+    [TYPE_TASK] = {.name = "task",
+                   .init = init,
+                   .main = run_task,
+                   .close = close,
+                   .state_size = sizeof(struct script),
+                   TIDY},
 };

@@ -328,6 +328,21 @@ static int actor_step(void *self, skua_context *ctx, skua_event *events, size_t 
     return turn.error;
 }
 
+/* The same as a task: each event is a step. */
+static int actor_main(void *self, skua_context *ctx)
+{
+    skua_event start = {.type = SKUA_EVENT_START};
+    skua_event *event = &start;
+    int error = actor_step(self, ctx, event, 1);
+    while (error == 0) {
+        error = skua_task_receive(ctx, &event, SKUA_FOREVER);
+        if (error == 0) {
+            error = actor_step(self, ctx, event, 1);
+        }
+    }
+    return error;
+}
+
 /* All acts of a script that does not wait. */
 static void perform_at_once(struct turn *turn, struct script script)
 {
@@ -438,6 +453,11 @@ struct actor *actor_new(struct script script)
                                       .step = actor_step,
                                       .close = actor_close,
                                       .cancel = SKUA_CANCEL_EVENT};
+    if (test_has_tasks()) {
+        actor->type.step = NULL;
+        actor->type.main = actor_main;
+        actor->type.stack_size = (size_t)256 << 10; /* room for sanitizers, and for the kit */
+    }
     actor->script = script;
     tally_init(&actor->arrived);
     tally_init(&actor->performed);
@@ -567,7 +587,9 @@ void actor_await_end(struct actor *actor)
 const struct actor *actor_of_type(const skua_process_type *type)
 {
     const size_t offset = offsetof(struct actor, type);
-    return type->step == actor_step ? (const void *)((const char *)type - offset) : NULL;
+    return type->step == actor_step || type->main == actor_main
+               ? (const void *)((const char *)type - offset)
+               : NULL;
 }
 
 void assert_result(skua_exit exit, uint64_t number)

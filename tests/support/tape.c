@@ -90,7 +90,9 @@ static struct note read_note(const struct inspect_line *line)
         .node = inspect_number(line, 7),
     };
     (void)snprintf(note.type, sizeof note.type, "%s", line->fields[5]);
-    assert_int_equal(strcmp(note.type, "-") == 0, !has_type(note.kind));
+    const bool is_typed = strcmp(note.type, "-") != 0;
+    assert_true(is_typed == has_type(note.kind) ||
+                (note.kind == NOTE_END && strchr(note.type, ':') != NULL));
     assert_int_equal(skua_pid_is_none(note.pid), !has_pid(note.kind));
     assert_true(has_node(note.kind) ? note.node > 0 : note.node == 0 || note.kind == NOTE_STEAL);
     if (note.kind == NOTE_SEND) { /* it may be beyond what a signed number holds */

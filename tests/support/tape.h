@@ -33,8 +33,9 @@ struct note {
     enum note_kind kind;
     uint64_t time;
     skua_pid pid;
-    char type[16]; /* of a send: the payload's, a number; of a name: a part of it */
-    int64_t arg;   /* of a send: the sender's PID; of a name: which part */
+    /* Of a send: the payload's type; of a name: a part of it; of an end: where a task waits. */
+    char type[65];
+    int64_t arg; /* of a send: the sender's PID; of a name: which part */
     uint64_t node;
     size_t place; /* in the order of reading */
 };

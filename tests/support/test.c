@@ -191,6 +191,21 @@ static size_t list_matching(const char *pattern, bool prints)
     return count;
 }
 
+static bool has_tasks;
+
+bool test_has_tasks(void)
+{
+    return has_tasks;
+}
+
+void test_of_steps(const char *why)
+{
+    if (has_tasks) {
+        print_message("not for tasks: %s\n", why);
+        skip();
+    }
+}
+
 /* "1,2,4" */
 static bool read_worker_counts(const char *list)
 {
@@ -218,12 +233,15 @@ int test_main(int argc, char **argv)
         } else if (strcmp(argv[i], "--workers") == 0 && i + 1 < argc &&
                    read_worker_counts(argv[i + 1])) {
             i++;
+        } else if (strcmp(argv[i], "--tasks") == 0) {
+            has_tasks = true;
         } else if (argv[i][0] != '-') {
             pattern = argv[i];
         } else {
             const bool is_help = strcmp(argv[i], "--help") == 0;
             (void)fprintf(is_help ? stdout : stderr,
-                          "usage: %s [--list] [--workers COUNT,...] [PATTERN]\n", argv[0]);
+                          "usage: %s [--list] [--tasks] [--workers COUNT,...] [PATTERN]\n",
+                          argv[0]);
             return is_help ? 0 : 2;
         }
     }

@@ -15,6 +15,7 @@
  *   test_message_order                    all tests of the program
  *   test_message_order 'batch_*'          those whose names match
  *   test_message_order --workers 8        with another number of workers
+ *   test_message_order --tasks            with actors that are tasks (actor.h)
  *   test_message_order --list             their names */
 #ifndef SKUA_TESTS_TEST_H
 #define SKUA_TESTS_TEST_H
@@ -54,6 +55,12 @@ int test_main(int argc, char **argv);
 
 /* How many workers the current run of this test has. A test that asks is run for every count. */
 uint32_t test_workers(void);
+
+/* Whether the runner has asked for actors that are tasks (--tasks). */
+bool test_has_tasks(void);
+
+/* Skips a test that does not hold then, and says why. */
+void test_of_steps(const char *why);
 
 /* Which run of a test this is: another for each. */
 extern uint64_t test_number;

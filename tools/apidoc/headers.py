@@ -3,9 +3,10 @@
 
 A comment documents the declaration right below it and those that follow without a blank line and
 without a comment of their own. Fields and enumerators have one each, above or behind them; only
-`alloc_arg` may share that of `alloc`. A macro with an underscore at its end is no part of the
-interface: other macros are made of it. It is the C of these headers that is understood here, not all
-of C: what cannot be read is reported, not skipped."""
+`alloc_arg` may share that of `alloc`. A name with an underscore at its end is no part of the
+interface, which is made of such names; nor is a header whose first sentence calls it internal. A
+macro that has the name of a function is that function. It is the C of these headers that is
+understood here, not all of C: what cannot be read is reported, not skipped."""
 
 import re
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|/\*.*?\*/|[^\n])*", re.S)
 DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 FORWARD = re.compile(r"struct \w+;")  # what it is comes later in the header
 SECTION = re.compile(r"/\* -+ (.*?) -+ \*/")
+INTERNAL = re.compile(r"/\* SPDX[^\n]*\n/\*[^.]*: internal\.")
 BRACKETS = re.compile(r"^SKUA_(BEGIN|END)_DECLS\s*")
 COMPOUND = re.compile(r"(typedef struct|struct|enum)\b\s*(\w*)\s*\{(.*)\}\s*(\w*)\s*;$", re.S)
 NO_TYPE = re.compile(r"\b(SKUA_API|SKUA_NODISCARD|static|inline|extern)\b\s*")
@@ -336,7 +338,8 @@ class HeaderReader:
 
     def take_item(self, item, piece):
         forward = item.kind == "opaque" and item.name in self.defined
-        if forward or item.name in self.names:  # the other branch of a condition
+        known = item.name in self.names  # the other branch of a condition, or a macro around it
+        if forward or known or item.name.endswith("_"):
             self.keep_adjacent(piece)
             return
         if item.name:
@@ -385,6 +388,8 @@ def read_headers(root):
     for path in sorted((root / "include/skua").glob("*.h")):
         file = str(path.relative_to(root))
         text = path.read_text(encoding="utf-8")
+        if INTERNAL.match(text):
+            continue
         try:
             headers.append(HeaderReader(path.stem, file, text, tables).read(text))
         except Unreadable as trouble:

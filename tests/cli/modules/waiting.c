@@ -103,11 +103,27 @@ static const skua_process_type ticker_type = {.name = "ticker", .step = ticker_s
 static const skua_process_type seeker_type = {.name = "seeker", .step = seeker_step};
 static const skua_process_type sleeper_type = {.name = "sleeper", .step = sleeper_step};
 
+/* ---- a task ---- */
+
+static int receiver_main(void *self, skua_context *ctx)
+{
+    skua_event *event;
+    int error;
+    (void)self;
+    do {
+        error = skua_task_receive_type(ctx, 7, &event, HOUR);
+    } while (error == 0);
+    return error;
+}
+
+static const skua_process_type receiver_type = {.name = "receiver", .main = receiver_main};
+
 /* ---- the root ---- */
 
 static int start(skua_context *ctx)
 {
-    static const skua_process_type *const others[] = {&ticker_type, &seeker_type, &sleeper_type};
+    static const skua_process_type *const others[] = {&ticker_type, &seeker_type, &sleeper_type,
+                                                      &receiver_type};
     const skua_spawn_options options = {.type = &server_type, .name = "the one", .label = "west"};
     skua_pid server;
     skua_pid router = {0};

@@ -60,6 +60,9 @@ static const struct {
     {-5046, "SKUA_E_NOT_CALLABLE"},
     {-5047, "SKUA_E_PEER_ENDED"},
     {-5048, "SKUA_E_FORWARDED"},
+    {-5049, "SKUA_E_NOT_TASK"},
+    {-5050, "SKUA_E_STACK_LIMIT"},
+    {-5051, "SKUA_E_SHADOW_STACK"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 

@@ -27,8 +27,8 @@ TEST(right_settings_are_taken_without_a_word)
         const char *list;
         struct debug_settings settings;
     } cases[] = {
-        {NULL, {0, 0}},
-        {"", {0, 0}},
+        {NULL, {.stall_ns = 0}},
+        {"", {.stall_ns = 0}},
         {"schedtrace=1", {.schedtrace_ns = SKUA_MILLISECOND}},
         {"schedtrace=1000", {.schedtrace_ns = SKUA_SECOND}},
         {"schedtrace=3600000", {.schedtrace_ns = 3600 * SKUA_SECOND}},
@@ -37,9 +37,13 @@ TEST(right_settings_are_taken_without_a_word)
         {"stall=1500us", {.stall_ns = 1500 * SKUA_MICROSECOND}},
         {"stall=2s", {.stall_ns = 2 * SKUA_SECOND}},
         {"stall=9223372036854775us", {.stall_ns = UINT64_C(9223372036854775000)}},
-        {"schedtrace=1000,stall=25ms", {SKUA_SECOND, 25 * SKUA_MILLISECOND}},
-        {"stall=25ms,schedtrace=1000", {SKUA_SECOND, 25 * SKUA_MILLISECOND}},
+        {"schedtrace=1000,stall=25ms",
+         {.schedtrace_ns = SKUA_SECOND, .stall_ns = 25 * SKUA_MILLISECOND}},
+        {"stall=25ms,schedtrace=1000",
+         {.schedtrace_ns = SKUA_SECOND, .stall_ns = 25 * SKUA_MILLISECOND}},
         {"stall=1s,stall=2s", {.stall_ns = 2 * SKUA_SECOND}},
+        {"stacks", {.stacks = true}},
+        {"migrate,stacks", {.stacks = true, .migrate = true}},
     };
     FOR_ROWS (row, cases) {
         const char *said;
@@ -47,6 +51,8 @@ TEST(right_settings_are_taken_without_a_word)
         assert_string_equal(said, "");
         assert_int_equal(settings.schedtrace_ns, row->settings.schedtrace_ns);
         assert_int_equal(settings.stall_ns, row->settings.stall_ns);
+        assert_int_equal(settings.stacks, row->settings.stacks);
+        assert_int_equal(settings.migrate, row->settings.migrate);
     }
 }
 
@@ -99,8 +105,8 @@ TEST(wrong_settings_leave_the_others_as_they_are)
         parse("stall=25ms,,nonsense=1,stall=26,schedtrace=7,", &said);
     assert_string_equal(said,
                         "skua: SKUA_DEBUG: '': an empty setting\n"
-                        "skua: SKUA_DEBUG: 'nonsense=1': unknown setting; known are schedtrace "
-                        "and stall\n"
+                        "skua: SKUA_DEBUG: 'nonsense=1': unknown setting; known are migrate, "
+                        "schedtrace, stacks and stall\n"
                         "skua: SKUA_DEBUG: 'stall=26': not a duration of at least 1ms, such as "
                         "25ms, 5000us or 1s\n"
                         "skua: SKUA_DEBUG: '': an empty setting\n");

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* Tasks: processes that are plain functions. Where a step would yield and return, a task waits:
+ *
+ *     static int session(void *self, skua_context *ctx)
+ *     {
+ *         skua_event *event;
+ *         while (skua_task_receive(ctx, &event, 30 * SKUA_SECOND) == 0) {
+ *             ...
+ *             int error = skua_task_call(ctx, backend, question, SKUA_SECOND, &answer);
+ *         }
+ *         return 0;
+ *     }
+ *     static const skua_process_type session_type = {.name = "session", .main = session};
+ *
+ * Everything else is as in other processes, and `ctx` is the same for the life of a task. Yields
+ * with tags may be made, too; their completions are received.
+ *
+ * A task runs on a small stack of its own. While it waits, its worker runs others, and it may wake
+ * on another worker. So do not hold a lock over a wait, and do not keep the address of anything
+ * that is thread-local; errno is fresh after a wait, in files that include this header.
+ *
+ * A wait ends with SKUA_E_CANCELLED if the process is cancelled, now or before; what it waited for
+ * is taken back. Then tidy up and return; skua_task_shield lets waits work meanwhile. If you return
+ * SKUA_E_CANCELLED, the reason of the cancel becomes the exit error. (A type with
+ * SKUA_CANCEL_EVENT receives the cancel as an event instead, and its waits do not end.) A wait ends
+ * with SKUA_E_TERMINATED if the process is terminated, or ends because of a link: from then on only
+ * what close may do works.
+ *
+ * The stack has a guard: a task that uses it up is killed by SIGSEGV, and with .crash_report named.
+ * A frame larger than the guard, a page, can jump over it; compile with -fstack-clash-protection,
+ * which touches every page of a frame. Where the system has no guards to give, there is only a
+ * canary, looked at when the task waits, and the program ends by abort.
+ *
+ * The waits return, besides what is said there: SKUA_E_CANCELLED; SKUA_E_TERMINATED; SKUA_E_DONE
+ * (after skua_done); SKUA_E_NOT_TASK (the process is not a task); SKUA_E_CONTEXT; SKUA_E_NO_MEMORY;
+ * SKUA_E_DURATION; SKUA_E_INVALID. */
+#ifndef SKUA_TASK_H
+#define SKUA_TASK_H
+
+#include <errno.h>
+
+#include <skua/blocking.h>
+#include <skua/error.h>
+#include <skua/process.h>
+#include <skua/switch.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* Tags from here on belong to the waits of a task: do not yield with one in a task. */
+#define SKUA_TASK_TAGS UINT64_C(0xffff000000000000)
+
+/* ---- receiving ---- */
+
+/* Like skua_task_receive, and never inline. */
+SKUA_API SKUA_NODISCARD int skua_task_receive_slowly(skua_context *ctx, skua_event **event,
+                                                     uint64_t timeout_ns);
+
+/* Receives the next event: a message, a call, the completion of a yield that has a tag, a tick or
+ * an exit.
+ * Gives:   *event, valid until the next receive; take out its payload to keep that.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; SKUA_E_TIMEOUT (0: there is no event now). */
+static inline SKUA_NODISCARD int skua_task_receive(skua_context *ctx, skua_event **event,
+                                                   uint64_t timeout_ns)
+{
+#if SKUA_SWITCH_IS_INLINE
+    struct skua_wait_ *wait = (struct skua_wait_ *)(void *)ctx;
+    if (wait != NULL && wait->peer != NULL && event != NULL && timeout_ns == SKUA_FOREVER) {
+        wait->kind = SKUA_WAIT_EVENT_;
+        skua_switch_(wait->peer);
+        *event = wait->event;
+        return wait->result;
+    }
+#endif
+    return skua_task_receive_slowly(ctx, event, timeout_ns);
+}
+
+/* Receives the next message or call whose payload has this type. Other events stay, in order, and
+ * messages and calls count against the mailbox limit as before.
+ * Gives:   *event, as skua_task_receive.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; SKUA_E_TIMEOUT. */
+SKUA_API SKUA_NODISCARD int skua_task_receive_type(skua_context *ctx, uint32_t type,
+                                                   skua_event **event, uint64_t timeout_ns);
+
+/* Returns whether a task wants to receive this event. It is not the task's yet: a request cannot be
+ * answered, a payload not be taken out. */
+typedef bool skua_match_fn(void *arg, const skua_event *event);
+
+/* Receives the next event that `match` accepts. Others stay, as with skua_task_receive_type.
+ * Gives:   *event, as skua_task_receive.
+ * Threads: worker (inside a task).      Blocks: the task; calls match on the worker's stack.
+ * Returns: 0; SKUA_E_TIMEOUT. */
+SKUA_API SKUA_NODISCARD int skua_task_receive_if(skua_context *ctx, skua_match_fn *match, void *arg,
+                                                 skua_event **event, uint64_t timeout_ns);
+
+/* ---- time ---- */
+
+/* Waits for a while.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0. */
+SKUA_API int skua_task_sleep(skua_context *ctx, uint64_t duration_ns);
+
+/* Waits until the instant *next, and moves that on by a period; so what the task does in between
+ * takes nothing from the next wait. Zero in *next starts: the first tick is one period from now.
+ * Instants that have passed unseen are skipped.
+ * Gives:   *count, how many periods have passed: 1, or more if the task was late; may be null.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0. */
+SKUA_API int skua_task_ticker(skua_context *ctx, uint64_t period_ns, uint64_t *next,
+                              uint64_t *count);
+
+/* Lets others run: for a task that computes.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0. */
+SKUA_API int skua_task_pause(skua_context *ctx);
+
+/* ---- other processes ---- */
+
+/* Like skua_task_call, with a pointer to the payload. */
+SKUA_API SKUA_NODISCARD int skua_task_call_from(skua_context *ctx, skua_pid to,
+                                                skua_payload *payload, uint64_t timeout_ns,
+                                                skua_payload *reply);
+
+/* Calls a process and waits for its answer: skua_yield_call.
+ * Takes:   payload, always.      Gives: *reply (may be null): drop it; empty on error, but for
+ *          SKUA_E_PEER_ENDED.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; the error of the answer; as the completion of skua_yield_call. */
+static inline SKUA_NODISCARD int skua_task_call(skua_context *ctx, skua_pid to,
+                                                skua_payload payload, uint64_t timeout_ns,
+                                                skua_payload *reply)
+{
+    return skua_task_call_from(ctx, to, &payload, timeout_ns, reply);
+}
+
+/* Calls the process that has this name: skua_yield_call_name.
+ * Takes:   payload, always.      Gives: *reply, as skua_task_call.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as skua_task_call and skua_yield_call_name. */
+SKUA_API SKUA_NODISCARD int skua_task_call_name(skua_context *ctx, const char *name,
+                                                skua_payload payload, uint64_t timeout_ns,
+                                                skua_payload *reply);
+
+/* Calls a process on behalf of a request that this one serves: skua_yield_call_for.
+ * Takes:   payload, always.      Gives: *reply, as skua_task_call.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as skua_task_call and skua_yield_call_for. */
+SKUA_API SKUA_NODISCARD int skua_task_call_for(skua_context *ctx, skua_request request, skua_pid to,
+                                               skua_payload payload, uint64_t timeout_ns,
+                                               skua_payload *reply);
+
+/* Waits until a process has ended: skua_yield_monitor.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: its exit error, 0 if it has none; SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT. */
+SKUA_API SKUA_NODISCARD int skua_task_monitor(skua_context *ctx, skua_pid pid, uint64_t timeout_ns);
+
+/* Waits until a process has ended, for its result: skua_yield_join.
+ * Gives:   *result (may be null): drop it; empty on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as skua_task_monitor. */
+SKUA_API SKUA_NODISCARD int skua_task_join(skua_context *ctx, skua_pid pid, uint64_t timeout_ns,
+                                           skua_payload *result);
+
+/* Waits until a process has this name: skua_yield_await_name.
+ * Gives:   *pid (may be null), zero on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; SKUA_E_TIMEOUT; as skua_yield_await_name. */
+SKUA_API SKUA_NODISCARD int skua_task_await_name(skua_context *ctx, const char *name,
+                                                 uint64_t timeout_ns, skua_pid *pid);
+
+/* ---- the rest of the world ---- */
+
+/* Waits until a descriptor can be read or written: skua_yield_readable, skua_yield_writable.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as the completions of those. */
+SKUA_API SKUA_NODISCARD int skua_task_readable(skua_context *ctx, int fd, uint64_t timeout_ns);
+SKUA_API SKUA_NODISCARD int skua_task_writable(skua_context *ctx, int fd, uint64_t timeout_ns);
+
+/* Runs a function on a thread of a blocking pool: skua_yield_blocking.
+ * Gives:   *result (may be null): drop it.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as the completion of that. */
+SKUA_API SKUA_NODISCARD int skua_task_blocking(skua_context *ctx, skua_pool pool,
+                                               skua_blocking_fn *function, skua_payload input,
+                                               uint64_t timeout_ns, skua_payload *result);
+
+/* Carries out a command: skua_yield.
+ * Takes:   payload, always.      Gives: *result (may be null): drop it.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as the completion of that. */
+SKUA_API SKUA_NODISCARD int skua_task_yield(skua_context *ctx, uint32_t command,
+                                            skua_payload payload, uint64_t timeout_ns,
+                                            skua_payload *result);
+
+/* ---- ending ---- */
+
+/* Calls a function with `arg`, which cannot be in the frame of the task's function, when that has
+ * returned, however that comes; the last one first. In a task that serves, when serve returns.
+ * Threads: worker (inside a task).      Blocks: never.
+ * Returns: 0; SKUA_E_NO_MEMORY; SKUA_E_NOT_TASK; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_task_defer(skua_context *ctx, void (*function)(void *arg),
+                                            void *arg);
+
+/* Begins or ends a part whose waits do not end because of a cancel: for clean-up that waits. A
+ * termination ends them even so.
+ * Threads: worker (inside a task).      Blocks: never.
+ * Returns: 0; SKUA_E_NOT_TASK; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API int skua_task_shield(skua_context *ctx, bool on);
+
+/* ---- places ---- */
+
+/* errno of the thread that calls this: not of the one that the compiler has seen last. This header
+ * redefines errno as what it points to.
+ * Threads: any.      Blocks: never. */
+SKUA_API int *skua_errno(void);
+#undef errno
+#define errno (*skua_errno())
+
+/* Remembers where a task waits, for `skua info`: internal. */
+static inline skua_context *skua_at_(skua_context *ctx, const char *where)
+{
+    if (ctx != NULL) {
+        ((struct skua_wait_ *)(void *)ctx)->where = where;
+    }
+    return ctx;
+}
+#define SKUA_TEXT_(x)  #x
+#define SKUA_LINE_(x)  SKUA_TEXT_(x)
+#define SKUA_HERE_     __FILE__ ":" SKUA_LINE_(__LINE__)
+#define SKUA_AT_(ctx_) skua_at_(ctx_, SKUA_HERE_)
+
+#define skua_task_receive(ctx, event, timeout_ns)                                                  \
+    skua_task_receive(SKUA_AT_(ctx), event, timeout_ns)
+#define skua_task_receive_type(ctx, type, event, timeout_ns)                                       \
+    skua_task_receive_type(SKUA_AT_(ctx), type, event, timeout_ns)
+#define skua_task_receive_if(ctx, match, arg, event, timeout_ns)                                   \
+    skua_task_receive_if(SKUA_AT_(ctx), match, arg, event, timeout_ns)
+#define skua_task_sleep(ctx, duration_ns) skua_task_sleep(SKUA_AT_(ctx), duration_ns)
+#define skua_task_ticker(ctx, period_ns, next, count)                                              \
+    skua_task_ticker(SKUA_AT_(ctx), period_ns, next, count)
+#define skua_task_pause(ctx) skua_task_pause(SKUA_AT_(ctx))
+#define skua_task_call(ctx, to, payload, timeout_ns, reply)                                        \
+    skua_task_call(SKUA_AT_(ctx), to, payload, timeout_ns, reply)
+#define skua_task_call_name(ctx, name, payload, timeout_ns, reply)                                 \
+    skua_task_call_name(SKUA_AT_(ctx), name, payload, timeout_ns, reply)
+#define skua_task_call_for(ctx, request, to, payload, timeout_ns, reply)                           \
+    skua_task_call_for(SKUA_AT_(ctx), request, to, payload, timeout_ns, reply)
+#define skua_task_monitor(ctx, pid, timeout_ns) skua_task_monitor(SKUA_AT_(ctx), pid, timeout_ns)
+#define skua_task_join(ctx, pid, timeout_ns, result)                                               \
+    skua_task_join(SKUA_AT_(ctx), pid, timeout_ns, result)
+#define skua_task_await_name(ctx, name, timeout_ns, pid)                                           \
+    skua_task_await_name(SKUA_AT_(ctx), name, timeout_ns, pid)
+#define skua_task_readable(ctx, fd, timeout_ns) skua_task_readable(SKUA_AT_(ctx), fd, timeout_ns)
+#define skua_task_writable(ctx, fd, timeout_ns) skua_task_writable(SKUA_AT_(ctx), fd, timeout_ns)
+#define skua_task_blocking(ctx, pool, function, input, timeout_ns, result)                         \
+    skua_task_blocking(SKUA_AT_(ctx), pool, function, input, timeout_ns, result)
+#define skua_task_yield(ctx, command, payload, timeout_ns, result)                                 \
+    skua_task_yield(SKUA_AT_(ctx), command, payload, timeout_ns, result)
+
+SKUA_END_DECLS
+
+#endif
