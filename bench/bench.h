@@ -181,6 +181,10 @@ struct measurement bench_backlog(uint32_t workers, uint32_t size);
 struct measurement bench_yield(uint32_t workers);
 
 /* relations.c: asking each other, and hearing of each other's end. */
+struct measurement bench_task_pingpong(uint32_t workers);
+struct measurement bench_task_serve(uint32_t workers);
+struct measurement bench_task_spawn(uint32_t workers);
+struct measurement bench_task_memory(uint32_t workers, uint32_t size);
 struct measurement bench_call(uint32_t workers);
 struct measurement bench_call_timeout(uint32_t workers);
 struct measurement bench_monitor(uint32_t workers);

@@ -26,6 +26,10 @@ workloads() ->
      {"link-storm", fun bench_relations:link_storm/0},
      {"burst-exit", fun bench_relations:mailbox_end/0},
      {"name-find", fun bench_relations:name_find/0},
+     %% A process is straight-line code already.
+     {"task-pingpong", fun bench_messages:pingpong/0},
+     {"task-spawn", fun bench_processes:spawn_many/0},
+     {"task-memory", fun bench_idle:memory/0},
      {"idle-memory", fun bench_idle:memory/0},
      {"idle-cpu", fun bench_idle:cpu/0},
      {"timers", fun bench_idle:timers/0},

@@ -60,6 +60,10 @@ var workloads = []struct {
 	{"call", call},
 	{"call-timeout", callTimeout},
 	{"name-find", nameFind},
+	// A goroutine is a task already.
+	{"task-pingpong", pingpong},
+	{"task-spawn", spawn},
+	{"task-memory", idleMemory},
 	{"idle-memory", idleMemory},
 	{"idle-cpu", idleCPU},
 	{"timers", timers},

@@ -32,6 +32,10 @@ const WORKLOADS: &[(&str, Workload)] = &[
     ("call", relations::call),
     ("call-timeout", relations::call_timeout),
     ("name-find", relations::name_find),
+    // A future is straight-line code already.
+    ("task-pingpong", messages::pingpong),
+    ("task-spawn", processes::spawn),
+    ("task-memory", idle::memory),
     ("idle-memory", idle::memory),
     ("idle-cpu", idle::cpu),
     ("timers", idle::timers),
