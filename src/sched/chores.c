@@ -202,7 +202,6 @@ static uint64_t sweep(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
     uint32_t woken = 0;
-    store_relaxed(&sched->chores.woken, SWEEP_TASKS); /* a hint; at most so many now */
     for (uint32_t looks = 0; looks < SWEEP_LOOKS && woken < SWEEP_TASKS; looks++) {
         skua_pid pid;
         if (!stacks_next_owner(&sched->stacks, &sched->chores.at, &pid.bits)) {
@@ -210,7 +209,10 @@ static uint64_t sweep(struct worker *worker, uint64_t now)
             now = UINT64_MAX;
             break;
         }
-        woken += pid.bits != 0 && deliver_request(sched, worker, pid, 0) == 0;
+        if (pid.bits != 0) {
+            (void)fetch_add_relaxed(&sched->chores.woken, 1); /* a count */
+            woken += deliver_request(sched, worker, pid, 0) == 0;
+        }
     }
     return now;
 }

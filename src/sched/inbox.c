@@ -341,17 +341,27 @@ static bool polls_on(struct process *process)
     return goes_on;
 }
 
+/* One of the tasks that were woken to be trimmed, if there is one left. */
+static bool is_swept(struct scheduler *sched)
+{
+    uint32_t woken = load_relaxed(&sched->chores.woken); /* re-checked by the exchange */
+    while (woken > 0) {
+        if (cas_seq_cst(&sched->chores.woken, &woken, woken - 1)) { /* a count */
+            return true;
+        }
+    }
+    return false;
+}
+
 /* There is nothing for a task: it may have been woken to give back the memory below its stack
- * pointer (chores.c). Another that has nothing to do is trimmed as well. */
+ * pointer (chores.c). Another that has nothing to do may be trimmed in its place. */
 static void trim_if_swept(struct worker *worker, const struct process *process)
 {
     struct scheduler *sched = worker->sched;
     const struct task *task = process->state.of_task.task;
-    const uint32_t woken = load_relaxed(&sched->chores.woken); /* a hint */
-    if (LIKELY(woken == 0) || task == NULL) {
+    if (task == NULL || LIKELY(!is_swept(sched))) {
         return;
     }
-    store_relaxed(&sched->chores.woken, woken - 1); /* likewise */
     const size_t bytes = stacks_trim_below(&sched->stacks, &task->stack, task->stack.peer);
     counter_add_owner(&worker->stats.trimmed_bytes, bytes);
     (void)fetch_add_relaxed(&sched->chores.swept, bytes); /* a hint */
