@@ -11,142 +11,10 @@
 #include "aborts.h"
 #include "child.h"
 #include "effort.h"
+#include "stack_rig.h"
 #include "test.h"
 
-#define KIB         ((size_t)1024)
-#define CACHES      2
-#define CANARY_SIZE 256
-
-/* ---- a system that refuses ---- */
-
-enum request { RESERVE, COMMIT, GUARD, PROTECT, DISCARD, REQUESTS };
-
-/* What the stacks have asked for, and what they get. */
-static struct {
-    uint32_t made[REQUESTS];
-    uint32_t refused[REQUESTS]; /* the request with this number; 0: none */
-    bool refuses[REQUESTS];     /* all */
-    size_t reserve_max;
-    size_t reserved; /* and not unreserved */
-    uint32_t mappings;
-    bool has_shadow_stack;
-} sys;
-
-static bool is_granted(enum request request)
-{
-    return !sys.refuses[request] && ++sys.made[request] != sys.refused[request];
-}
-
-static void *reserve(size_t size)
-{
-    if (!is_granted(RESERVE) || size > sys.reserve_max) {
-        return NULL;
-    }
-    void *start = stack_memory_of_system.reserve(size);
-    sys.reserved += start != NULL ? size : 0;
-    return start;
-}
-
-static void unreserve(void *start, size_t size)
-{
-    sys.reserved -= size;
-    stack_memory_of_system.unreserve(start, size);
-}
-
-static bool commit(void *start, size_t size)
-{
-    return is_granted(COMMIT) && stack_memory_of_system.commit(start, size);
-}
-
-static bool guard(void *start, size_t size)
-{
-    return is_granted(GUARD) && (stack_memory_of_system.guard(start, size) ||
-                                 stack_memory_of_system.protect(start, size));
-}
-
-static bool protect(void *start, size_t size)
-{
-    return is_granted(PROTECT) && stack_memory_of_system.protect(start, size);
-}
-
-static size_t discard(void *start, size_t size)
-{
-    return is_granted(DISCARD) ? stack_memory_of_system.discard(start, size) : 0;
-}
-
-static uint32_t mappings_max(void)
-{
-    return sys.mappings;
-}
-
-static bool has_shadow_stack(void)
-{
-    return sys.has_shadow_stack;
-}
-
-static const struct stack_memory memory = {.reserve = reserve,
-                                           .unreserve = unreserve,
-                                           .commit = commit,
-                                           .guard = guard,
-                                           .protect = protect,
-                                           .discard = discard,
-                                           .mappings_max = mappings_max,
-                                           .has_shadow_stack = has_shadow_stack};
-
-/* ---- the stacks of a test ---- */
-
-static struct stacks stacks;
-static struct stack_cache caches[CACHES];
-
-static void close_stacks(void)
-{
-    for (uint32_t i = 0; i < CACHES; i++) {
-        stacks_flush(&stacks, &caches[i]);
-    }
-    for (uint32_t tier = 0; tier < STACK_TIERS; tier++) {
-        assert_int_equal(stacks.tiers[tier].free_count, load_relaxed(&stacks.tiers[tier].used));
-    }
-    stacks_deinit(&stacks);
-    assert_int_equal(sys.reserved, 0);
-}
-
-static void open_stacks(uint32_t limit)
-{
-    memset(&sys, 0, sizeof sys);
-    sys.reserve_max = SIZE_MAX;
-    sys.mappings = 1000;
-    stacks_init(&stacks, &memory, limit);
-    for (uint32_t i = 0; i < CACHES; i++) {
-        stacks_init_cache(&stacks, &caches[i], 1);
-    }
-    test_at_end(close_stacks);
-}
-
-static struct stack *take(uint32_t cache, size_t size)
-{
-    struct stack *stack = NULL;
-    assert_int_equal(stacks_acquire(&stacks, &caches[cache], stacks_tier(size), &stack), 0);
-    return stack;
-}
-
-static int take_error(size_t size)
-{
-    struct stack *stack;
-    return stacks_acquire(&stacks, &caches[0], stacks_tier(size), &stack);
-}
-
-static void give(uint32_t cache, struct stack *stack)
-{
-    stacks_release(&stacks, &caches[cache], stack);
-}
-
-/* As a task would. */
-static void use(struct stack *stack)
-{
-    const size_t kept = stack->has_guard ? 0 : CANARY_SIZE;
-    stack->peer = stack;
-    memset(stack->low + kept, 0x5a, (size_t)((char *)stack - stack->low) - kept);
-}
+#define KIB ((size_t)1024)
 
 static size_t resident(const struct stack *stack)
 {
@@ -154,8 +22,8 @@ static size_t resident(const struct stack *stack)
     size_t bytes = 0;
     const size_t size = stacks_size(stack->tier);
     assert_int_equal(mincore(stack->low, size, pages), 0);
-    for (size_t i = 0; i < size / stacks.page; i++) {
-        bytes += (pages[i] & 1) * stacks.page;
+    for (size_t i = 0; i < size / stack_rig.stacks.page; i++) {
+        bytes += (pages[i] & 1) * stack_rig.stacks.page;
     }
     return bytes;
 }
@@ -187,13 +55,13 @@ TEST(stack_has_the_smallest_tier_that_is_large_enough)
 
 TEST(stack_of_every_tier_can_be_used_from_end_to_end)
 {
-    open_stacks(100);
+    stack_rig_open(100);
     for (uint32_t tier = 0; tier < STACK_TIERS; tier++) {
-        struct stack *stack = take(0, stacks_size(tier));
+        struct stack *stack = take_stack(0, stacks_size(tier));
         assert_int_equal(stack->tier, tier);
         assert_ptr_equal((char *)stack + STACK_RECORD, stack->low + stacks_size(tier));
-        use(stack);
-        give(0, stack);
+        fill_stack(stack);
+        give_stack(0, stack);
     }
 }
 
@@ -201,20 +69,20 @@ TEST(stack_of_every_tier_can_be_used_from_end_to_end)
 
 TEST(stacks_of_all_tiers_share_one_limit)
 {
-    open_stacks(3);
-    struct stack *small = take(0, 16 * KIB);
-    struct stack *large = take(0, 1024 * KIB);
-    struct stack *other = take(1, 64 * KIB);
-    assert_int_equal(take_error(16 * KIB), SKUA_E_STACK_LIMIT);
-    assert_int_equal(take_error(256 * KIB), SKUA_E_STACK_LIMIT);
-    give(0, small);
-    assert_ptr_equal(take(0, 16 * KIB), small);
-    give(0, small);
-    struct stack *third = take(0, 256 * KIB); /* instead of the small one, which is free */
-    assert_int_equal(take_error(16 * KIB), SKUA_E_STACK_LIMIT);
-    give(0, third);
-    give(0, large);
-    give(1, other);
+    stack_rig_open(3);
+    struct stack *small = take_stack(0, 16 * KIB);
+    struct stack *large = take_stack(0, 1024 * KIB);
+    struct stack *other = take_stack(1, 64 * KIB);
+    assert_int_equal(take_stack_error(16 * KIB), SKUA_E_STACK_LIMIT);
+    assert_int_equal(take_stack_error(256 * KIB), SKUA_E_STACK_LIMIT);
+    give_stack(0, small);
+    assert_ptr_equal(take_stack(0, 16 * KIB), small);
+    give_stack(0, small);
+    struct stack *third = take_stack(0, 256 * KIB); /* instead of the small one, which is free */
+    assert_int_equal(take_stack_error(16 * KIB), SKUA_E_STACK_LIMIT);
+    give_stack(0, third);
+    give_stack(0, large);
+    give_stack(1, other);
 }
 
 TEST(stacks_in_caches_are_a_small_share_of_the_limit)
@@ -225,47 +93,48 @@ TEST(stacks_in_caches_are_a_small_share_of_the_limit)
         uint32_t max;
     } rows[] = {{255, 1, 0}, {256, 1, 1}, {2560, 2, 5}, {1u << 20, 16, STACK_CACHED_MAX - 1}};
     FOR_ROWS (row, rows) {
-        open_stacks(row->limit);
-        stacks_init_cache(&stacks, &caches[0], row->count);
-        assert_int_equal(caches[0].max, row->max);
+        stack_rig_open(row->limit);
+        stacks_init_cache(&stack_rig.stacks, &stack_rig.caches[0], row->count);
+        assert_int_equal(stack_rig.caches[0].max, row->max);
     }
 }
 
 TEST(stack_that_was_released_last_is_used_next)
 {
-    open_stacks(100);
-    struct stack *first = take(0, 64 * KIB);
-    struct stack *second = take(0, 64 * KIB);
-    give(0, first);
-    give(0, second);
-    assert_ptr_equal(take(0, 64 * KIB), second);
-    assert_ptr_equal(take(0, 64 * KIB), first);
-    give(0, second);
-    give(0, first);
-    stacks_flush(&stacks, &caches[0]);
-    assert_ptr_equal(take(1, 64 * KIB), first);
-    give(1, first);
+    stack_rig_open(100);
+    struct stack *first = take_stack(0, 64 * KIB);
+    struct stack *second = take_stack(0, 64 * KIB);
+    give_stack(0, first);
+    give_stack(0, second);
+    assert_ptr_equal(take_stack(0, 64 * KIB), second);
+    assert_ptr_equal(take_stack(0, 64 * KIB), first);
+    give_stack(0, second);
+    give_stack(0, first);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    assert_ptr_equal(take_stack(1, 64 * KIB), first);
+    give_stack(1, first);
 }
 
 TEST(stacks_spilled_by_one_cache_refill_another)
 {
     const uint32_t count = 3 * STACK_CACHED_MAX;
     struct stack *taken[3 * STACK_CACHED_MAX];
-    open_stacks(1u << 20);
+    stack_rig_open(1u << 20);
     for (uint32_t i = 0; i < count; i++) {
-        taken[i] = take(0, 16 * KIB);
+        taken[i] = take_stack(0, 16 * KIB);
     }
     for (uint32_t i = 0; i < count; i++) {
-        give(0, taken[i]);
-        assert_true(caches[0].count[0] < STACK_CACHED_MAX);
+        give_stack(0, taken[i]);
+        assert_true(stack_rig.caches[0].count[0] < STACK_CACHED_MAX);
     }
-    const uint32_t spilled = count - caches[0].count[0];
+    const uint32_t made = load_relaxed(&stack_rig.stacks.tiers[0].used);
+    const uint32_t spilled = count - stack_rig.caches[0].count[0];
     for (uint32_t i = 0; i < spilled; i++) {
-        taken[i] = take(1, 16 * KIB);
+        taken[i] = take_stack(1, 16 * KIB);
     }
-    assert_int_equal(load_relaxed(&stacks.tiers[0].used), count);
+    assert_int_equal(load_relaxed(&stack_rig.stacks.tiers[0].used), made);
     for (uint32_t i = 0; i < spilled; i++) {
-        give(1, taken[i]);
+        give_stack(1, taken[i]);
     }
 }
 
@@ -273,20 +142,22 @@ TEST(stacks_do_not_overlap_and_each_is_found_by_its_addresses)
 {
     enum { COUNT = 1000 }; /* more than one piece */
     struct stack *taken[COUNT];
-    open_stacks(COUNT);
+    stack_rig_open(COUNT);
     for (uint32_t i = 0; i < COUNT; i++) {
-        taken[i] = take(0, 16 * KIB);
+        taken[i] = take_stack(0, 16 * KIB);
         taken[i]->peer = taken[i];
-        assert_ptr_equal(stacks_find(&stacks, taken[i]->low - 1), taken[i]);
-        assert_ptr_equal(stacks_find(&stacks, taken[i]->low), taken[i]);
-        assert_ptr_equal(stacks_find(&stacks, (char *)taken[i] + STACK_RECORD - 1), taken[i]);
+        assert_ptr_equal(stacks_find(&stack_rig.stacks, taken[i]->low - 1), taken[i]);
+        assert_ptr_equal(stacks_find(&stack_rig.stacks, taken[i]->low), taken[i]);
+        assert_ptr_equal(stacks_find(&stack_rig.stacks, (char *)taken[i] + STACK_RECORD - 1),
+                         taken[i]);
         assert_true(i == 0 || taken[i]->low > (char *)taken[i - 1] + STACK_RECORD);
     }
-    assert_null(stacks_find(&stacks, NULL));
-    assert_null(stacks_find(&stacks, &stacks));
-    assert_null(stacks_find(&stacks, (char *)taken[COUNT - 1] + STACK_RECORD)); /* never used */
+    assert_null(stacks_find(&stack_rig.stacks, NULL));
+    assert_null(stacks_find(&stack_rig.stacks, &stack_rig.stacks));
+    assert_null(
+        stacks_find(&stack_rig.stacks, (char *)taken[COUNT - 1] + STACK_RECORD)); /* never used */
     for (uint32_t i = 0; i < COUNT; i++) {
-        give(0, taken[i]);
+        give_stack(0, taken[i]);
     }
 }
 
@@ -294,37 +165,38 @@ TEST(stacks_do_not_overlap_and_each_is_found_by_its_addresses)
 
 TEST(stacks_take_a_share_of_the_address_space_that_they_can_get)
 {
-    open_stacks(1u << 20);
-    sys.reserve_max = (size_t)1 << 28;
-    struct stack *stack = take(0, 64 * KIB);
-    const size_t reserved = 64 * KIB * stacks.tiers[stack->tier].slots;
+    stack_rig_open(1u << 20);
+    stack_rig.reserve_max = (size_t)1 << 28;
+    struct stack *stack = take_stack(0, 64 * KIB);
+    const size_t reserved = 64 * KIB * stack_rig.stacks.tiers[stack->tier].slots;
     assert_in_range(reserved, (size_t)1 << 24, (size_t)1 << 26);
-    give(0, stack);
+    give_stack(0, stack);
 }
 
 TEST(stacks_without_address_space_are_refused_and_can_be_tried_again)
 {
-    open_stacks(100);
-    sys.reserve_max = 0;
-    assert_int_equal(take_error(64 * KIB), SKUA_E_NO_MEMORY);
-    assert_int_equal(sys.reserved, 0);
-    sys.reserve_max = SIZE_MAX;
-    give(0, take(0, 64 * KIB));
+    stack_rig_open(100);
+    stack_rig.reserve_max = 0;
+    assert_int_equal(take_stack_error(64 * KIB), SKUA_E_NO_MEMORY);
+    assert_int_equal(stack_rig.reserved, 0);
+    stack_rig.reserve_max = SIZE_MAX;
+    give_stack(0, take_stack(0, 64 * KIB));
 }
 
 TEST(stacks_that_have_used_up_their_reservation_want_memory)
 {
     struct stack *taken[1024];
     uint32_t count = 0;
-    open_stacks(1u << 20);
-    sys.reserve_max = (size_t)8 << 20;
-    while (stacks_acquire(&stacks, &caches[0], stacks_tier(64 * KIB), &taken[count]) == 0) {
+    stack_rig_open(1u << 20);
+    stack_rig.reserve_max = (size_t)8 << 20;
+    while (stacks_acquire(&stack_rig.stacks, &stack_rig.caches[0], stacks_tier(64 * KIB),
+                          &taken[count]) == 0) {
         count++;
     }
     assert_in_range(count, 50, 200);
-    assert_int_equal(take_error(64 * KIB), SKUA_E_NO_MEMORY);
+    assert_int_equal(take_stack_error(64 * KIB), SKUA_E_NO_MEMORY);
     while (count > 0) {
-        give(0, taken[--count]);
+        give_stack(0, taken[--count]);
     }
 }
 
@@ -332,23 +204,16 @@ TEST(stacks_that_have_used_up_their_reservation_want_memory)
 static void take_in_spite(struct stack **taken, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        int error = stacks_acquire(&stacks, &caches[0], 0, &taken[i]);
+        int error = stacks_acquire(&stack_rig.stacks, &stack_rig.caches[0], 0, &taken[i]);
         if (error != 0) {
             assert_int_equal(error, SKUA_E_NO_MEMORY);
-            error = stacks_acquire(&stacks, &caches[0], 0, &taken[i]);
+            error = stacks_acquire(&stack_rig.stacks, &stack_rig.caches[0], 0, &taken[i]);
         }
         assert_int_equal(error, 0);
         if (error == 0) {
-            use(taken[i]);
+            fill_stack(taken[i]);
             assert_true(stacks_is_whole(taken[i]));
         }
-    }
-}
-
-static void give_all(struct stack *const *taken, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        give(0, taken[i]);
     }
 }
 
@@ -358,63 +223,63 @@ TEST(stacks_survive_every_refusal)
 {
     enum { COUNT = 600, NUMBERS = 5 };
     struct stack **taken = test_alloc(COUNT * sizeof(struct stack *));
-    FOR_ROUNDS (round, (uint64_t)REQUESTS * NUMBERS) {
-        const enum request request = (enum request)((round - 1) / NUMBERS);
+    FOR_ROUNDS (round, (uint64_t)STACK_REQUESTS * NUMBERS) {
+        const enum stack_request request = (enum stack_request)((round - 1) / NUMBERS);
         size_t bytes;
-        open_stacks(100000);
-        sys.refused[request] = (uint32_t)(1 + (round - 1) % NUMBERS);
-        sys.refuses[GUARD] = request == PROTECT;
+        stack_rig_open(100000);
+        stack_rig.refused[request] = (uint32_t)(1 + (round - 1) % NUMBERS);
+        stack_rig.refuses[GUARD] = request == PROTECT;
         for (uint32_t i = 0; i < 2; i++) {
             take_in_spite(taken, COUNT);
-            give_all(taken, COUNT);
-            stacks_flush(&stacks, &caches[0]);
-            assert_false(stacks_trim(&stacks, UINT32_MAX, &bytes));
+            give_stacks(taken, COUNT);
+            stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+            assert_false(stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes));
         }
     }
 }
 
 TEST(stacks_are_refused_where_a_shadow_stack_is_active)
 {
-    open_stacks(100);
-    sys.has_shadow_stack = true;
-    assert_int_equal(take_error(64 * KIB), SKUA_E_SHADOW_STACK);
-    assert_int_equal(take_error(16 * KIB), SKUA_E_SHADOW_STACK);
-    assert_int_equal(sys.made[RESERVE], 0);
+    stack_rig_open(100);
+    stack_rig.has_shadow_stack = true;
+    assert_int_equal(take_stack_error(64 * KIB), SKUA_E_SHADOW_STACK);
+    assert_int_equal(take_stack_error(16 * KIB), SKUA_E_SHADOW_STACK);
+    assert_int_equal(stack_rig.made[RESERVE], 0);
 }
 
 /* ---- guards ---- */
 
 TEST(stack_guard_falls_back_from_pages_to_mappings_to_a_canary)
 {
-    open_stacks(100);
-    sys.refused[GUARD] = 2;
-    sys.refused[PROTECT] = 3;
+    stack_rig_open(100);
+    stack_rig.refused[GUARD] = 2;
+    stack_rig.refused[PROTECT] = 3;
     static const enum stack_guard expected[] = {STACK_GUARD_PAGE, STACK_GUARD_MAPPING,
                                                 STACK_GUARD_MAPPING, STACK_GUARD_CANARY,
                                                 STACK_GUARD_CANARY};
     struct stack *taken[COUNT_OF(expected)];
-    assert_int_equal(load_relaxed(&stacks.guard), STACK_GUARD_UNKNOWN);
+    assert_int_equal(load_relaxed(&stack_rig.stacks.guard), STACK_GUARD_UNKNOWN);
     for (uint32_t i = 0; i < COUNT_OF(expected); i++) {
-        taken[i] = take(0, 64 * KIB);
-        assert_int_equal(load_relaxed(&stacks.guard), expected[i]);
+        taken[i] = take_stack(0, 64 * KIB);
+        assert_int_equal(load_relaxed(&stack_rig.stacks.guard), expected[i]);
         assert_int_equal(taken[i]->has_guard, expected[i] != STACK_GUARD_CANARY);
     }
-    assert_int_equal(sys.made[GUARD], 2); /* what has failed is not tried again */
-    assert_int_equal(sys.made[PROTECT], 3);
-    give_all(taken, COUNT_OF(expected));
+    assert_int_equal(stack_rig.made[GUARD], 2); /* what has failed is not tried again */
+    assert_int_equal(stack_rig.made[PROTECT], 3);
+    give_stacks(taken, COUNT_OF(expected));
 }
 
 TEST(stack_guards_use_a_quarter_of_the_mappings)
 {
     struct stack *taken[16];
-    open_stacks(100);
-    sys.refuses[GUARD] = true;
-    stacks.mappings = 40 / 4;
+    stack_rig_open(100);
+    stack_rig.refuses[GUARD] = true;
+    stack_rig.stacks.mappings = 40 / 4;
     for (uint32_t i = 0; i < COUNT_OF(taken); i++) {
-        taken[i] = take(0, (i & 1) != 0 ? 16 * KIB : 64 * KIB);
+        taken[i] = take_stack(0, (i & 1) != 0 ? 16 * KIB : 64 * KIB);
         assert_int_equal(taken[i]->has_guard, i < 10);
     }
-    give_all(taken, COUNT_OF(taken));
+    give_stacks(taken, COUNT_OF(taken));
 }
 
 static void touch(void *address)
@@ -426,26 +291,26 @@ TEST(stack_guard_is_fatal_to_touch)
 {
     FOR_ROUNDS (round, 2) {
         char said[256];
-        open_stacks(100);
-        sys.refuses[GUARD] = round == 2;
-        struct stack *below = take(0, 16 * KIB);
-        struct stack *stack = take(0, 16 * KIB);
+        stack_rig_open(100);
+        stack_rig.refuses[GUARD] = round == 2;
+        struct stack *below = take_stack(0, 16 * KIB);
+        struct stack *stack = take_stack(0, 16 * KIB);
         assert_int_equal(ends_by(touch, stack->low, said, sizeof said), 0);
         assert_int_equal(ends_by(touch, stack->low - 1, said, sizeof said), SIGSEGV);
         assert_int_equal(ends_by(touch, (char *)below + STACK_RECORD, said, sizeof said), SIGSEGV);
-        give(0, stack);
-        give(0, below);
+        give_stack(0, stack);
+        give_stack(0, below);
     }
 }
 
 TEST(stack_canary_tells_of_an_overflow)
 {
-    open_stacks(100);
-    sys.refuses[GUARD] = sys.refuses[PROTECT] = true;
-    struct stack *stack = take(0, 16 * KIB);
-    use(stack);
+    stack_rig_open(100);
+    stack_rig.refuses[GUARD] = stack_rig.refuses[PROTECT] = true;
+    struct stack *stack = take_stack(0, 16 * KIB);
+    fill_stack(stack);
     assert_true(stacks_is_whole(stack));
-    for (size_t i = 0; i < CANARY_SIZE; i++) {
+    for (size_t i = 0; i < STACK_RIG_CANARY; i++) {
         stack->low[i] ^= 1;
         assert_false(stacks_is_whole(stack));
         stack->low[i] ^= 1;
@@ -454,25 +319,25 @@ TEST(stack_canary_tells_of_an_overflow)
     stack->peer = stack->low - 1000; /* its frames have left the canary out */
     assert_false(stacks_is_whole(stack));
     stack->peer = stack;
-    give(0, stack);
+    give_stack(0, stack);
 }
 
 TEST(stack_canary_is_painted_again_when_its_memory_was_given_back)
 {
     size_t bytes;
-    open_stacks(100);
-    sys.refuses[GUARD] = sys.refuses[PROTECT] = true;
-    struct stack *stack = take(0, 16 * KIB);
-    use(stack);
-    give(0, stack);
-    stacks_flush(&stacks, &caches[0]);
-    (void)stacks_trim(&stacks, UINT32_MAX, &bytes);
-    assert_ptr_equal(take(0, 16 * KIB), stack);
-    use(stack);
+    stack_rig_open(100);
+    stack_rig.refuses[GUARD] = stack_rig.refuses[PROTECT] = true;
+    struct stack *stack = take_stack(0, 16 * KIB);
+    fill_stack(stack);
+    give_stack(0, stack);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    (void)stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes);
+    assert_ptr_equal(take_stack(0, 16 * KIB), stack);
+    fill_stack(stack);
     assert_true(stacks_is_whole(stack));
-    assert_int_equal(stacks_trim_below(&stacks, stack, stack), 8 * KIB);
+    assert_int_equal(stacks_trim_below(&stack_rig.stacks, stack, stack), 8 * KIB);
     assert_true(stacks_is_whole(stack));
-    give(0, stack);
+    give_stack(0, stack);
 }
 
 /* ---- memory ---- */
@@ -485,30 +350,30 @@ TEST(stacks_give_memory_back_and_work_again)
     if (IS_SANITIZED) {
         skip(); /* they keep their memory then */
     }
-    open_stacks(1u << 20);
+    stack_rig_open(1u << 20);
     for (uint32_t i = 0; i < count; i++) {
-        taken[i] = take(0, 256 * KIB);
-        use(taken[i]);
+        taken[i] = take_stack(0, 256 * KIB);
+        fill_stack(taken[i]);
         assert_int_equal(resident(taken[i]), 256 * KIB);
     }
-    give_all(taken, 10);
-    assert_int_equal(stacks_free_bytes(&stacks), 0); /* they are in the cache */
-    assert_int_equal(stacks_held_bytes(&stacks), 256 * KIB * 10);
-    stacks_flush(&stacks, &caches[0]);
-    assert_int_equal(stacks_free_bytes(&stacks), count * 256 * KIB);
-    assert_true(stacks_trim(&stacks, 1, &bytes));
+    give_stacks(taken, 10);
+    assert_int_equal(stacks_free_bytes(&stack_rig.stacks), 0); /* they are in the cache */
+    assert_int_equal(stacks_held_bytes(&stack_rig.stacks), 256 * KIB * 10);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    assert_int_equal(stacks_free_bytes(&stack_rig.stacks), count * 256 * KIB);
+    assert_true(stacks_trim(&stack_rig.stacks, 1, &bytes));
     assert_int_equal(bytes, 256 * KIB);
-    assert_null(stacks_find(&stacks, (char *)taken[0] - 1)); /* nobody uses it */
-    assert_false(stacks_trim(&stacks, 10, &bytes));
+    assert_null(stacks_find(&stack_rig.stacks, (char *)taken[0] - 1)); /* nobody uses it */
+    assert_false(stacks_trim(&stack_rig.stacks, 10, &bytes));
     assert_int_equal(bytes, (count - 1) * 256 * KIB);
-    assert_int_equal(stacks_free_bytes(&stacks), 0);
+    assert_int_equal(stacks_free_bytes(&stack_rig.stacks), 0);
     for (uint32_t i = 0; i < count; i++) {
-        struct stack *stack = take(0, 256 * KIB);
+        struct stack *stack = take_stack(0, 256 * KIB);
         assert_ptr_equal(stack, taken[count - 1 - i]);
         assert_null(stack->peer);
-        use(stack);
+        fill_stack(stack);
     }
-    give_all(taken, 10);
+    give_stacks(taken, 10);
 }
 
 TEST(stacks_are_trimmed_once_until_they_are_used_again)
@@ -518,35 +383,35 @@ TEST(stacks_are_trimmed_once_until_they_are_used_again)
     if (IS_SANITIZED) {
         skip();
     }
-    open_stacks(100);
+    stack_rig_open(100);
     take_in_spite(taken, 3);
-    give_all(taken, 3);
-    stacks_flush(&stacks, &caches[0]);
-    assert_false(stacks_trim(&stacks, UINT32_MAX, &bytes));
-    (void)stacks_trim(&stacks, UINT32_MAX, &bytes);
+    give_stacks(taken, 3);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    assert_false(stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes));
+    (void)stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes);
     assert_int_equal(bytes, 0);
-    assert_int_equal(sys.made[DISCARD], 3);
-    struct stack *stack = take(0, 16 * KIB);
-    use(stack);
-    give(0, stack);
-    stacks_flush(&stacks, &caches[0]);
-    (void)stacks_trim(&stacks, UINT32_MAX, &bytes);
+    assert_int_equal(stack_rig.made[DISCARD], 3);
+    struct stack *stack = take_stack(0, 16 * KIB);
+    fill_stack(stack);
+    give_stack(0, stack);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    (void)stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes);
     assert_int_equal(bytes, 16 * KIB);
-    assert_int_equal(sys.made[DISCARD], 4); /* the others are clean */
+    assert_int_equal(stack_rig.made[DISCARD], 4); /* the others are clean */
 }
 
 TEST(stack_gives_back_what_lies_below_its_stack_pointer)
 {
-    open_stacks(100);
-    struct stack *stack = take(0, 64 * KIB);
-    use(stack);
+    stack_rig_open(100);
+    struct stack *stack = take_stack(0, 64 * KIB);
+    fill_stack(stack);
     char *sp = (char *)stack - 10000;
-    assert_int_equal(stacks_trim_below(&stacks, stack, sp), 52 * KIB);
+    assert_int_equal(stacks_trim_below(&stack_rig.stacks, stack, sp), 52 * KIB);
     assert_int_equal(resident(stack), 12 * KIB);
     assert_int_equal(*(sp - 128), 0x5a); /* and the red zone is as it was */
     assert_int_equal(*stack->low, 0);
-    assert_int_equal(stacks_trim_below(&stacks, stack, stack->low + 100), 0);
-    give(0, stack);
+    assert_int_equal(stacks_trim_below(&stack_rig.stacks, stack, stack->low + 100), 0);
+    give_stack(0, stack);
 }
 
 /* ---- many ---- */
