@@ -28,6 +28,13 @@
 /* Caches hold back this share of the limit at most. */
 #define CACHED_SHARE 64
 
+/* How many slots that have no memory go to a cache at once: no more than this share of the slots in
+ * use, as the page tables of their guards cost some. */
+#define BARE_SHARE 16
+
+/* Beside the number of a free slot: it has no guard. */
+#define UNGUARDED (UINT32_C(1) << 31)
+
 static const size_t sizes[STACK_TIERS] = {
     (size_t)16 << 10,
     (size_t)64 << 10,
@@ -110,7 +117,9 @@ static void forget_fibers(struct stacks *stacks, uint32_t tier)
     for (uint32_t slot = 0; IS_SANITIZED && slot < load_relaxed(&stacks->tiers[tier].used);
          slot++) {
         struct stack *stack = record_at(stacks, tier, slot);
-        fiber_deinit(&stack->fiber, stack->low, sizes[tier]);
+        if (stack->low != NULL) {
+            fiber_deinit(&stack->fiber, stack->low, sizes[tier]);
+        }
     }
 }
 
@@ -128,14 +137,25 @@ void stacks_deinit(struct stacks *stacks)
     mutex_deinit(&stacks->lock);
 }
 
-/* ---- making stacks, under the lock ---- */
+static uint32_t least(uint64_t a, uint32_t b)
+{
+    return a < b ? (uint32_t)a : b;
+}
+
+/* Half of a cache. */
+static uint32_t half_of(const struct stack_cache *cache)
+{
+    return cache->max < 2 ? 1 : cache->max / 2;
+}
+
+/* ---- finding slots, under the lock ---- */
 
 /* Sets how many slots a tier may have in `size` bytes. */
 static size_t fit_slots(struct stacks *stacks, uint32_t tier, size_t size)
 {
     struct stack_tier *of = &stacks->tiers[tier];
     const size_t slots = size / stride_of(stacks, tier);
-    of->slots = slots < stacks->limit ? (uint32_t)slots : stacks->limit;
+    of->slots = least(slots, stacks->limit);
     return of->slots * stride_of(stacks, tier);
 }
 
@@ -193,8 +213,7 @@ static bool commit_locked(struct stacks *stacks, uint32_t tier)
     struct stack_tier *of = &stacks->tiers[tier];
     const size_t each = stride_of(stacks, tier);
     const uint32_t left = of->slots - of->committed;
-    uint32_t more = (uint32_t)(PIECE / each);
-    more = more < left ? more : left;
+    const uint32_t more = least(PIECE / each, left);
     if (more == 0 || !commit_list_locked(stacks, of, of->committed + more) ||
         !stacks->memory->commit(place_at(stacks, tier, of->committed), more * each)) {
         return false;
@@ -228,41 +247,6 @@ bool stacks_is_whole(const struct stack *stack)
     return true;
 }
 
-/* Guards the next slot of a tier. What has failed once is not tried again, so the slots that have
- * a guard are the first ones. */
-static void guard_locked(struct stacks *stacks, uint32_t tier)
-{
-    struct stack_tier *of = &stacks->tiers[tier];
-    char *slot = place_at(stacks, tier, load_relaxed(&of->used)); /* written under the lock */
-    const size_t size = guard_size(stacks);
-    uint32_t guard = load_relaxed(&stacks->guard); /* written under the lock */
-    if (guard <= STACK_GUARD_PAGE) {
-        guard = stacks->memory->guard(slot, size) ? STACK_GUARD_PAGE : STACK_GUARD_MAPPING;
-    }
-    if (guard == STACK_GUARD_MAPPING &&
-        (stacks->mappings == 0 || !stacks->memory->protect(slot, size))) {
-        guard = STACK_GUARD_CANARY;
-    }
-    if (guard == STACK_GUARD_MAPPING) {
-        stacks->mappings--;
-    }
-    of->guarded += guard != STACK_GUARD_CANARY;
-    store_relaxed(&stacks->guard, guard);
-}
-
-/* Fills in the record of a slot whose memory is all zeros. */
-static struct stack *prepare_locked(struct stacks *stacks, uint32_t tier, uint32_t slot)
-{
-    struct stack *stack = record_at(stacks, tier, slot);
-    stack->low = place_at(stacks, tier, slot) + guard_size(stacks);
-    stack->tier = tier;
-    stack->has_guard = slot < stacks->tiers[tier].guarded;
-    if (!stack->has_guard) {
-        paint_canary(stack);
-    }
-    return stack;
-}
-
 /* How many free stacks may be used, or new ones be made. */
 static uint64_t room_locked(const struct stacks *stacks)
 {
@@ -274,7 +258,33 @@ static uint64_t room_locked(const struct stacks *stacks)
     return room;
 }
 
-static int make_locked(struct stacks *stacks, uint32_t tier, struct stack **stack)
+/* How many slots without memory an empty cache gets. */
+static uint32_t bare_locked(const struct stack_tier *of, const struct stack_cache *cache)
+{
+    const uint32_t share = 1 + load_relaxed(&of->used) / BARE_SHARE; /* written under the lock */
+    return least(share, least(half_of(cache), STACK_BARE_MAX));
+}
+
+/* Slots whose memory was given back; the one that was freed last is used next. */
+static void claim_clean_locked(struct stacks *stacks, struct stack_cache *cache, uint32_t tier,
+                               uint32_t most)
+{
+    struct stack_tier *of = &stacks->tiers[tier];
+    const uint32_t count = least(of->free_count, most);
+    of->clean = of->free_count -= count;
+    memcpy(cache->bare[tier], &of->free[of->free_count], count * sizeof *of->free);
+    cache->bare_count[tier] = count;
+}
+
+static bool usable_locked(struct stacks *stacks, uint32_t tier)
+{
+    const struct stack_tier *of = &stacks->tiers[tier];
+    return load_relaxed(&of->used) < of->committed || commit_locked(stacks, tier); /* under lock */
+}
+
+/* Slots that were never used, and have no guard; the lowest is used next. */
+static int claim_new_locked(struct stacks *stacks, struct stack_cache *cache, uint32_t tier,
+                            uint32_t most)
 {
     struct stack_tier *of = &stacks->tiers[tier];
     if (load_relaxed(&of->start) == NULL) { /* written under the lock */
@@ -285,14 +295,19 @@ static int make_locked(struct stacks *stacks, uint32_t tier, struct stack **stac
             return SKUA_E_NO_MEMORY;
         }
     }
-    const uint32_t slot = load_relaxed(&of->used); /* written under the lock */
-    if (slot == of->committed && !commit_locked(stacks, tier)) {
+    if (!usable_locked(stacks, tier)) {
         return SKUA_E_NO_MEMORY;
     }
-    guard_locked(stacks, tier);
-    *stack = prepare_locked(stacks, tier, slot);
-    store_release(&of->used, slot + 1); /* MO-stacks: the record */
-    valgrind_know_stack((*stack)->low, (const char *)*stack + STACK_RECORD);
+    const uint32_t used = load_relaxed(&of->used); /* written under the lock */
+    const uint32_t count = least(of->committed - used, most);
+    for (uint32_t i = 0; i < count; i++) {
+        cache->bare[tier][i] = used + count - 1 - i;
+    }
+    cache->bare_count[tier] = count;
+    store_release(&of->used, used + count); /* MO-stacks: that they are usable */
+    if (load_relaxed(&stacks->guard) == STACK_GUARD_UNKNOWN) {
+        store_relaxed(&stacks->guard, STACK_GUARD_PAGE); /* until that is refused */
+    }
     return 0;
 }
 
@@ -310,62 +325,118 @@ static void count_bytes_locked(struct stacks *stacks)
     store_relaxed(&stacks->held, held);   /* likewise */
 }
 
-/* The last one freed. If its memory was given back, its record is made anew. */
-static struct stack *reuse_locked(struct stacks *stacks, uint32_t tier)
+/* ---- making stacks of the slots in a cache, without the lock ---- */
+
+/* The second best guard: what there is of them is counted under the lock. */
+static bool protect(struct stacks *stacks, char *slot)
 {
-    struct stack_tier *of = &stacks->tiers[tier];
-    const uint32_t slot = of->free[--of->free_count];
-    if (of->free_count >= of->clean) {
-        return record_at(stacks, tier, slot);
+    mutex_lock(&stacks->lock);
+    const bool is_tried = load_relaxed(&stacks->guard) != STACK_GUARD_CANARY;
+    const bool works =
+        is_tried && stacks->mappings > 0 && stacks->memory->protect(slot, guard_size(stacks));
+    stacks->mappings -= works;
+    store_relaxed(&stacks->guard, works ? STACK_GUARD_MAPPING : STACK_GUARD_CANARY);
+    mutex_unlock(&stacks->lock);
+    return works;
+}
+
+/* Guards a slot, if it can be. What has failed once is not tried again, but for those who are at it
+ * just now. */
+static bool guard(struct stacks *stacks, char *slot)
+{
+    switch (load_relaxed(&stacks->guard)) { /* only gets weaker; `protect` looks again */
+    case STACK_GUARD_CANARY:
+        return false;
+    case STACK_GUARD_PAGE:
+        return stacks->memory->guard(slot, guard_size(stacks)) || protect(stacks, slot);
+    default:
+        return protect(stacks, slot);
     }
-    of->clean = of->free_count;
-    return prepare_locked(stacks, tier, slot);
+}
+
+/* Guards the slots of a cache, which are new. */
+static void guard_bare(struct stacks *stacks, struct stack_cache *cache, uint32_t tier)
+{
+    for (uint32_t i = cache->bare_count[tier]; i > 0; i--) {
+        uint32_t *slot = &cache->bare[tier][i - 1];
+        char *place = place_at(stacks, tier, *slot);
+        valgrind_know_stack(place + guard_size(stacks), place + stride_of(stacks, tier));
+        *slot |= guard(stacks, place) ? 0 : UNGUARDED;
+    }
+}
+
+/* Makes a stack of one of the slots, whose memory is all zeros. */
+static void make(const struct stacks *stacks, struct stack_cache *cache, uint32_t tier)
+{
+    const uint32_t bare = cache->bare[tier][--cache->bare_count[tier]];
+    const uint32_t slot = bare & ~UNGUARDED;
+    struct stack *stack = record_at(stacks, tier, slot);
+    stack->low = place_at(stacks, tier, slot) + guard_size(stacks);
+    stack->tier = tier;
+    stack->has_guard = slot == bare;
+    if (!stack->has_guard) {
+        paint_canary(stack);
+    }
+    cache->stacks[tier][cache->count[tier]++] = stack;
 }
 
 /* ---- from and to caches ---- */
 
-/* How many free stacks go to a cache at once: half of what it may have. Those whose memory was
- * given back go one by one, as each of them needs a page. */
-static uint32_t batch_locked(const struct stack_tier *of, const struct stack_cache *cache)
+/* Fills half of a cache with stacks that were used. The cache has them in the same order: the one
+ * that was released last is used next. */
+static void reuse_locked(struct stacks *stacks, struct stack_cache *cache, uint32_t tier,
+                         uint32_t most)
 {
-    const uint32_t most = cache->max < 2 ? 1 : cache->max / 2;
-    const uint32_t dirty = of->free_count - of->clean;
-    if (dirty == 0) {
-        return of->free_count > 0 ? 1 : 0;
+    struct stack_tier *of = &stacks->tiers[tier];
+    const uint32_t count = least(of->free_count - of->clean, most);
+    for (uint32_t i = count; i > 0; i--) {
+        const uint32_t slot = of->free[--of->free_count] & ~UNGUARDED;
+        cache->stacks[tier][i - 1] = record_at(stacks, tier, slot);
     }
-    return dirty < most ? dirty : most;
+    cache->count[tier] = count;
 }
 
-/* The cache has them in the same order: the one that was released last is used next. */
-static int refill_locked(struct stacks *stacks, struct stack_cache *cache, uint32_t tier)
+/* Stacks that were used come first: they have memory. *is_new: the cache got new slots. */
+static int refill_locked(struct stacks *stacks, struct stack_cache *cache, uint32_t tier,
+                         bool *is_new)
 {
     struct stack_tier *of = &stacks->tiers[tier];
     const uint64_t room = room_locked(stacks);
-    const uint32_t wanted = batch_locked(of, cache);
-    const uint32_t batch = wanted < room ? wanted : (uint32_t)room;
-    if (room == 0) {
+    int error = 0;
+    if (room > 0 && of->free_count > of->clean) {
+        reuse_locked(stacks, cache, tier, least(room, half_of(cache)));
+    } else if (cache->bare_count[tier] > 0) {
+        return 0;
+    } else if (room == 0) {
         return SKUA_E_STACK_LIMIT;
+    } else if (of->free_count > 0) {
+        claim_clean_locked(stacks, cache, tier, least(room, bare_locked(of, cache)));
+    } else {
+        error = claim_new_locked(stacks, cache, tier, least(room, bare_locked(of, cache)));
+        *is_new = error == 0;
     }
-    if (batch == 0) {
-        const int error = make_locked(stacks, tier, &cache->stacks[tier][0]);
-        cache->count[tier] = error == 0;
-        count_bytes_locked(stacks);
-        return error;
-    }
-    for (uint32_t i = batch; i > 0; i--) {
-        cache->stacks[tier][i - 1] = reuse_locked(stacks, tier);
-    }
-    cache->count[tier] = batch;
     count_bytes_locked(stacks);
-    return 0;
+    return error;
 }
 
 int stacks_refill(struct stacks *stacks, struct stack_cache *cache, uint32_t tier)
 {
-    mutex_lock(&stacks->lock);
-    const int error = refill_locked(stacks, cache, tier);
-    mutex_unlock(&stacks->lock);
-    return error;
+    if (cache->bare_count[tier] == 0 || stacks_free_bytes(stacks) > 0) {
+        bool is_new = false;
+        mutex_lock(&stacks->lock);
+        const int error = refill_locked(stacks, cache, tier, &is_new);
+        mutex_unlock(&stacks->lock);
+        if (error != 0) {
+            return error;
+        }
+        if (is_new) {
+            guard_bare(stacks, cache, tier);
+        }
+    }
+    if (cache->count[tier] == 0) {
+        make(stacks, cache, tier);
+    }
+    return 0;
 }
 
 /* Puts the stacks that were released first back. */
@@ -375,7 +446,8 @@ static void put_back(struct stacks *stacks, struct stack_cache *cache, uint32_t 
     struct stack_tier *of = &stacks->tiers[tier];
     mutex_lock(&stacks->lock);
     for (uint32_t i = 0; i < count; i++) {
-        of->free[of->free_count++] = number_of(stacks, cache->stacks[tier][i]);
+        const struct stack *stack = cache->stacks[tier][i];
+        of->free[of->free_count++] = number_of(stacks, stack) | (stack->has_guard ? 0 : UNGUARDED);
     }
     count_bytes_locked(stacks);
     mutex_unlock(&stacks->lock);
@@ -389,9 +461,25 @@ void stacks_spill(struct stacks *stacks, struct stack_cache *cache, uint32_t tie
     put_back(stacks, cache, tier, cache->count[tier] - cache->max / 2);
 }
 
+/* The same with slots that have no memory, which come before those that have. */
+static void put_back_bare(struct stacks *stacks, struct stack_cache *cache, uint32_t tier)
+{
+    struct stack_tier *of = &stacks->tiers[tier];
+    mutex_lock(&stacks->lock);
+    while (cache->bare_count[tier] > 0) {
+        of->free[of->free_count++] = of->free[of->clean];
+        of->free[of->clean++] = cache->bare[tier][--cache->bare_count[tier]];
+    }
+    count_bytes_locked(stacks);
+    mutex_unlock(&stacks->lock);
+}
+
 void stacks_flush(struct stacks *stacks, struct stack_cache *cache)
 {
     for (uint32_t tier = 0; tier < STACK_TIERS; tier++) {
+        if (cache->bare_count[tier] > 0) {
+            put_back_bare(stacks, cache, tier);
+        }
         if (cache->count[tier] > 0) {
             put_back(stacks, cache, tier, cache->count[tier]);
         }
@@ -417,7 +505,8 @@ static bool trim_one(struct stacks *stacks, uint32_t tier, size_t *bytes)
     mutex_lock(&stacks->lock);
     const bool found = of->clean < of->free_count;
     if (found) {
-        char *start = place_at(stacks, tier, of->free[of->clean++]) + guard_size(stacks);
+        const uint32_t slot = of->free[of->clean++] & ~UNGUARDED;
+        char *start = place_at(stacks, tier, slot) + guard_size(stacks);
         *bytes += stacks->memory->discard(start, sizes[tier]);
         count_bytes_locked(stacks);
     }

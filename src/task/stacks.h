@@ -11,6 +11,10 @@
  * used. The rest is under a lock: free slots, the last one freed first, and below them those whose
  * memory was given back.
  *
+ * A slot without memory costs two trips to the system, for its guard and for its first page. The
+ * lock is not held meanwhile: a cache takes a few such slots, which are its worker's own from then
+ * on, as they count as used and are in no list. It makes one after the other into a stack.
+ *
  * A guard is installed when a slot is first used, in the best way that works: one that leaves the
  * mapping whole; else a page without permissions, for as many stacks as a quarter of the mappings
  * that the program may have; else none, and whoever leaves a stack checks the canary at its end. */
@@ -28,6 +32,7 @@
 #define STACK_SIZE_DEFAULT ((size_t)64 << 10)
 #define STACK_RECORD       ((size_t)512)
 #define STACK_CACHED_MAX   64
+#define STACK_BARE_MAX     16
 
 enum stack_guard {
     STACK_GUARD_UNKNOWN, /* no stack yet */
@@ -51,17 +56,19 @@ struct stack {
 struct stack_cache {
     uint32_t max; /* in each tier; less than STACK_CACHED_MAX */
     uint32_t count[STACK_TIERS];
+    uint32_t bare_count[STACK_TIERS]; /* no more than half of `max`, or one */
     struct stack *stacks[STACK_TIERS][STACK_CACHED_MAX];
+    uint32_t bare[STACK_TIERS][STACK_BARE_MAX]; /* slots without memory, as in a tier's `free` */
 };
 
 /* One size tier; all under the lock, but others read what is atomic. */
 struct stack_tier {
     char *_Atomic start; /* null: nothing is reserved yet */
     uint32_t slots;      /* that fit into the reservation */
-    atomic_u32 used;     /* ever */
-    uint32_t guarded;    /* the first ones of them */
+    atomic_u32 used;     /* ever, or in a cache */
     uint32_t committed;
-    uint32_t *free; /* `free_count` slots, the next to be used last; usable for those committed */
+    uint32_t *free; /* `free_count` slots, and whether they have a guard; the next to be used last;
+                       usable for those committed */
     uint32_t free_count;
     uint32_t clean; /* the first ones of them, whose memory was given back */
 };
@@ -157,8 +164,8 @@ NODISCARD bool stacks_next_owner(const struct stacks *stacks, struct stack_place
  * pointer tell; always, if there is a guard. */
 NODISCARD bool stacks_is_whole(const struct stack *stack);
 
-/* The stack in whose slot this address lies, in its guard or above; null: none, or one whose memory
- * was given back. For signal handlers. */
+/* The stack in whose slot this address lies, in its guard or above; null: none, or one that has no
+ * memory. For signal handlers. */
 NODISCARD const struct stack *stacks_find(const struct stacks *stacks, const void *address);
 
 #endif

@@ -35,8 +35,18 @@ static bool commit(void *start, size_t size)
     return is_granted(COMMIT) && stack_memory_of_system.commit(start, size);
 }
 
+static void call_before_guard(void)
+{
+    void (*function)(void) = stack_rig.before_guard;
+    stack_rig.before_guard = NULL;
+    if (function != NULL) {
+        function();
+    }
+}
+
 static bool guard(void *start, size_t size)
 {
+    call_before_guard();
     return is_granted(GUARD) && (stack_memory_of_system.guard(start, size) ||
                                  stack_memory_of_system.protect(start, size));
 }

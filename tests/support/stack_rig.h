@@ -17,6 +17,7 @@ struct stack_rig {
     uint32_t made[STACK_REQUESTS];
     uint32_t refused[STACK_REQUESTS]; /* the request with this number; 0: none */
     bool refuses[STACK_REQUESTS];     /* all */
+    void (*before_guard)(void);       /* called once, before a guard is granted or refused */
     size_t reserve_max;
     size_t reserved; /* and not unreserved */
     uint32_t mappings;

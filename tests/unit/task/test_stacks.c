@@ -13,6 +13,7 @@
 #include "effort.h"
 #include "stack_rig.h"
 #include "test.h"
+#include "threads.h"
 
 #define KIB ((size_t)1024)
 
@@ -338,6 +339,143 @@ TEST(stack_canary_is_painted_again_when_its_memory_was_given_back)
     assert_int_equal(stacks_trim_below(&stack_rig.stacks, stack, stack), 8 * KIB);
     assert_true(stacks_is_whole(stack));
     give_stack(0, stack);
+}
+
+/* ---- several at once ---- */
+
+TEST(slots_that_a_cache_takes_ahead_are_few_and_a_small_share_of_those_in_use)
+{
+    enum { COUNT = 1000 };
+    struct stack *taken[COUNT];
+    stack_rig_open(1u << 20);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        taken[i] = take_stack(0, 16 * KIB);
+        assert_in_range(stack_rig.caches[0].bare_count[0], 0, i / 16 < 16 ? i / 16 : 15);
+        assert_int_equal(stack_rig.caches[0].count[0], 0); /* they have no memory */
+    }
+    give_stacks(taken, COUNT);
+}
+
+/* Takes stacks with the first cache until that has slots left. Returns how many. */
+static uint32_t take_until_slots_are_left(struct stack **taken)
+{
+    uint32_t count = 0;
+    while (count == 0 || stack_rig.caches[0].bare_count[0] == 0) {
+        taken[count++] = take_stack(0, 16 * KIB);
+    }
+    return count;
+}
+
+TEST(slots_that_a_cache_has_taken_ahead_are_for_others_when_it_is_flushed)
+{
+    struct stack *taken[64];
+    stack_rig_open(1u << 20);
+    uint32_t count = take_until_slots_are_left(taken);
+    const uint32_t used = load_relaxed(&stack_rig.stacks.tiers[0].used);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+    assert_int_equal(stacks_held_bytes(&stack_rig.stacks), count * 16 * KIB);
+    assert_int_equal(stacks_free_bytes(&stack_rig.stacks), 0); /* they have no memory */
+    while (count < used) {
+        taken[count++] = take_stack(1, 16 * KIB);
+    }
+    assert_int_equal(load_relaxed(&stack_rig.stacks.tiers[0].used), used);
+    for (uint32_t i = 0; i < used; i++) {
+        fill_stack(taken[i]);
+        assert_ptr_equal(stacks_find(&stack_rig.stacks, taken[i]->low), taken[i]);
+    }
+    give_stacks(taken, used);
+}
+
+TEST(cache_takes_a_stack_that_was_used_before_the_slots_that_it_has)
+{
+    struct stack *taken[64];
+    stack_rig_open(1u << 20);
+    const uint32_t count = take_until_slots_are_left(taken);
+    const uint32_t slots = stack_rig.caches[0].bare_count[0];
+    give_stack(1, taken[0]);
+    stacks_flush(&stack_rig.stacks, &stack_rig.caches[1]);
+    assert_ptr_equal(take_stack(0, 16 * KIB), taken[0]);
+    assert_int_equal(stack_rig.caches[0].bare_count[0], slots);
+    give_stacks(taken, count);
+}
+
+static struct stack *taken_meanwhile;
+
+static void take_another(void)
+{
+    taken_meanwhile = take_stack(1, 16 * KIB);
+}
+
+TEST(stack_that_gets_no_guard_may_lie_below_one_that_has_got_its_guard_meanwhile)
+{
+    stack_rig_open(100);
+    stack_rig.refused[GUARD] = 2;
+    stack_rig.refuses[PROTECT] = true;
+    stack_rig.before_guard = take_another;
+    struct stack *stacks[] = {take_stack(0, 16 * KIB), taken_meanwhile};
+    assert_true(stacks[0] < stacks[1]);
+    FOR_ROUNDS (round, 2) { /* as made, and after their memory was given back */
+        size_t bytes;
+        for (uint32_t i = 0; i < 2; i++) {
+            assert_int_equal(stacks[i]->has_guard, i == 1);
+            fill_stack(stacks[i]);
+            assert_true(stacks_is_whole(stacks[i]));
+        }
+        give_stacks(stacks, 2);
+        stacks_flush(&stack_rig.stacks, &stack_rig.caches[0]);
+        (void)stacks_trim(&stack_rig.stacks, UINT32_MAX, &bytes);
+        assert_ptr_equal(take_stack(0, 16 * KIB), stacks[1]);
+        assert_ptr_equal(take_stack(0, 16 * KIB), stacks[0]);
+    }
+    give_stacks(stacks, 2);
+}
+
+/* A thread that takes all that it gets. */
+struct taker {
+    struct stacks *stacks;
+    struct stack_cache cache;
+    uint32_t taken;
+    uint32_t taken_twice;
+    int error;
+};
+
+static void take_all(void *arg)
+{
+    struct taker *taker = arg;
+    struct stack *stack;
+    for (;;) {
+        taker->error = stacks_acquire(taker->stacks, &taker->cache, 0, &stack);
+        if (taker->error != 0) {
+            return;
+        }
+        taker->taken++;
+        taker->taken_twice += load_relaxed(&stack->owner) != 0 || stack->peer != NULL;
+        store_relaxed(&stack->owner, 1);
+        fill_stack(stack);
+    }
+}
+
+TEST(stacks_made_by_several_threads_are_distinct_and_as_many_as_the_limit)
+{
+    enum { THREADS = 4, LIMIT = 5000 };
+    static struct stacks shared;
+    static struct taker takers[THREADS];
+    struct thread *threads[THREADS];
+    uint32_t taken = 0;
+    stacks_init(&shared, &stack_memory_of_system, LIMIT);
+    for (uint32_t i = 0; i < THREADS; i++) {
+        takers[i] = (struct taker){.stacks = &shared};
+        stacks_init_cache(&shared, &takers[i].cache, THREADS);
+        threads[i] = thread_start(take_all, &takers[i]);
+    }
+    for (uint32_t i = 0; i < THREADS; i++) {
+        thread_join(threads[i]);
+        assert_int_equal(takers[i].error, SKUA_E_STACK_LIMIT);
+        assert_int_equal(takers[i].taken_twice, 0);
+        taken += takers[i].taken;
+    }
+    assert_int_equal(taken, LIMIT);
+    stacks_deinit(&shared);
 }
 
 /* ---- memory ---- */
