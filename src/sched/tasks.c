@@ -93,13 +93,16 @@ static void paint(const struct stack *stack)
     memset((char *)stack - painted, PAINT, painted);
 }
 
-static int begin(struct worker *worker, struct process *process)
+/* Takes a stack, which is all zeros if it is new. A task that has returned leaves nothing behind
+ * that it has received or deferred, and a closed context; so what is set here is the rest. */
+static ALWAYS_INLINE int begin(struct worker *worker, struct process *process,
+                               const skua_process_type *type)
 {
     struct stack *stack;
     struct scheduler *sched = worker->sched;
-    const skua_process_type *type = process_type(process);
-    const size_t size = type->stack_size != 0 ? type->stack_size : STACK_SIZE_DEFAULT;
-    const int error = stacks_acquire(&sched->stacks, &worker->stacks, stacks_tier(size), &stack);
+    const uint32_t tier =
+        LIKELY(type->stack_size == 0) ? STACK_TIER_DEFAULT : stacks_tier(type->stack_size);
+    const int error = stacks_acquire(&sched->stacks, &worker->stacks, tier, &stack);
     if (UNLIKELY(error != 0)) {
         return error;
     }
@@ -107,40 +110,34 @@ static int begin(struct worker *worker, struct process *process)
         paint(stack);
         stack->peer = NULL;
     }
+    struct task *task = (struct task *)(void *)stack;
     if (UNLIKELY(stack->peer == NULL)) {
         log_weak_guard(sched); /* the stack may be new */
         coroutine_begin(stack, run_function);
+        task->context.sched = sched;
     }
-    struct task *task = (struct task *)(void *)stack;
-    task->context.sched = sched;
     task->context.process = process;
     task->context.self = worker->context->self;
-    task->context.phase = CONTEXT_CLOSED;
     task->context.wait.where = NULL;
-    task->received.event = NULL;
-    task->served.event = NULL;
-    task->payload = skua_payload_empty(0);
-    task->tag = 0;
     task->timer = 0;
-    task->polls = false;
-    task->is_stopping = false;
-    task->recalled = OBJECT_NONE;
     task->flags = stack->has_guard ? 0 : TASK_CANARY;
-    task->is_shielded = false;
+    task->recalled = OBJECT_NONE;
     task->cancelled = 0;
-    task->defers = NULL;
     task->moves = 0;
+    task->polls = false;
+    task->has_polled = false;
+    task->is_shielded = false;
+    task->is_stopping = false;
     store_relaxed(&stack->owner, task->context.self.bits); /* a number */
     process->state.of_task.task = task;
     return 0;
 }
 
 /* Its function has returned. */
-static void release(struct worker *worker, struct process *process, struct task *task)
+static ALWAYS_INLINE void release(struct worker *worker, struct process *process, struct task *task)
 {
     drop_received(worker, &task->received);
     drop_received(worker, &task->served);
-    skua_payload_drop(&task->payload);
     process->state.of_task.task = NULL;
     store_relaxed(&task->stack.owner, 0); /* a number */
     if (UNLIKELY(worker->sched->measures_stacks)) {
@@ -223,13 +220,12 @@ static NOINLINE void end_wait(struct worker *worker, struct task *task,
     struct skua_wait_ *wait = &task->context.wait;
     const skua_event *event = delivery->events;
     const bool is_own = event->type == SKUA_EVENT_COMPLETION && inbox_is_own(event->tag);
-    if (is_own) {
-        const bool is_late = event->tag == task->timer;
+    if (is_own && event->tag == task->timer) {
+        wait->result = SKUA_E_TIMEOUT;
+        task->timer = 0;
+        release_event(worker, delivery->events, delivery->node);
+    } else if (is_own) {
         complete(worker, task, delivery);
-        if (is_late) {
-            wait->result = SKUA_E_TIMEOUT;
-            task->timer = 0;
-        }
     } else if (event->type == SKUA_EVENT_CANCEL && task->cancelled != 0) {
         wait->result = SKUA_E_CANCELLED;
         if (wait->kind == SKUA_WAIT_COMPLETION_) {
@@ -287,11 +283,11 @@ static int finish(struct worker *worker, struct process *process, struct task *t
 static NOINLINE int start(struct worker *worker, struct process *process,
                           const struct delivery *delivery, struct task **task)
 {
-    const bool starts = delivery->events->type == SKUA_EVENT_START;
-    if (starts && process_type(process)->main == NULL) {
+    const skua_process_type *type = process_type(process);
+    if (delivery->events->type == SKUA_EVENT_START && type->main == NULL) {
         return 0;
     }
-    const int error = begin(worker, process);
+    const int error = begin(worker, process, type);
     if (error == 0) {
         *task = task_of(process);
         receive(worker, &(*task)->served, delivery);
@@ -327,7 +323,9 @@ static NOINLINE int leave(struct worker *worker, struct process *process, struct
 {
     be_stopped(process, task);
     const int outcome = finish(worker, process, task);
-    inbox_recall(&worker->sched->events, process, NULL);
+    if (UNLIKELY(process->state.of_task.aside != OBJECT_NONE)) {
+        inbox_recall(&worker->sched->events, process, NULL);
+    }
     return outcome;
 }
 
@@ -349,7 +347,9 @@ int tasks_step(struct worker *worker, struct process *process, const struct deli
     }
     enter(worker, task);
     if (UNLIKELY(task->flags != 0 || worker->out.status == STEP_DONE)) {
-        refuse_waits(worker, task);
+        if (task->flags != TASK_RETURNED) {
+            refuse_waits(worker, task);
+        }
         if ((task->flags & TASK_RETURNED) != 0) {
             return leave(worker, process, task);
         }

@@ -48,22 +48,22 @@ struct task {
     skua_context context;       /* what the program has */
     struct task_event received; /* until the next receive */
     struct task_event served;   /* what its function was called with, until that returns */
-    skua_payload payload;       /* of the completion that it waited for */
+    skua_payload payload;       /* of the completion that it waited for; empty otherwise */
     uint64_t tag;               /* of its last wait that was a yield */
     uint64_t timer;             /* tag of the timeout of a receive; 0: none is open */
     uint32_t flags;             /* TASK_... */
     uint32_t recalled;          /* the event at the front of the backlog that it is known to want */
+    int cancelled;              /* why; 0: it is not */
+    uint32_t moves;             /* attempts to have another worker run it (migrate.h) */
     bool polls;                 /* the receive has no time */
     bool has_polled;            /* and has seen the events that had come before it began */
     bool is_shielded;
     bool is_stopping; /* the shutdown's cancel has come, and it waits for something else */
-    int cancelled;    /* why; 0: it is not */
     int outcome;      /* what the function has returned */
     uint32_t wanted;  /* the type of the payload */
     skua_match_fn *match;
     void *match_arg;
     struct task_defer *defers; /* the last one first */
-    uint32_t moves;            /* attempts to have another worker run it (migrate.h) */
 };
 
 _Static_assert(sizeof(struct task) <= STACK_RECORD, "it fits");

@@ -30,6 +30,7 @@
 
 #define STACK_TIERS        4
 #define STACK_SIZE_DEFAULT ((size_t)64 << 10)
+#define STACK_TIER_DEFAULT 1
 #define STACK_RECORD       ((size_t)512)
 #define STACK_CACHED_MAX   64
 #define STACK_BARE_MAX     16

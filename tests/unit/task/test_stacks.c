@@ -50,6 +50,7 @@ TEST(stack_has_the_smallest_tier_that_is_large_enough)
     FOR_ROWS (row, rows) {
         assert_int_equal(stacks_size(stacks_tier(row->wanted)), row->size);
     }
+    assert_int_equal(stacks_tier(STACK_SIZE_DEFAULT), STACK_TIER_DEFAULT);
     assert_int_equal(stacks_tier(1024 * KIB + 1), STACK_TIERS);
     assert_int_equal(stacks_tier(SIZE_MAX), STACK_TIERS);
 }
