@@ -45,6 +45,20 @@ int skua_yield_sleep(skua_context *ctx, uint64_t tag, uint64_t duration_ns)
     return error;
 }
 
+int clock_yield_alarm(skua_context *ctx, uint64_t tag, uint64_t timeout_ns)
+{
+    struct yield *yield;
+    if (UNLIKELY(timeout_ns > SKUA_DURATION_MAX)) {
+        return SKUA_E_DURATION;
+    }
+    const int error = add_yield(ctx, tag, SERVICE_SLEEP, &yield);
+    if (LIKELY(error == 0)) {
+        yield->as.duration = SKUA_FOREVER;
+        yield->timeout = timeout_ns;
+    }
+    return error;
+}
+
 int skua_yield_timer(skua_context *ctx, uint64_t tag, uint64_t instant_ns)
 {
     struct yield *yield;
@@ -85,6 +99,9 @@ static int start_sleep(void *arg, struct worker *worker, const struct yield *yie
     (void)arg;
     (void)completion;
     (void)result;
+    if (yield->as.duration == SKUA_FOREVER) {
+        return SKUA_PENDING; /* an alarm: its timeout ends it */
+    }
     const uint64_t now = time_now(worker->sched->time);
     return end_at(worker, yield, time_after(now, yield->as.duration), now);
 }

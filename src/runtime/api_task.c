@@ -8,6 +8,7 @@
 #include <skua/watch.h>
 #include <stdalign.h>
 
+#include "clock/clock.h"
 #include "process/payload.h"
 #include "runtime/runtime.h"
 #include "sched/tasks.h"
@@ -62,7 +63,7 @@ static int receive(skua_context *ctx, uint32_t kind, skua_event **event, uint64_
         error = skua_continue(ctx);
     } else if (timeout_ns != SKUA_FOREVER) {
         task->timer = tasks_next_tag(task);
-        error = skua_yield_sleep(ctx, task->timer, timeout_ns);
+        error = clock_yield_alarm(ctx, task->timer, timeout_ns);
     }
     if (error != 0) {
         task->polls = false;

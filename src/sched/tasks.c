@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "dispatch/call.h"
 #include "process/payload.h"
 #include "sched/context.h"
 #include "sched/inbox.h"
@@ -204,6 +205,26 @@ static void take_back(struct worker *worker, uint64_t tag)
     (void)error;
 }
 
+/* The wait is over before its time is. Nobody is to hear of that, so there is no completion: the
+ * call is just gone; or its completion is on its way and will be dropped. */
+static void drop_timer(struct worker *worker, struct task *task)
+{
+    struct scheduler *sched = worker->sched;
+    struct process *process = task->context.process;
+    const uint32_t index = call_first_owner(&sched->allocator, &sched->events,
+                                            &worker->caches.events, process, task->timer);
+    task->timer = 0;
+    if (UNLIKELY(index == OBJECT_NONE)) {
+        return;
+    }
+    struct event_node *node = event_at(&sched->events, index);
+    if (LIKELY(call_claim_any(node, load_relaxed(&node->guard)))) { /* re-checked by the claim */
+        call_disarm_owner(&sched->deadlines, node, index);
+        call_unlink_owner(&sched->events, process, node, index);
+        event_release_owner(&sched->events, &worker->caches.events, index);
+    }
+}
+
 /* The completion of the wait. */
 static void complete(struct worker *worker, struct task *task, const struct delivery *delivery)
 {
@@ -238,8 +259,7 @@ static NOINLINE void end_wait(struct worker *worker, struct task *task,
         wait->event = task->received.event;
     }
     if (task->timer != 0) {
-        take_back(worker, task->timer);
-        task->timer = 0;
+        drop_timer(worker, task);
     }
     task->polls = false;
 }

@@ -76,6 +76,31 @@ TEST(receive_in_time_leaves_no_timer)
     assert_int_equal(errand->notes[19], noted_error(SKUA_E_TIMEOUT));
 }
 
+static int receives_twice(struct errand *errand, skua_context *ctx)
+{
+    note(errand, receive_number(ctx, SKUA_SECOND));
+    note(errand, receive_number(ctx, 5 * SKUA_SECOND));
+    return 0;
+}
+
+/* When the task runs, it has a message and, behind that, the end of its time. */
+TEST(timer_that_fires_behind_a_message_does_not_end_the_next_receive)
+{
+    world_open_virtual_with((skua_runtime_config){.worker_count = 1});
+    struct errand *errand = errand_start(receives_twice);
+    world_settle();
+    struct actor *holder = actor_start(ACTS(holds(), finishes(0)));
+    tally_wait(&holder->held, 1);
+    errand_send(errand, RED, 1);
+    world_set_clock(world_now() + 2 * SKUA_SECOND);
+    actor_let_go(holder);
+    world_settle();
+    assert_noted(errand, 1);
+    errand_send(errand, RED, 2);
+    assert_errand_ended(errand, 0);
+    assert_noted(errand, 2);
+}
+
 /* ---- payloads ---- */
 
 static int takes_every_second(struct errand *errand, skua_context *ctx)
