@@ -19,6 +19,10 @@
  * on another worker. So do not hold a lock over a wait, and do not keep the address of anything
  * that is thread-local; errno is fresh after a wait, in files that include this header.
  *
+ * In C++, a task may throw, catch, and wait in a catch block, if the wait is called from C++. An
+ * exception that leaves its function ends the program. A task may longjmp to where it was, also
+ * over a wait, but not out of its function.
+ *
  * A wait ends with SKUA_E_CANCELLED if the process is cancelled, now or before; what it waited for
  * is taken back. Then tidy up and return; skua_task_shield lets waits work meanwhile. If you return
  * SKUA_E_CANCELLED, the reason of the cancel becomes the exit error. (A type with
@@ -40,6 +44,7 @@
 #include <errno.h>
 
 #include <skua/blocking.h>
+#include <skua/caught.h>
 #include <skua/error.h>
 #include <skua/process.h>
 #include <skua/switch.h>
@@ -232,32 +237,35 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
 #define SKUA_AT_(ctx_) skua_at_(ctx_, SKUA_HERE_)
 
 #define skua_task_receive(ctx, event, timeout_ns)                                                  \
-    skua_task_receive(SKUA_AT_(ctx), event, timeout_ns)
+    SKUA_WAIT_(skua_task_receive, SKUA_AT_(ctx), event, timeout_ns)
 #define skua_task_receive_type(ctx, type, event, timeout_ns)                                       \
-    skua_task_receive_type(SKUA_AT_(ctx), type, event, timeout_ns)
+    SKUA_WAIT_(skua_task_receive_type, SKUA_AT_(ctx), type, event, timeout_ns)
 #define skua_task_receive_if(ctx, match, arg, event, timeout_ns)                                   \
-    skua_task_receive_if(SKUA_AT_(ctx), match, arg, event, timeout_ns)
-#define skua_task_sleep(ctx, duration_ns) skua_task_sleep(SKUA_AT_(ctx), duration_ns)
+    SKUA_WAIT_(skua_task_receive_if, SKUA_AT_(ctx), match, arg, event, timeout_ns)
+#define skua_task_sleep(ctx, duration_ns) SKUA_REST_(skua_task_sleep, SKUA_AT_(ctx), duration_ns)
 #define skua_task_ticker(ctx, period_ns, next, count)                                              \
-    skua_task_ticker(SKUA_AT_(ctx), period_ns, next, count)
-#define skua_task_pause(ctx) skua_task_pause(SKUA_AT_(ctx))
+    SKUA_REST_(skua_task_ticker, SKUA_AT_(ctx), period_ns, next, count)
+#define skua_task_pause(ctx) SKUA_REST_(skua_task_pause, SKUA_AT_(ctx))
 #define skua_task_call(ctx, to, payload, timeout_ns, reply)                                        \
-    skua_task_call(SKUA_AT_(ctx), to, payload, timeout_ns, reply)
+    SKUA_WAIT_(skua_task_call, SKUA_AT_(ctx), to, payload, timeout_ns, reply)
 #define skua_task_call_name(ctx, name, payload, timeout_ns, reply)                                 \
-    skua_task_call_name(SKUA_AT_(ctx), name, payload, timeout_ns, reply)
+    SKUA_WAIT_(skua_task_call_name, SKUA_AT_(ctx), name, payload, timeout_ns, reply)
 #define skua_task_call_for(ctx, request, to, payload, timeout_ns, reply)                           \
-    skua_task_call_for(SKUA_AT_(ctx), request, to, payload, timeout_ns, reply)
-#define skua_task_monitor(ctx, pid, timeout_ns) skua_task_monitor(SKUA_AT_(ctx), pid, timeout_ns)
+    SKUA_WAIT_(skua_task_call_for, SKUA_AT_(ctx), request, to, payload, timeout_ns, reply)
+#define skua_task_monitor(ctx, pid, timeout_ns)                                                    \
+    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), pid, timeout_ns)
 #define skua_task_join(ctx, pid, timeout_ns, result)                                               \
-    skua_task_join(SKUA_AT_(ctx), pid, timeout_ns, result)
+    SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), pid, timeout_ns, result)
 #define skua_task_await_name(ctx, name, timeout_ns, pid)                                           \
-    skua_task_await_name(SKUA_AT_(ctx), name, timeout_ns, pid)
-#define skua_task_readable(ctx, fd, timeout_ns) skua_task_readable(SKUA_AT_(ctx), fd, timeout_ns)
-#define skua_task_writable(ctx, fd, timeout_ns) skua_task_writable(SKUA_AT_(ctx), fd, timeout_ns)
+    SKUA_WAIT_(skua_task_await_name, SKUA_AT_(ctx), name, timeout_ns, pid)
+#define skua_task_readable(ctx, fd, timeout_ns)                                                    \
+    SKUA_WAIT_(skua_task_readable, SKUA_AT_(ctx), fd, timeout_ns)
+#define skua_task_writable(ctx, fd, timeout_ns)                                                    \
+    SKUA_WAIT_(skua_task_writable, SKUA_AT_(ctx), fd, timeout_ns)
 #define skua_task_blocking(ctx, pool, function, input, timeout_ns, result)                         \
-    skua_task_blocking(SKUA_AT_(ctx), pool, function, input, timeout_ns, result)
+    SKUA_WAIT_(skua_task_blocking, SKUA_AT_(ctx), pool, function, input, timeout_ns, result)
 #define skua_task_yield(ctx, command, payload, timeout_ns, result)                                 \
-    skua_task_yield(SKUA_AT_(ctx), command, payload, timeout_ns, result)
+    SKUA_WAIT_(skua_task_yield, SKUA_AT_(ctx), command, payload, timeout_ns, result)
 
 SKUA_END_DECLS
 

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The stacks of tasks in a runtime: memory that goes back, and stacks that are used up. */
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "aborts.h"
+#include "child.h"
 #include "deep_task.h"
 #include "task/stacks.h"
 #include "workers.h"
@@ -155,6 +158,81 @@ TEST(tasks_are_refused_where_a_shadow_stack_is_active)
     world_start();
     assert_int_equal(run(&pause_type), SKUA_E_SHADOW_STACK);
     assert_int_equal(run(&pause_type), SKUA_E_SHADOW_STACK);
+}
+
+/* ---- a limit of address space ---- */
+
+#define CROWD 4000
+
+static atomic_uint without_memory;
+
+static void note_refusal(void *self, skua_context *ctx, const skua_exit *exit)
+{
+    (void)self;
+    (void)ctx;
+    atomic_fetch_add(&without_memory, exit->error == SKUA_E_NO_MEMORY);
+}
+
+/* Waits, with a stack that is large. */
+static int crowd_main(void *self, skua_context *ctx)
+{
+    atomic_fetch_add(&arrived, 1);
+    return wait_main(self, ctx);
+}
+
+static int ends_with(skua_runtime *runtime, const skua_process_type *type)
+{
+    skua_exit exit;
+    const int error = skua_process_run(runtime, type, skua_payload_empty(0), &exit);
+    return error != 0 ? error : exit.error;
+}
+
+/* More tasks than there is address space for: 0 if some end for that reason, and all else goes
+ * on. */
+static int run_crowd(int mebibytes)
+{
+    static const skua_process_type crowd = {
+        .name = "crowd", .main = crowd_main, .close = note_refusal, .stack_size = 1024 * KIB};
+    static skua_pid pids[CROWD];
+    const rlim_t size = (rlim_t)mebibytes << 20;
+    const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
+    skua_runtime *runtime;
+    if (setrlimit(RLIMIT_AS, &limit) != 0 || skua_runtime_create(&runtime, NULL) != 0 ||
+        skua_runtime_start(runtime) != 0) {
+        return 1;
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        if (skua_process_submit(runtime, &crowd, skua_payload_empty(0), &pids[i]) != 0) {
+            return 2;
+        }
+    }
+    while (atomic_load(&arrived) + atomic_load(&without_memory) < CROWD) {
+        (void)sched_yield();
+    }
+    if (atomic_load(&arrived) == 0 || atomic_load(&without_memory) == 0) {
+        return 3;
+    }
+    if (ends_with(runtime, &crowd) != SKUA_E_NO_MEMORY || ends_with(runtime, &pause_type) != 0) {
+        return 4; /* there is room for smaller ones */
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        (void)skua_process_cancel(runtime, pids[i], 0);
+        (void)!skua_process_wait(runtime, pids[i], SKUA_FOREVER, NULL);
+    }
+    if (ends_with(runtime, &pause_type) != 0 || skua_runtime_stop(runtime, SKUA_FOREVER) != 0) {
+        return 5;
+    }
+    return skua_runtime_destroy(runtime) == 0 ? 0 : 6;
+}
+
+TEST(tasks_without_address_space_end_and_the_others_go_on)
+{
+    if (IS_SANITIZED) {
+        skip(); /* sanitizers need more of it */
+    }
+    atomic_store(&arrived, 0);
+    atomic_store(&without_memory, 0);
+    assert_int_equal(child_run(run_crowd, 2048), 0);
 }
 
 /* ---- guards ---- */
@@ -320,6 +398,29 @@ TEST(task_that_crashes_has_not_used_up_its_stack)
 }
 
 /* ---- signals ---- */
+
+/* Those that a handler of the program may be for, which need not have SA_ONSTACK. */
+static int signals_main(void *self, skua_context *ctx)
+{
+    static const int asynchronous[] = {SIGHUP, SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2};
+    sigset_t blocked;
+    (void)self;
+    (void)ctx;
+    (void)pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    for (size_t i = 0; i < COUNT_OF(asynchronous); i++) {
+        if (sigismember(&blocked, asynchronous[i]) != 1) {
+            return SKUA_E_USER - asynchronous[i];
+        }
+    }
+    return 0;
+}
+
+TEST(signals_of_the_program_are_not_handled_on_the_stacks_of_tasks)
+{
+    static const skua_process_type type = {.name = "signals", .main = signals_main};
+    world_open();
+    assert_int_equal(run(&type), 0);
+}
 
 static atomic_uint stalls;
 static atomic_uint frames_seen;

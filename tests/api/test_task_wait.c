@@ -270,3 +270,27 @@ TEST(pause_lets_others_run_and_keeps_what_arrives)
     assert_noted(errand, 4, noted_error(SKUA_E_TIMEOUT));
     assert_noted(other, noted_error(SKUA_E_TIMEOUT), noted_error(SKUA_E_TIMEOUT));
 }
+
+/* Always has a message, until the other has run. */
+static int sends_to_itself(struct errand *errand, skua_context *ctx)
+{
+    const struct errand *other = errand->arg;
+    skua_event *event;
+    CHECK(errand, skua_send(ctx, skua_self(ctx), skua_payload_empty(0)) == 0);
+    while (atomic_load(&other->closes) == 0) {
+        CHECK(errand, skua_send(ctx, skua_self(ctx), skua_payload_empty(0)) == 0);
+        CHECK(errand, skua_task_receive(ctx, &event, SKUA_FOREVER) == 0);
+    }
+    return 0;
+}
+
+TEST(task_that_always_has_messages_lets_others_run)
+{
+    world_open_with((skua_runtime_config){.worker_count = 1});
+    struct errand *other = errand_new(pauses);
+    struct errand *errand = errand_new(sends_to_itself);
+    errand->arg = other;
+    errand_submit(errand);
+    assert_result(errand_run(other), 0);
+    assert_errand_ended(errand, 0);
+}

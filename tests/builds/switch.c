@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a task keeps over a wait, as compilers have it: values of every kind in as many registers as
- * there are, and errno, which must be that of the thread it goes on on. Run with
- * SKUA_DEBUG=migrate. */
+ * there are, and errno, which must be that of the thread it goes on on; and that it can jump back
+ * over a wait. Run with SKUA_DEBUG=migrate. */
+#include <setjmp.h>
 #include <skua/skua.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #include "switch.h"
 
-#define TASKS 8
+#define TASKS 9
 #define WAITS 300
 
 typedef double vector __attribute__((vector_size(32)));
@@ -97,19 +98,51 @@ static int errno_main(void *self, skua_context *ctx)
     return 0;
 }
 
+/* Waits, and jumps back to a frame above that of its caller. */
+static __attribute__((noinline)) void jump_to(skua_context *ctx, jmp_buf *start, unsigned turn)
+{
+    atomic_fetch_add(&wrong, wait_somehow(ctx, turn) != 0);
+    longjmp(*start, (int)turn);
+}
+
+static __attribute__((noinline)) void wait_and_jump(skua_context *ctx, jmp_buf *start,
+                                                    unsigned turn)
+{
+    volatile char frame[100] = {0};
+    atomic_fetch_add(&wrong, wait_somehow(ctx, turn + 1) != frame[99]);
+    jump_to(ctx, start, turn);
+}
+
+static int jump_main(void *self, skua_context *ctx)
+{
+    (void)self;
+    jmp_buf start;
+    volatile unsigned turn = 0;
+    const int jumped = setjmp(start);
+    atomic_fetch_add(&wrong, jumped != (int)turn);
+    atomic_fetch_add(&wrong, wait_somehow(ctx, turn) != 0);
+    if (turn < WAITS) {
+        turn++;
+        wait_and_jump(ctx, &start, turn);
+    }
+    atomic_fetch_add(&done, 1);
+    return 0;
+}
+
 static const skua_process_type keep_type = {.name = "keep", .main = keep_main, .stack_size = 16384};
 static const skua_process_type errno_type = {.name = "errno", .main = errno_main};
+static const skua_process_type jump_type = {.name = "jump", .main = jump_main};
 
 int main(void)
 {
+    static const skua_process_type *const types[] = {&keep_type, &errno_type, &jump_type};
     skua_runtime *runtime;
     skua_pid pids[TASKS];
     const skua_runtime_config config = {.worker_count = 2};
     int error = skua_runtime_create(&runtime, &config);
     error = error != 0 ? error : skua_runtime_start(runtime);
     for (unsigned i = 0; i < TASKS && error == 0; i++) {
-        error = skua_process_submit(runtime, i % 2 == 0 ? &keep_type : &errno_type,
-                                    skua_payload_empty(0), &pids[i]);
+        error = skua_process_submit(runtime, types[i % 3], skua_payload_empty(0), &pids[i]);
     }
     if (error != 0) {
         (void)printf("cannot start: %s\n", skua_error_text(error));

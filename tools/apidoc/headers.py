@@ -21,6 +21,7 @@ DEFINE = re.compile(r"#\s*define\s+(\w+)(\([^)]*\))?(.*)", re.S)
 FORWARD = re.compile(r"struct \w+;")  # what it is comes later in the header
 SECTION = re.compile(r"/\* -+ (.*?) -+ \*/")
 INTERNAL = re.compile(r"/\* SPDX[^\n]*\n/\*[^.]*: internal\.")
+BODY = re.compile(r"static inline|template <[^<>]*>\s+(SKUA_NODISCARD )?inline")
 BRACKETS = re.compile(r"^SKUA_(BEGIN|END)_DECLS\s*")
 COMPOUND = re.compile(r"(typedef struct|struct|enum)\b\s*(\w*)\s*\{(.*)\}\s*(\w*)\s*;$", re.S)
 NO_TYPE = re.compile(r"\b(SKUA_API|SKUA_NODISCARD|static|inline|extern)\b\s*")
@@ -123,7 +124,7 @@ def next_piece(text, line):
 def declaration_end(text, line):
     """Up to the semicolon, or to the end of a function's body."""
     depth = 0
-    is_body = text.startswith("static inline")
+    is_body = BODY.match(text)
     for token in TOKEN.finditer(text):
         mark = token.group()
         depth += (mark in "({[") - (mark in ")}]") if len(mark) == 1 else 0

@@ -2,13 +2,13 @@
 /* Object pools that give memory back: which pages go, what becomes of the objects in them, trims
  * that end early, and what the system does. All on one thread, but for the taker that has to wait
  * for a trim. */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/random.h"
+#include "mapping.h"
 #include "pool_support.h"
 #include "process/event.h"
 #include "thing_pool.h"
@@ -435,27 +435,6 @@ TEST(pool_trim_of_the_default_allocator_empties_resident_pages)
     assert_int_equal(thing_at(index)->age, 0);
 }
 
-/* The flags of the mapping that an address lies in; empty if the system does not tell. */
-static void read_mapping_flags(const void *address, char *flags, size_t size)
-{
-    char line[512];
-    bool is_inside = false;
-    flags[0] = '\0';
-    FILE *file = fopen("/proc/self/smaps", "r");
-    while (file != NULL && flags[0] == '\0' && fgets(line, sizeof line, file) != NULL) {
-        uintptr_t begin;
-        uintptr_t end;
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2) {
-            is_inside = (uintptr_t)address - begin < end - begin;
-        } else if (is_inside && strncmp(line, "VmFlags:", 8) == 0) {
-            (void)snprintf(flags, size, "%s", line + 8);
-        }
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
-}
-
 /* The system would fill the gaps when it makes a huge page of a segment with gaps. */
 TEST(pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there)
 {
@@ -473,7 +452,7 @@ TEST(pool_trim_of_a_part_of_a_segment_forbids_huge_pages_there)
         }
     }
     assert_true(trim() > OBJECT_POOL_SEGMENT_SIZE);
-    read_mapping_flags(thing_at(THINGS_PER_SEGMENT), flags, sizeof flags);
+    mapping_flags(thing_at(THINGS_PER_SEGMENT), flags, sizeof flags);
     if (flags[0] != '\0') {
         assert_non_null(strstr(flags, " nh"));
     }
