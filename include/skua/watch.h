@@ -61,8 +61,8 @@ SKUA_API SKUA_NODISCARD int skua_link(skua_context *ctx, skua_pid pid, uint32_t 
 /* Takes back a link that this process has made. From now on the end of one does nothing to the
  * other, not even if it is under way already.
  * Threads: worker (inside step or close).      Blocks: never.
- * Returns: 0; SKUA_E_LATE (the link has ended with the other process, or this process has not made
- *          it); SKUA_E_CONTEXT. */
+ * Returns: 0; SKUA_E_LATE (the link has ended with the other process, and a task may yet receive
+ *          that; or this process has not made it); SKUA_E_CONTEXT. */
 SKUA_API int skua_unlink(skua_context *ctx, skua_link_id link);
 
 SKUA_END_DECLS

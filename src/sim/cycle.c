@@ -3,9 +3,11 @@
  * threads such a program just stands still.
  *
  * Processes are the nodes of a graph, and calls that wait for an answer its edges. It is searched
- * in depth; an edge back to a process on the path closes a cycle. */
+ * in depth; an edge back to a process on the path closes a cycle. A request that a task has put
+ * aside is still an event, which does not say whose: those are looked up in a list. */
 #include <stdalign.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "relations/request.h"
 #include "sched/log.h"
@@ -24,25 +26,111 @@ struct visit {
     bool is_on_path;
 };
 
+/* A request that a task has put aside. */
+struct aside {
+    uint32_t request; /* its node */
+    uint32_t slot;    /* of the task */
+};
+
 struct search {
     struct sim *sim;
     struct visit *visits; /* by slot */
     uint32_t end;         /* of the slots */
+    struct aside *asides; /* by request */
+    size_t aside_count;
 };
 
+/* ---- requests put aside ---- */
+
+/* Adds the requests that a process has put aside to the list, or only counts them if there is no
+ * list yet. */
+static void add_asides(struct search *search, uint32_t slot)
+{
+    const struct scheduler *sched = search->sim->sched;
+    struct process *process = process_at(&sched->table, slot);
+    if (!state_is_waiting(state_peek(process)) || !process_is_task(process_type(process))) {
+        return;
+    }
+    for (uint32_t index = process->state.of_task.aside; index != OBJECT_NONE;
+         index = event_at(&sched->events, index)->next) {
+        if (event_at(&sched->events, index)->as.event.type == SKUA_EVENT_CALL) {
+            if (search->asides != NULL) {
+                search->asides[search->aside_count] = (struct aside){index, slot};
+            }
+            search->aside_count++;
+        }
+    }
+}
+
+static int compare_asides(const void *left, const void *right)
+{
+    const uint32_t a = ((const struct aside *)left)->request;
+    const uint32_t b = ((const struct aside *)right)->request;
+    return (a > b) - (a < b);
+}
+
+static void list_asides(struct search *search)
+{
+    search->aside_count = 0;
+    for (uint32_t slot = 1; slot < search->end; slot++) {
+        add_asides(search, slot);
+    }
+}
+
+/* False: there is no memory. */
+static bool find_asides(struct search *search)
+{
+    list_asides(search);
+    if (search->aside_count == 0) {
+        return true;
+    }
+    search->asides =
+        allocator_alloc_zeroed(&search->sim->allocator,
+                               search->aside_count * sizeof *search->asides, alignof(struct aside));
+    if (search->asides == NULL) {
+        return false;
+    }
+    list_asides(search);
+    qsort(search->asides, search->aside_count, sizeof *search->asides, compare_asides);
+    return true;
+}
+
+static void forget_asides(struct search *search)
+{
+    if (search->asides != NULL) {
+        allocator_free(&search->sim->allocator, search->asides,
+                       search->aside_count * sizeof *search->asides, alignof(struct aside));
+    }
+}
+
+static const struct aside *aside_of(const struct search *search, uint32_t request)
+{
+    const struct aside key = {.request = request};
+    return search->asides == NULL ? NULL
+                                  : bsearch(&key, search->asides, search->aside_count,
+                                            sizeof *search->asides, compare_asides);
+}
+
+/* ---- the search ---- */
+
 /* The slot of the process that has to answer an open call, or OBJECT_NONE if it is no call to a
- * process. At rest every request has been handed to a process. */
-static uint32_t server_of(const struct object_pool *events, const struct event_node *call)
+ * process. At rest every request has been handed to a process, or put aside by one. */
+static uint32_t server_of(const struct search *search, const struct event_node *call)
 {
     uint32_t base;
     if (call->next >> CALL_SUBJECT_SHIFT != SERVICE_CALL + 1) {
         return OBJECT_NONE;
     }
     const uint32_t index = request_of_listener(call->as.call.listener, &base);
-    struct event_node *request = event_at(events, index);
-    const bool is_owed = load_relaxed(&request->guard) - base < REQUEST_WINDOW; /* one thread */
-    return is_owed && request->as.request.is_listed ? pid_slot(request->as.request.server)
-                                                    : OBJECT_NONE;
+    struct event_node *request = event_at(&search->sim->sched->events, index);
+    if (load_relaxed(&request->guard) - base >= REQUEST_WINDOW) { /* one thread */
+        return OBJECT_NONE;
+    }
+    const struct aside *aside = aside_of(search, index);
+    if (aside != NULL) {
+        return aside->slot;
+    }
+    return request->as.request.is_listed ? pid_slot(request->as.request.server) : OBJECT_NONE;
 }
 
 /* The server of the next call of a process on the path, or OBJECT_NONE. */
@@ -53,7 +141,7 @@ static uint32_t next_server(const struct search *search, uint32_t slot)
     uint32_t server = OBJECT_NONE;
     while (*call != OBJECT_NONE && server == OBJECT_NONE) {
         const struct event_node *node = event_at(events, *call);
-        server = server_of(events, node);
+        server = server_of(search, node);
         *call = node->as.call.next;
     }
     return server;
@@ -124,10 +212,15 @@ void sim_name_cycles(struct sim *sim)
     }
     const size_t size = search.end * sizeof *search.visits;
     search.visits = allocator_alloc_zeroed(&sim->allocator, size, alignof(struct visit));
-    for (uint32_t slot = 1; search.visits != NULL && slot < search.end; slot++) {
+    if (search.visits == NULL) {
+        return;
+    }
+    const bool is_complete = find_asides(&search);
+    for (uint32_t slot = 1; is_complete && slot < search.end; slot++) {
         if (!search.visits[slot].is_known) {
             search_from(&search, slot);
         }
     }
+    forget_asides(&search);
     allocator_free(&sim->allocator, search.visits, size, alignof(struct visit));
 }

@@ -2,6 +2,7 @@
 /* What the runtime says by on_log: processes that failed and nobody watched, contexts misused. */
 #include <stdio.h>
 
+#include "errand.h"
 #include "exits.h"
 #include "names.h"
 #include "timers.h"
@@ -492,4 +493,34 @@ TEST(chain_of_calls_is_not_a_cycle)
     actor_tell(first, ACTS(asks(1, middle, 0)));
     world_settle();
     assert_int_equal(lines_about_cycles(), 0);
+}
+
+/* ---- calls that tasks do not look at while they wait ---- */
+
+static int calls_other(struct errand *errand, skua_context *ctx)
+{
+    CHECK(errand, skua_task_pause(ctx) == 0); /* until the other is there */
+    return skua_task_call(ctx, errand->other, skua_payload_u64(0, 0), SKUA_FOREVER, NULL);
+}
+
+TEST(cycle_of_tasks_that_put_calls_aside_is_named)
+{
+    skua_sim_config sim = {0};
+    skua_runtime_config config = noting_lines();
+    config.sim = &sim;
+    world_open_with(config);
+    struct errand *errands[2];
+    for (size_t i = 0; i < COUNT_OF(errands); i++) {
+        errands[i] = errand_new(calls_other);
+        errands[i]->type.calls = true;
+        errand_submit(errands[i]);
+    }
+    errands[0]->other = errands[1]->pid;
+    errands[1]->other = errands[0]->pid;
+    world_settle();
+    assert_int_equal(lines_about_cycles(), 1);
+    for (size_t i = 0; i < COUNT_OF(errands); i++) {
+        char digits[SKUA_PID_TEXT_SIZE];
+        assert_says(0, skua_pid_format(errands[i]->pid, digits));
+    }
 }

@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "counting_allocator.h"
 #include "ledger.h"
+#include "waits.h"
 
 #define SLOTS 2
 /* Each stop takes at least 100 ms before it says that a step is stuck. */
@@ -162,6 +163,9 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
         break;
     case 9:
         config.name_limit = choice % 2 == 0 ? UINT32_MAX : 0;
+        break;
+    case 10:
+        config.stack_limit = 1 + choice % 4;
         break;
     default:
         break;
@@ -405,6 +409,7 @@ static uint64_t run_program(const uint8_t *data, size_t size)
     struct reader reader = {.next = data, .end = data + size};
     simulated = 0;
     ledger_begin();
+    waits_begin();
     board_begin(data, size);
     set_out(&reader);
     run_operations(&reader);
@@ -418,6 +423,7 @@ static uint64_t run_program(const uint8_t *data, size_t size)
         end(&slots[i]);
     }
     board_end();
+    waits_check();
     ledger_check();
     return simulated;
 }

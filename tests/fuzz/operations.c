@@ -9,6 +9,7 @@
 #include "ledger.h"
 #include "script.h"
 #include "verbs.h"
+#include "waits.h"
 
 #define OPEN_MAX 200 /* of one tag */
 
@@ -31,6 +32,7 @@ static void end_step(struct play *play)
 static void go_on(struct play *play)
 {
     play->continues = ANSWERS(skua_continue(play->ctx), ANSWER_OK | ANSWER(DONE));
+    play->script->continues = play->script->continues || (play->is_task && play->continues);
     play->is_over = true;
 }
 
@@ -325,6 +327,8 @@ static void (*const operations[])(struct play *) = {
     verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
     verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
     verbs_perform, verbs_perform, verbs_perform,  verbs_perform,
+    waits_perform, waits_perform, waits_perform,  waits_perform,
+    waits_perform, waits_perform, waits_perform,  waits_perform,
 };
 
 void operations_perform(struct play *play)

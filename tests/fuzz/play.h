@@ -12,10 +12,17 @@
 /* Of the memory that a script has. */
 #define OWN_SIZE 100
 
+enum habit {
+    OBEYS,   /* ends at a cancel event */
+    IGNORES, /* stays until it is ended */
+    MORTAL,  /* goes on without waiting until its script is at its end, and ends with it */
+    HABITS,
+};
+
 /* The state of a process. All that must not happen to it is found here and in its relations. */
 struct script {
     uint32_t number; /* in the ledger */
-    uint8_t habit;
+    uint8_t habit;   /* enum habit */
     bool is_running;
     bool is_asked_to_stop;
     bool has_begun;
@@ -27,7 +34,7 @@ struct script {
 
 _Static_assert(sizeof(struct script) <= 64, "costs no allocation");
 
-/* A step under way. */
+/* A step under way, or a task. */
 struct play {
     struct script *script;
     struct relations *relations;
@@ -38,8 +45,14 @@ struct play {
     size_t count;
     bool is_over;
     bool continues;
-    int error; /* what the step returns */
+    int error;    /* what the step returns */
+    bool is_task; /* which may wait */
+    bool leaves;  /* it will not wait again */
+    skua_event none;
 };
+
+/* A process got an event: checks it against the books. */
+void play_note_event(const struct play *play, const skua_event *event);
 
 /* What all yields answer. */
 #define ANSWERS_OF_YIELD (ANSWER_OK | ANSWER(DURATION) | ANSWER(DONE) | ANSWER(NO_MEMORY))

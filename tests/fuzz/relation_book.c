@@ -209,9 +209,12 @@ void relations_note_link(struct relations *relations, const struct relation_link
 void relations_note_unlink(struct relations *relations, skua_link_id id, int error)
 {
     for (uint32_t i = 0; i < relations->link_count; i++) {
+        const bool is_to_come = error != 0 && relations->links[i].tells;
         if (relations->links[i].id.bits == id.bits) {
-            EXPECT(error == 0 || !relations->links[i].tells);
-            forget_link(relations, i);
+            EXPECT(!is_to_come || (relations->asks & RELATIONS_PICKS) != 0);
+            if (!is_to_come) {
+                forget_link(relations, i);
+            }
             return;
         }
     }

@@ -19,6 +19,7 @@ enum relation_yield { YIELD_CALL, YIELD_MONITOR, YIELD_JOIN, YIELD_AWAIT, RELATI
 /* What the type of a process asks for. */
 #define RELATIONS_CALLS    1U
 #define RELATIONS_ABANDONS 2U
+#define RELATIONS_PICKS    4U /* a task: an event may have come, and wait until it is wanted */
 
 #define RELATIONS_KEPT 24 /* of a kind; what comes on top is not checked */
 

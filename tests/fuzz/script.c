@@ -8,13 +8,7 @@
 #include "operations.h"
 #include "play.h"
 #include "verbs.h"
-
-enum habit {
-    OBEYS,   /* ends at a cancel event */
-    IGNORES, /* stays until it is ended */
-    MORTAL,  /* goes on without waiting until its script is at its end, and ends with it */
-    HABITS,
-};
+#include "waits.h"
 
 /* ---- events ---- */
 
@@ -29,9 +23,11 @@ static void note_completion(struct script *script, const skua_event *event)
     script->open[event->tag]--;
 }
 
-static void note_event(struct script *script, const skua_event *event)
+/* Tasks get events in the order that they like: a tick may be from before the end of its ticker. */
+void play_note_event(const struct play *play, const skua_event *event)
 {
-    struct relations *relations = relations_of(script->number);
+    struct script *script = play->script;
+    struct relations *relations = play->relations;
     switch ((enum skua_event_type)event->type) {
     case SKUA_EVENT_MESSAGE:
         EXPECT(event->error == 0);
@@ -44,7 +40,7 @@ static void note_event(struct script *script, const skua_event *event)
         script->is_asked_to_stop = script->is_asked_to_stop || event->error == SKUA_E_STOPPED;
         return;
     case SKUA_EVENT_TICK:
-        EXPECT(event->tag < TAGS && script->open[event->tag] > 0);
+        EXPECT(event->tag < TAGS && (play->is_task || script->open[event->tag] > 0));
         EXPECT(skua_tick_count(event) > 0);
         return;
     case SKUA_EVENT_START:
@@ -79,55 +75,81 @@ static bool has_event(const skua_event *events, size_t count, enum skua_event_ty
 
 /* ---- the process ---- */
 
-static void note_events(struct script *script, const skua_event *events, size_t count)
+static void note_events(const struct play *play)
 {
+    struct script *script = play->script;
+    const skua_event *events = play->events;
+    const size_t count = play->count;
     EXPECT(count > 0 && count <= SKUA_EVENTS_PER_STEP);
     EXPECT((events[0].type == SKUA_EVENT_START) == !script->has_begun);
     EXPECT((events[count - 1].type == SKUA_EVENT_CONTINUE) == script->continues);
     for (size_t i = 0; i < count; i++) {
-        note_event(script, &events[i]);
+        play_note_event(play, &events[i]);
     }
-    script->has_begun = true;
     script->continues = false;
 }
 
 /* `asks` is what its type does. */
-static int step_as(struct script *script, skua_context *ctx, skua_event *events, size_t count,
-                   uint32_t asks)
+static struct play begin(struct script *script, skua_context *ctx, skua_event *events, size_t count,
+                         uint32_t asks)
 {
-    struct relations *relations = relations_of(script->number);
-    struct play play = {
+    EXPECT(!script->is_running);
+    script->is_running = true;
+    relations_of(script->number)->asks = asks;
+    if (!script->has_begun && (asks & RELATIONS_CALLS) != 0) {
+        board_note_server(skua_self(ctx));
+    }
+    return (struct play){
         .script = script,
-        .relations = relations,
+        .relations = relations_of(script->number),
         .reader = &script->reader,
         .ctx = ctx,
         .runtime = skua_runtime_of(ctx),
         .events = events,
         .count = count,
     };
-    EXPECT(!script->is_running);
-    script->is_running = true;
-    relations->asks = asks;
-    if (!script->has_begun && asks != 0) {
-        board_note_server(skua_self(ctx));
+}
+
+static int end(const struct play *play)
+{
+    play->script->is_running = false;
+    return play->error;
+}
+
+/* What a process does about the events that it has just got. */
+static void perform(struct play *play)
+{
+    struct script *script = play->script;
+    const bool obeys =
+        script->habit == OBEYS && has_event(play->events, play->count, SKUA_EVENT_CANCEL);
+    script->has_begun = true;
+    if (has_event(play->events, play->count, SKUA_EVENT_CALL)) {
+        verbs_answer_one(play);
     }
-    note_events(script, events, count);
-    const bool obeys = script->habit == OBEYS && has_event(events, count, SKUA_EVENT_CANCEL);
-    if (has_event(events, count, SKUA_EVENT_CALL)) {
-        verbs_answer_one(&play);
+    operations_perform(play);
+    if (play->leaves) {
+        return;
     }
-    operations_perform(&play);
     if (script->habit == OBEYS && reader_is_empty(&script->reader)) {
-        verbs_answer_all(&play);
+        verbs_answer_all(play);
     }
     if (obeys || (script->habit == MORTAL && reader_is_empty(&script->reader))) {
-        (void)ANSWERS(skua_done(ctx, skua_nothing()), ANSWER_OK | ANSWER(DONE));
-    } else if (script->habit == MORTAL) {
-        play.continues = ANSWERS(skua_continue(ctx), ANSWER_OK | ANSWER(DONE));
+        (void)ANSWERS(skua_done(play->ctx, skua_nothing()), ANSWER_OK | ANSWER(DONE));
+        play->leaves = true;
+    } else if (script->habit == MORTAL && !play->is_task) {
+        play->continues = ANSWERS(skua_continue(play->ctx), ANSWER_OK | ANSWER(DONE));
     }
+    play->leaves = play->leaves || play->error != 0;
+}
+
+static int step_as(struct script *script, skua_context *ctx, skua_event *events, size_t count,
+                   uint32_t asks)
+{
+    struct play play = begin(script, ctx, events, count, asks);
+    note_events(&play);
+    perform(&play);
     script->continues = play.continues;
-    script->is_running = false;
-    return play.error;
+    return end(&play);
 }
 
 static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
@@ -144,6 +166,47 @@ static int step_of_careful_server(void *self, skua_context *ctx, skua_event *eve
 {
     return step_as(self, ctx, events, count, RELATIONS_CALLS | RELATIONS_ABANDONS);
 }
+
+/* ---- tasks ---- */
+
+/* Begins with a START of its own making, as it is told of none. */
+static int main_as(struct script *script, skua_context *ctx, uint32_t asks)
+{
+    skua_event start = {.type = SKUA_EVENT_START};
+    struct play play = begin(script, ctx, &start, 1, asks | RELATIONS_PICKS);
+    play.is_task = true;
+    play_note_event(&play, &start);
+    perform(&play);
+    while (!play.leaves) {
+        play.is_over = false;
+        waits_for_next(&play);
+        if (!play.leaves) {
+            perform(&play);
+        }
+    }
+    return end(&play);
+}
+
+static int main_of_task(void *self, skua_context *ctx)
+{
+    return main_as(self, ctx, 0);
+}
+
+static int main_of_server(void *self, skua_context *ctx)
+{
+    return main_as(self, ctx, RELATIONS_CALLS | RELATIONS_ABANDONS);
+}
+
+static int serve(void *self, skua_context *ctx, skua_event *event)
+{
+    struct play play = begin(self, ctx, event, 1, RELATIONS_CALLS | RELATIONS_PICKS);
+    play.is_task = true;
+    play_note_event(&play, event);
+    perform(&play);
+    return end(&play);
+}
+
+/* ---- beginning and end ---- */
 
 /* What the first input of a process says. */
 struct instruction {
@@ -238,7 +301,13 @@ static const char *const methods[] = {"first", "second", NULL};
 #define SCRIPT_WITH(its_step) .init = init, .step = (its_step), .close = close_script
 #define SCRIPT                SCRIPT_WITH(step)
 
-#define GOOD_TYPES 8
+/* An init that starts another process, whose init does, ... is on the stack of a task. */
+#define DEEP ((size_t)1 << 20)
+
+#define TASK(its_main) .init = init, .main = (its_main), .close = close_script, .stack_size = DEEP
+
+/* The second half are servers, in a way. */
+#define GOOD_TYPES 12
 static const skua_process_type types[] = {
     {.name = "small",
      .state_size = sizeof(struct script),
@@ -252,6 +321,12 @@ static const skua_process_type types[] = {
      .mailbox_limit = 2,
      .cancel = SKUA_CANCEL_EVENT},
     {.name = "with methods", .state_size = sizeof(struct script), SCRIPT, .methods = methods},
+    {.name = "task", .state_size = sizeof(struct script), TASK(main_of_task)},
+    {.name = "small task",
+     .state_size = sizeof(struct script),
+     TASK(main_of_task),
+     .cancel = SKUA_CANCEL_EVENT,
+     .mailbox_limit = 2},
     {.name = "server",
      .state_size = sizeof(struct script),
      SCRIPT_WITH(step_of_server),
@@ -269,9 +344,23 @@ static const skua_process_type types[] = {
      .abandons = true,
      .mailbox_limit = 2},
     {.name = "no server", .state_size = sizeof(struct script), SCRIPT, .abandons = true},
+    {.name = "task that serves",
+     .state_size = sizeof(struct script),
+     .init = init,
+     .serve = serve,
+     .close = close_script,
+     .stack_size = DEEP,
+     .calls = true},
+    {.name = "server task",
+     .state_size = sizeof(struct script),
+     TASK(main_of_server),
+     .calls = true,
+     .abandons = true},
     {.name = "too large", .state_size = SIZE_MAX, SCRIPT},
     {.name = "without step", .state_size = 8},
     {.name = "too eager", .step = step, .mailbox_limit = UINT32_MAX},
+    {.name = "of two minds", .step = step, .main = main_of_task},
+    {.name = "too deep", .main = main_of_task, .stack_size = SIZE_MAX},
 };
 
 const skua_process_type *script_simple_type(void)
@@ -355,4 +444,7 @@ void script_make_mortal(struct script_start *start)
     memcpy(&instruction, start->input[0].as.bytes, sizeof instruction);
     instruction.habit = MORTAL;
     set_instruction(start, &instruction);
+    if (start->options.type != NULL && start->options.type->serve != NULL) {
+        start->options.type = &types[0]; /* nobody may send it an event */
+    }
 }
