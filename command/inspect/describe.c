@@ -18,6 +18,9 @@ enum { FIELD_ANSWER = 2, FIELD_NAMES, FIELD_NAME, FIELD_LABEL, FIELD_YIELDS, FIE
 /* Fields of a line `task`. */
 enum { FIELD_KIND = 2, FIELD_TYPE, FIELD_LEFT, FIELD_WHERE };
 
+/* Fields of a line `stack`. */
+enum { FIELD_DEEPEST = 2, FIELD_SIZE };
+
 /* What a yield is about: fields of a line. */
 struct yield {
     uint64_t tag;
@@ -260,6 +263,7 @@ void row_is_unknown(struct process_row *row)
     row->yields = 0;
     row->is_task = false;
     row->where[0] = '\0';
+    (void)snprintf(row->stack, sizeof row->stack, "-");
     (void)snprintf(row->name, sizeof row->name, "-");
     (void)snprintf(row->waits.text, sizeof row->waits.text, "%s",
                    strcmp(row->state, "running") == 0 ? "running" : "-");
@@ -323,6 +327,18 @@ bool row_describe_task(struct process_row *row, const struct line *line)
     return true;
 }
 
+bool row_describe_stack(struct process_row *row, const struct line *line)
+{
+    uint64_t deepest;
+    uint64_t size;
+    if (!line_number(line, FIELD_DEEPEST, &deepest) || !line_number(line, FIELD_SIZE, &size)) {
+        return false;
+    }
+    snprintf(row->stack, sizeof row->stack, "%" PRIu64 "K/%" PRIu64 "K", (deepest + 1023) / 1024,
+             size / 1024);
+    return true;
+}
+
 /* ---- many ---- */
 
 /* Programs of earlier versions do not know the request: asking for nobody tells. */
@@ -337,8 +353,8 @@ static enum client_result learn(struct client *client)
     return CLIENT_END;
 }
 
-/* Asks about up to ASKED_MAX processes, and hands each line `described` or `task` on, with its PID,
- * until `take` returns false. */
+/* Asks about up to ASKED_MAX processes, and hands each line `described`, `task` or `stack` on, with
+ * its PID, until `take` returns false. */
 static enum client_result ask(struct client *client, const uint64_t *asked, size_t count,
                               bool (*take)(void *arg, uint64_t pid, const struct line *line),
                               void *arg)
@@ -352,7 +368,8 @@ static enum client_result ask(struct client *client, const uint64_t *asked, size
     }
     client_ask(client, "describe%s", pids);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        const bool is_known = line_is(&line, "described") || line_is(&line, "task");
+        const bool is_known =
+            line_is(&line, "described") || line_is(&line, "task") || line_is(&line, "stack");
         if (is_known && (!line_pid(&line, 1, &pid) || !take(arg, pid, &line))) {
             return CLIENT_BROKEN;
         }
@@ -375,8 +392,9 @@ static bool take_row(void *arg, uint64_t pid, const struct line *line)
     const struct row_list *list = arg;
     for (size_t i = 0; i < list->count; i++) {
         if (list->rows[i].pid == pid) {
-            return line_is(line, "task") ? row_describe_task(&list->rows[i], line)
-                                         : row_describe(&list->rows[i], line);
+            return line_is(line, "task")    ? row_describe_task(&list->rows[i], line)
+                   : line_is(line, "stack") ? row_describe_stack(&list->rows[i], line)
+                                            : row_describe(&list->rows[i], line);
         }
     }
     return false;
@@ -414,7 +432,7 @@ static bool take_names(void *arg, uint64_t pid, const struct line *line)
     char answer[8];
     char name[65];
     char label[65];
-    if (line_is(line, "task")) {
+    if (!line_is(line, "described")) {
         return true;
     }
     if (!line_text(line, FIELD_ANSWER, answer, sizeof answer)) {

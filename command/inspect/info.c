@@ -125,6 +125,13 @@ static bool print_line(const struct line *line, struct view *view)
         return row_describe_task(&view->row, line);
     }
     print_waits(view);
+    if (line_is(line, "stack")) {
+        if (!row_describe_stack(&view->row, line)) {
+            return false;
+        }
+        printf("stack_used: %s\n", view->row.stack);
+        return true;
+    }
     if (line_is(line, "process")) {
         if (!row_read(line, &view->row)) {
             return false;

@@ -47,6 +47,7 @@ struct process_row {
     struct wait_text waits;
     bool is_task;   /* and waits */
     char where[65]; /* file and line of that; or empty */
+    char stack[48]; /* how much of it was used, of how much; or - */
 };
 
 enum { PAGE_ROWS_MAX = 256 };
@@ -98,8 +99,9 @@ enum client_result names_describe(struct client *client, const uint64_t *pids, s
 void row_is_unknown(struct process_row *row);
 bool row_describe(struct process_row *row, const struct line *line);
 
-/* The line `task` that follows that of a task. */
+/* The lines `task` and `stack` that follow that of a task. */
 bool row_describe_task(struct process_row *row, const struct line *line);
+bool row_describe_stack(struct process_row *row, const struct line *line);
 
 /* Programs count the names, yields and relations of a process up to here: there may be more. */
 #define LIST_COUNT_MAX UINT64_C(4096)

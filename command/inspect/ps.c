@@ -35,6 +35,7 @@ struct options {
     enum process_sort sort;
     uint64_t rows; /* 0: not given */
     bool all;
+    bool stacks;
     uint64_t after;
     struct process_filter filter;
 };
@@ -52,14 +53,15 @@ struct table {
     size_t name_columns; /* likewise */
     uint64_t live;       /* as the last page said */
     int write_error;
-    bool is_cut; /* there are more */
+    bool is_cut;     /* there are more */
+    bool has_stacks; /* of some process it is known how much of its stack was used */
 };
 
 static int help(void)
 {
     fputs(
         "usage: skua ps [--sort KEY] [-n ROWS | --all] [--after PID] [--type NAME]\n"
-        "               [--state STATE] [-p PROGRAM]\n\n"
+        "               [--state STATE] [--stacks] [-p PROGRAM]\n\n"
         "Lists the processes of a running program: PID, type, state (ready, running, blocked,\n"
         "idle), messages in the mailbox, steps so far, how long they ran (by samples), age, name\n"
         "(+N: and N more), label in parentheses, and what they wait for. A process that is "
@@ -74,7 +76,11 @@ static int help(void)
         "                         10000 are not asked for names and waits\n"
         "  --after PID            start after this PID, in the order of --sort pid\n"
         "  --type NAME            only processes of this type; -n counts what is shown\n"
-        "  --state STATE          only processes in this state\n" HELP_PROGRAM "\nExamples:\n"
+        "  --state STATE          only processes in this state\n"
+        "  --stacks               a column with the deepest use of a stack by a task of this "
+        "type,\n"
+        "                         in KiB, of how much, in programs with "
+        "SKUA_DEBUG=stacks\n" HELP_PROGRAM "\nExamples:\n"
         "  skua ps --sort run -n 10\n"
         "  skua ps --all --type session --state ready\n",
         stdout);
@@ -146,6 +152,9 @@ static bool read_option(char **argv, int *i, struct options *options)
     if (is_valued(option, "--state")) {
         return option_state(argv, i, &options->filter.state);
     }
+    if (strcmp(option, "--stacks") == 0) {
+        return options->stacks = true;
+    }
     if (is_program(option)) {
         return option_text("ps", argv, i, &options->program);
     }
@@ -187,24 +196,36 @@ static struct screen lines_of(const struct table *table)
     return (struct screen){.out = table->out, .columns = table->columns, .lines_left = SIZE_MAX};
 }
 
+/* The column of --stacks, or nothing. */
+static struct formatted stack_column(const struct table *table, const char *text)
+{
+    struct formatted column = {""};
+    if (table->options->stacks) {
+        snprintf(column.text, sizeof column.text, "%11.20s  ", text);
+    }
+    return column;
+}
+
 static void print_header(struct table *table)
 {
     struct screen screen = lines_of(table);
-    screen_line(&screen, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s  %-*s  %s", "PID",
+    screen_line(&screen, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s  %s%-*s  %s", "PID",
                 (int)table->type_columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN", "AGE",
-                (int)table->name_columns, "NAME", "WAITS FOR");
+                stack_column(table, "STACK").text, (int)table->name_columns, "NAME", "WAITS FOR");
 }
 
 static void print_row(struct table *table, const struct process_row *row)
 {
     struct screen screen = lines_of(table);
-    screen_line(
-        &screen, "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s  %-*s  %s",
-        row->pid, text_width(row->type, table->type_columns), row->type, row->state, row->mailbox,
-        row->steps, format_time(row->run_ns).text, format_time(row->age_ns).text,
-        text_width(row->name, table->name_columns), row->name, row->waits.text);
+    screen_line(&screen,
+                "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s  %s%-*s  %s",
+                row->pid, text_width(row->type, table->type_columns), row->type, row->state,
+                row->mailbox, row->steps, format_time(row->run_ns).text,
+                format_time(row->age_ns).text, stack_column(table, row->stack).text,
+                text_width(row->name, table->name_columns), row->name, row->waits.text);
     table->rows++;
     table->last = row->pid;
+    table->has_stacks = table->has_stacks || strcmp(row->stack, "-") != 0;
 }
 
 static void widen(size_t *columns, const char *text)
@@ -300,6 +321,15 @@ static enum client_result print_table(struct table *table)
     } while (after != 0 && !table->is_cut);
     table->is_cut |= table->options->sort != SORT_PID && table->rows < table->live;
     return CLIENT_END;
+}
+
+/* Why the column of --stacks is empty. */
+static void explain_stacks(const struct table *table)
+{
+    if (table->options->stacks && !table->has_stacks) {
+        fprintf(stderr, "skua ps: no stacks of tasks are measured; that takes a program which was "
+                        "started with SKUA_DEBUG=stacks\n");
+    }
 }
 
 /* How to see what the table does not show. */
@@ -421,6 +451,7 @@ static int show(struct client *client, const struct options *options)
     if (table.write_error != 0) {
         return failure("ps", "cannot write: %s", strerror(table.write_error));
     }
+    explain_stacks(&table);
     print_rest(&table);
     return 0;
 }

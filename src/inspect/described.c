@@ -138,6 +138,13 @@ static void add_task(skua_pid pid, const struct described_task *task, struct tex
     text_add(out, "\n");
 }
 
+static void add_stack(skua_pid pid, const struct described_stack *stack, struct text *out)
+{
+    if (stack->size != 0) {
+        text_add(out, "stack\t%016" PRIx64 "\t%zu\t%zu\n", pid.bits, stack->deepest, stack->size);
+    }
+}
+
 static void add_described(struct scheduler *sched, skua_pid pid,
                           const struct description *description, struct text *out)
 {
@@ -159,6 +166,7 @@ static void add_described(struct scheduler *sched, skua_pid pid,
     }
     text_add(out, "\n");
     add_task(pid, &description->task, out);
+    add_stack(pid, &description->stack, out);
 }
 
 uint32_t described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count,

@@ -13,6 +13,7 @@
 #include "sched/deliver.h"
 #include "sched/naming.h"
 #include "sched/signal.h"
+#include "sched/stack_use.h"
 #include "sched/tasks.h"
 
 /* ---- the memory ---- */
@@ -257,6 +258,18 @@ static void fill_task(struct process *process, struct description *description)
     }
 }
 
+static void fill_stack(struct scheduler *sched, struct process *process,
+                       struct described_stack *described)
+{
+    const skua_process_type *type = process_type(process);
+    if (sched->measures_stacks && process_is_task(type)) {
+        const struct task *task = process->state.of_task.task;
+        const size_t size = type->stack_size != 0 ? type->stack_size : STACK_SIZE_DEFAULT;
+        described->size = stacks_size(stacks_tier(size));
+        described->deepest = stack_use_deepest(sched, type, task != NULL ? &task->stack : NULL);
+    }
+}
+
 /* ---- names and relations; all of these lists are the process's own ---- */
 
 static void fill_names(struct scheduler *sched, const struct annex *annex,
@@ -357,6 +370,7 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
     }
     fill_waits(sched, process, description);
     fill_task(process, description);
+    fill_stack(sched, process, &description->stack);
     if (annex == NULL) {
         return;
     }

@@ -72,6 +72,12 @@ struct described_task {
     char where[DESCRIBE_WHERE]; /* the end of "file:line" */
 };
 
+/* The stack of a task, or of its type, if stacks are measured (stack_use.h). */
+struct described_stack {
+    size_t size; /* 0: not known */
+    size_t deepest;
+};
+
 struct description_details {
     uint32_t other_names;                      /* how many of the next there are; likewise below */
     char names[DESCRIBE_NAMES - 1][NAME_SIZE]; /* besides the first, newest first */
@@ -103,6 +109,7 @@ struct description {
     bool has_wait;              /* the next is set: some call that is not just ending */
     struct described_wait wait; /* the newest */
     struct described_task task;
+    struct described_stack stack;
     struct description_details details[]; /* one, if is_detailed */
 };
 

@@ -359,7 +359,7 @@ static void trim_if_swept(struct worker *worker, const struct process *process)
 {
     struct scheduler *sched = worker->sched;
     const struct task *task = process->state.of_task.task;
-    if (task == NULL || LIKELY(!is_swept(sched))) {
+    if (task == NULL || LIKELY(!is_swept(sched)) || sched->measures_stacks) {
         return;
     }
     const size_t bytes = stacks_trim_below(&sched->stacks, &task->stack, task->stack.peer);

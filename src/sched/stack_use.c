@@ -24,14 +24,21 @@ void stack_use_deinit(struct scheduler *sched)
     mutex_deinit(&sched->stack_uses.lock);
 }
 
-/* That of the type, made if there is none; null: no memory. */
-static struct stack_use *use_of_locked(struct scheduler *sched, const skua_process_type *type,
-                                       const struct stack *stack)
+/* That of the type; null: there is none. */
+static struct stack_use *find_locked(const struct scheduler *sched, const skua_process_type *type)
 {
     struct stack_use *use = sched->stack_uses.first;
     while (use != NULL && use->type != type) {
         use = use->next;
     }
+    return use;
+}
+
+/* The same, made if there is none; null: no memory. */
+static struct stack_use *use_of_locked(struct scheduler *sched, const skua_process_type *type,
+                                       const struct stack *stack)
+{
+    struct stack_use *use = find_locked(sched, type);
     if (use != NULL) {
         return use;
     }
@@ -56,6 +63,17 @@ void stack_use_note(struct scheduler *sched, const skua_process_type *type, stru
         use->tasks++;
     }
     mutex_unlock(&sched->stack_uses.lock);
+}
+
+size_t stack_use_deepest(struct scheduler *sched, const skua_process_type *type,
+                         const struct stack *stack)
+{
+    const size_t used = stack != NULL ? stacks_used(stack) : 0;
+    mutex_lock(&sched->stack_uses.lock);
+    const struct stack_use *use = find_locked(sched, type);
+    const size_t deepest = use != NULL && use->deepest > used ? use->deepest : used;
+    mutex_unlock(&sched->stack_uses.lock);
+    return deepest;
 }
 
 void stack_use_tell(struct scheduler *sched, void (*function)(void *arg, const struct stack_use *),

@@ -538,7 +538,7 @@ size_t stacks_trim_below(const struct stacks *stacks, const struct stack *stack,
 }
 
 /* Its coroutine begins anew: where it was is wiped, too. */
-size_t stacks_wipe(struct stack *stack)
+size_t stacks_used(const struct stack *stack)
 {
     const char *low = stack->low;
     const char *top = (const char *)stack;
@@ -552,9 +552,17 @@ size_t stacks_wipe(struct stack *stack)
             break;
         }
     }
-    memset((char *)stack - (top - low), 0, (size_t)(top - low));
-    stack->peer = NULL;
     return (size_t)(top - low);
+}
+
+size_t stacks_wipe(struct stack *stack)
+{
+    const size_t used = stacks_used(stack);
+    if (!IS_SANITIZED) {
+        memset((char *)stack - used, 0, used);
+        stack->peer = NULL;
+    }
+    return used;
 }
 
 /* ---- whose stack ---- */

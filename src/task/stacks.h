@@ -150,8 +150,11 @@ bool stacks_trim(struct stacks *stacks, uint32_t most, size_t *bytes);
 /* Gives back what a stack has used below `sp`, and returns how much that is. */
 size_t stacks_trim_below(const struct stacks *stacks, const struct stack *stack, const void *sp);
 
-/* Makes a stack all zeros whose function has returned. Returns how much of it was not, from its
- * beginning: how deep it was used since it was so before. */
+/* How much of a stack is not zeros, from its beginning: how deep it was used since it was all
+ * zeros. Its function waits or has returned. */
+NODISCARD size_t stacks_used(const struct stack *stack);
+
+/* Makes a stack all zeros whose function has returned. Returns how much of it was not. */
 size_t stacks_wipe(struct stack *stack);
 
 /* How much memory the others hold at most. */

@@ -5,7 +5,10 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "actor.h"
+#include "deep_task.h"
 #include "inspected.h"
+#include "task/fiber.h"
 
 #define WORKERS 2
 #define HOUR    (UINT64_C(3600) * 1000000000)
@@ -209,4 +212,69 @@ TEST(task_that_serves_waits_only_while_it_serves)
     assert_non_null(line);
     assert_string_equal(line->fields[KIND], "completion");
     assert_int_equal(count_frames(client, "serve"), 1);
+}
+
+/* ---- how deep it has been ---- */
+
+static int goes_deep_and_waits(void *self, skua_context *ctx)
+{
+    use_stack(30000);
+    return receive_any(self, ctx);
+}
+
+static int goes_deep_and_returns(void *self, skua_context *ctx, skua_event *event)
+{
+    (void)self;
+    (void)ctx;
+    (void)event;
+    use_stack(5000);
+    return 0;
+}
+
+/* Fields of a line `stack`. */
+enum { DEEPEST = 2, SIZE };
+
+static void assert_stack(struct inspect_client *client, skua_pid pid, uint64_t least, uint64_t most,
+                         uint64_t size)
+{
+    (void)ask(client, "describe", pid);
+    const struct inspect_line *line = inspect_find(client, "stack", 0);
+    assert_true(skua_pid_equal(inspect_pid(line, 1), pid));
+    assert_in_range(inspect_number(line, DEEPEST), least, most);
+    assert_int_equal(inspect_number(line, SIZE), size);
+}
+
+/* Of a task that waits, what it has used so far; of one without a stack, what others have. */
+TEST(task_tells_how_deep_stacks_of_its_type_were_used)
+{
+    static const skua_process_type deep = {.name = "deep", .main = goes_deep_and_waits};
+    static const skua_process_type server = {
+        .name = "server", .serve = goes_deep_and_returns, .stack_size = 16384};
+    if (IS_SANITIZED) {
+        skip(); /* they are not measured then */
+    }
+    inspected_prepare();
+    assert_int_equal(setenv("SKUA_DEBUG", "stacks", 1), 0);
+    world_create((skua_runtime_config){.worker_count = WORKERS, .inspect = true});
+    world_start();
+    struct inspect_client *client = client_open();
+    assert_stack(client, start(&deep), 30000, 40000, 65536);
+    const skua_pid serving = start(&server);
+    assert_stack(client, serving, 0, 0, 16384);
+    assert_int_equal(world_send(serving, skua_payload_empty(0)), 0);
+    while (world_info(serving).steps < 2 || world_info(serving).state != SKUA_PROCESS_IDLE) {
+        (void)sched_yield();
+    }
+    assert_stack(client, serving, 5000, 10000, 16384);
+    (void)ask(client, "describe", actor_start(NO_ACTS)->pid);
+    assert_int_equal(inspect_count(client, "stack"), 0);
+}
+
+TEST(task_does_not_tell_what_is_not_measured)
+{
+    static const skua_process_type deep = {.name = "deep", .main = goes_deep_and_waits};
+    open_world();
+    struct inspect_client *client = client_open();
+    (void)ask(client, "describe", start(&deep));
+    assert_int_equal(inspect_count(client, "stack"), 0);
 }
