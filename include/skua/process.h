@@ -81,7 +81,9 @@ typedef int skua_main_fn(void *self, skua_context *ctx);
 
 /* A task for each event: called with a message, a call or another event, in order of arrival; what
  * it leaves in `event` is dropped when it returns. Events that arrive while it waits are for its
- * waits, or else for the next call. Returns 0, or a negative error that ends the process. */
+ * waits, or else for the next call. Each call has a stack: if there is none to be had, the process
+ * ends with SKUA_E_STACK_LIMIT or SKUA_E_NO_MEMORY. (It does not wait for one: those who have them
+ * may wait for this process.) Returns 0, or a negative error that ends the process. */
 typedef int skua_serve_fn(void *self, skua_context *ctx, skua_event *event);
 
 /* What a cancel does to a process, once it has handled the events that came before. A task is told

@@ -157,16 +157,20 @@ SKUA_API SKUA_NODISCARD int skua_task_call_for(skua_context *ctx, skua_request r
                                                skua_payload *reply);
 
 /* Waits until a process has ended: skua_yield_monitor.
+ * Gives:   *exit_error (may be null), how that ended; 0 on error.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: its exit error, 0 if it has none; SKUA_E_NO_PROCESS; SKUA_E_TIMEOUT. */
-SKUA_API SKUA_NODISCARD int skua_task_monitor(skua_context *ctx, skua_pid pid, uint64_t timeout_ns);
+ * Returns: 0 (it has ended, however); SKUA_E_NO_PROCESS (it had ended before); SKUA_E_FOREIGN_PID;
+ *          SKUA_E_TIMEOUT. */
+SKUA_API SKUA_NODISCARD int skua_task_monitor(skua_context *ctx, skua_pid pid, uint64_t timeout_ns,
+                                              int *exit_error);
 
 /* Waits until a process has ended, for its result: skua_yield_join.
- * Gives:   *result (may be null): drop it; empty on error.
+ * Gives:   *exit_error, as skua_task_monitor; *result (may be null): drop it; empty on error, and
+ *          if the process has ended with one.
  * Threads: worker (inside a task).      Blocks: the task.
  * Returns: as skua_task_monitor. */
 SKUA_API SKUA_NODISCARD int skua_task_join(skua_context *ctx, skua_pid pid, uint64_t timeout_ns,
-                                           skua_payload *result);
+                                           int *exit_error, skua_payload *result);
 
 /* Waits until a process has this name: skua_yield_await_name.
  * Gives:   *pid (may be null), zero on error.
@@ -207,6 +211,13 @@ SKUA_API SKUA_NODISCARD int skua_task_yield(skua_context *ctx, uint32_t command,
  * Returns: 0; SKUA_E_NO_MEMORY; SKUA_E_NOT_TASK; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API SKUA_NODISCARD int skua_task_defer(skua_context *ctx, void (*function)(void *arg),
                                             void *arg);
+
+/* Why the waits of this task end at once. What a call, a command or a function on a pool returns is
+ * for others to choose, and may look the same.
+ * Threads: worker (inside a task).      Blocks: never.
+ * Returns: 0 (they do not); SKUA_E_CANCELLED; SKUA_E_TERMINATED; SKUA_E_DONE; SKUA_E_NOT_TASK;
+ *          SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API int skua_task_ending(skua_context *ctx);
 
 /* Begins or ends a part whose waits do not end because of a cancel: for clean-up that waits. A
  * termination ends them even so.
@@ -252,10 +263,10 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
     SKUA_WAIT_(skua_task_call_name, SKUA_AT_(ctx), name, payload, timeout_ns, reply)
 #define skua_task_call_for(ctx, request, to, payload, timeout_ns, reply)                           \
     SKUA_WAIT_(skua_task_call_for, SKUA_AT_(ctx), request, to, payload, timeout_ns, reply)
-#define skua_task_monitor(ctx, pid, timeout_ns)                                                    \
-    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), pid, timeout_ns)
-#define skua_task_join(ctx, pid, timeout_ns, result)                                               \
-    SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), pid, timeout_ns, result)
+#define skua_task_monitor(ctx, pid, timeout_ns, exit_error)                                        \
+    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), pid, timeout_ns, exit_error)
+#define skua_task_join(ctx, pid, timeout_ns, exit_error, result)                                   \
+    SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), pid, timeout_ns, exit_error, result)
 #define skua_task_await_name(ctx, name, timeout_ns, pid)                                           \
     SKUA_WAIT_(skua_task_await_name, SKUA_AT_(ctx), name, timeout_ns, pid)
 #define skua_task_readable(ctx, fd, timeout_ns)                                                    \

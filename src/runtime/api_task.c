@@ -209,23 +209,44 @@ int(skua_task_call_for)(skua_context *ctx, skua_request request, skua_pid to, sk
                       : error;
 }
 
-int(skua_task_monitor)(skua_context *ctx, skua_pid pid, uint64_t timeout_ns)
+/* The completion of a monitor or a join has the exit error, and a payload; or it has the reason
+ * why there is none. */
+static int tell_end(int error, skua_payload *end, int *exit_error, skua_payload *result)
 {
-    int error;
-    struct task *task = tasks_enter(ctx, &error);
-    return error == 0
-               ? await(task, skua_yield_monitor(ctx, tasks_next_tag(task), pid, timeout_ns), NULL)
-               : error;
+    const bool has_ended = error == 0 || end->storage != SKUA_PAYLOAD_EMPTY;
+    if (exit_error != NULL) {
+        *exit_error = has_ended ? error : 0;
+    }
+    if (error == 0 && result != NULL) {
+        *result = *end;
+    } else {
+        skua_payload_drop(end);
+    }
+    return has_ended ? 0 : error;
 }
 
-int(skua_task_join)(skua_context *ctx, skua_pid pid, uint64_t timeout_ns, skua_payload *result)
+int(skua_task_monitor)(skua_context *ctx, skua_pid pid, uint64_t timeout_ns, int *exit_error)
 {
     int error;
+    skua_payload end = skua_payload_empty(0);
+    struct task *task = tasks_enter(ctx, &error);
+    if (error == 0) {
+        error = await(task, skua_yield_monitor(ctx, tasks_next_tag(task), pid, timeout_ns), &end);
+    }
+    return tell_end(error, &end, exit_error, NULL);
+}
+
+int(skua_task_join)(skua_context *ctx, skua_pid pid, uint64_t timeout_ns, int *exit_error,
+                    skua_payload *result)
+{
+    int error;
+    skua_payload end = skua_payload_empty(0);
     struct task *task = tasks_enter(ctx, &error);
     clear(result);
-    return error == 0
-               ? await(task, skua_yield_join(ctx, tasks_next_tag(task), pid, timeout_ns), result)
-               : error;
+    if (error == 0) {
+        error = await(task, skua_yield_join(ctx, tasks_next_tag(task), pid, timeout_ns), &end);
+    }
+    return tell_end(error, &end, exit_error, result);
 }
 
 int(skua_task_await_name)(skua_context *ctx, const char *name, uint64_t timeout_ns, skua_pid *pid)
@@ -307,6 +328,13 @@ int skua_task_defer(skua_context *ctx, void (*function)(void *arg), void *arg)
     *defer = (struct task_defer){.next = task->defers, .function = function, .arg = arg};
     task->defers = defer;
     return 0;
+}
+
+int skua_task_ending(skua_context *ctx)
+{
+    int error;
+    (void)!tasks_enter(ctx, &error); /* the error says it all */
+    return error;
 }
 
 int skua_task_shield(skua_context *ctx, bool on)

@@ -33,6 +33,63 @@ TEST(cancel_ends_every_wait)
     }
 }
 
+static int watches_until_cancelled(struct errand *errand, skua_context *ctx)
+{
+    int exit_error = 1;
+    skua_payload result;
+    CHECK(errand, skua_task_monitor(ctx, errand->other, SKUA_FOREVER, &exit_error) == 0);
+    note(errand, noted_error(exit_error));
+    CHECK(errand, skua_task_ending(ctx) == 0);
+    CHECK(errand, skua_task_join(ctx, errand->other, SKUA_FOREVER, &exit_error, &result) ==
+                      SKUA_E_NO_PROCESS);
+    CHECK(errand, exit_error == 0);
+    const skua_pid next = {errand->number};
+    CHECK(errand, skua_task_join(ctx, next, SKUA_FOREVER, &exit_error, &result) == 0);
+    CHECK(errand, result.storage == SKUA_PAYLOAD_EMPTY);
+    note(errand, noted_error(exit_error));
+    CHECK(errand, skua_task_ending(ctx) == 0);
+    CHECK(errand, skua_task_monitor(ctx, *(skua_pid *)errand->arg, SKUA_FOREVER, &exit_error) ==
+                      SKUA_E_CANCELLED);
+    CHECK(errand, exit_error == 0);
+    CHECK(errand, skua_task_ending(ctx) == SKUA_E_CANCELLED);
+    CHECK(errand, skua_task_shield(ctx, true) == 0);
+    CHECK(errand, skua_task_ending(ctx) == 0);
+    return SKUA_E_CANCELLED;
+}
+
+static int waits_for_anything(struct errand *errand, skua_context *ctx)
+{
+    skua_event *event;
+    (void)errand;
+    return skua_task_receive(ctx, &event, SKUA_FOREVER);
+}
+
+/* Others end in the same ways. */
+TEST(cancel_of_a_task_is_told_from_that_of_another)
+{
+    FOR_ROUNDS (seed, 10) {
+        world_open_sim(seed, SIM_NO_FAULTS);
+        struct errand *others[3];
+        for (size_t i = 0; i < COUNT_OF(others); i++) {
+            others[i] = errand_start(waits_for_anything);
+        }
+        struct errand *errand = errand_new(watches_until_cancelled);
+        errand->other = others[0]->pid;
+        errand->number = others[1]->pid.bits;
+        errand->arg = &others[2]->pid;
+        errand_submit(errand);
+        world_settle();
+        assert_int_equal(world_cancel(others[0]->pid, 0), 0);
+        world_settle();
+        assert_noted(errand, noted_error(SKUA_E_CANCELLED));
+        assert_int_equal(world_terminate(others[1]->pid), 0);
+        world_settle();
+        assert_noted(errand, noted_error(SKUA_E_TERMINATED));
+        assert_int_equal(world_cancel(errand->pid, REASON), 0);
+        assert_errand_ended(errand, REASON);
+    }
+}
+
 static int waits_with_a_limit(struct errand *errand, skua_context *ctx)
 {
     note(errand, 1);

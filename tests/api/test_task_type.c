@@ -190,16 +190,18 @@ static int watches(struct errand *errand, skua_context *ctx)
     CHECK(errand, pid.bits == 0);
     CHECK(errand, skua_task_await_name(ctx, "late", SKUA_FOREVER, &pid) == 0);
     CHECK(errand, pid.bits == errand->other.bits);
-    CHECK(errand, skua_task_join(ctx, errand->other, SKUA_FOREVER, &result) == 0);
+    CHECK(errand, skua_task_join(ctx, errand->other, SKUA_FOREVER, NULL, &result) == 0);
     note(errand, tracked_value(&result));
     skua_payload_drop(&result);
-    CHECK(errand, skua_task_monitor(ctx, errand->other, SKUA_FOREVER) == SKUA_E_NO_PROCESS);
+    CHECK(errand, skua_task_monitor(ctx, errand->other, SKUA_FOREVER, NULL) == SKUA_E_NO_PROCESS);
     return 0;
 }
 
 static int monitors_and_returns(struct errand *errand, skua_context *ctx)
 {
-    return skua_task_monitor(ctx, errand->other, SKUA_FOREVER);
+    int exit_error = 0;
+    CHECK(errand, skua_task_monitor(ctx, errand->other, SKUA_FOREVER, &exit_error) == 0);
+    return exit_error;
 }
 
 TEST(task_waits_for_names_ends_and_results)

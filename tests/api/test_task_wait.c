@@ -182,8 +182,9 @@ static int has_bad_arguments(struct errand *errand, skua_context *ctx)
                                       NULL) == SKUA_E_NO_PROCESS);
     CHECK(errand, skua_task_call_for(ctx, (skua_request){0}, me, tracked_payload(0, &items[3]),
                                      SKUA_FOREVER, NULL) == SKUA_E_LATE);
-    CHECK(errand, skua_task_monitor(ctx, (skua_pid){0}, SKUA_FOREVER) == SKUA_E_NO_PROCESS);
-    CHECK(errand, skua_task_join(ctx, (skua_pid){0}, SKUA_FOREVER, NULL) == SKUA_E_NO_PROCESS);
+    CHECK(errand, skua_task_monitor(ctx, (skua_pid){0}, SKUA_FOREVER, NULL) == SKUA_E_NO_PROCESS);
+    CHECK(errand,
+          skua_task_join(ctx, (skua_pid){0}, SKUA_FOREVER, NULL, NULL) == SKUA_E_NO_PROCESS);
     CHECK(errand, skua_task_await_name(ctx, "", SKUA_FOREVER, NULL) == SKUA_E_NAME);
     CHECK(errand, skua_task_readable(ctx, -1, SKUA_FOREVER) == SKUA_E_DESCRIPTOR);
     CHECK(errand, skua_task_writable(ctx, -1, SKUA_FOREVER) == SKUA_E_DESCRIPTOR);

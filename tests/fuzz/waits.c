@@ -68,13 +68,9 @@ static void go_on_after(struct play *play, int error)
 /* After one whose result may be anybody's. */
 static void go_on_after_any(struct play *play)
 {
-    skua_event *event;
-    const int error = skua_task_receive_if(play->ctx, NULL, NULL, &event, 0);
-    EXPECT(event == NULL);
-    if (error != SKUA_E_INVALID) {
-        (void)ANSWERS(error, ANSWER(CANCELLED) | ANSWER(TERMINATED) | ANSWER(DONE));
-        go_on_after(play, error);
-    }
+    const int error = skua_task_ending(play->ctx);
+    (void)ANSWERS(error, ANSWER_OK | ANSWER(CANCELLED) | ANSWER(TERMINATED) | ANSWER(DONE));
+    go_on_after(play, error);
 }
 
 /* Returns whether this process may wait, which `error`, that of a wait, says. */
@@ -250,10 +246,12 @@ static void watch(struct play *play)
     const bool joins = reader_below(play->reader, 2) == 0;
     const skua_pid pid = choose_pid(play->reader);
     const uint64_t timeout = choose_wait_timeout(play);
-    const int error = joins ? skua_task_join(play->ctx, pid, timeout, &result)
-                            : skua_task_monitor(play->ctx, pid, timeout);
-    EXPECT(error <= 0);
-    note_answer(play, error, &result, ANY_ANSWER); /* the exit error */
+    int exit_error = 1;
+    const int error = joins ? skua_task_join(play->ctx, pid, timeout, &exit_error, &result)
+                            : skua_task_monitor(play->ctx, pid, timeout, &exit_error);
+    EXPECT(error == 0 ? exit_error <= 0 : exit_error == 0);
+    note_answer(play, error, &result,
+                ANSWERS_OF_TIMED_WAIT | ANSWER(NO_PROCESS) | ANSWER(FOREIGN_PID) | ANSWER(INVALID));
 }
 
 static void await_name(struct play *play)
@@ -341,6 +339,7 @@ static void wait_without_context(struct play *play)
     EXPECT(skua_task_call(NULL, choose_pid(play->reader), ledger_payload(true, 0), 0, &answer) ==
            SKUA_E_INVALID);
     EXPECT(skua_task_shield(NULL, true) == SKUA_E_INVALID);
+    EXPECT(skua_task_ending(NULL) == SKUA_E_INVALID);
     EXPECT(skua_task_defer(NULL, count_deferred, &deferred) == SKUA_E_INVALID);
 }
 

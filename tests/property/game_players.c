@@ -475,23 +475,18 @@ static int wait_for_some(struct player *player, skua_context *ctx, skua_event **
     case 5:
         return skua_task_receive_if(ctx, match_some, &type, event, time);
     case 6:
-        return skua_task_monitor(ctx, pid_of(target), time);
+        return skua_task_monitor(ctx, pid_of(target), time, NULL);
     case 7:
-        return skua_task_join(ctx, pid_of(target), time, NULL);
+        return skua_task_join(ctx, pid_of(target), time, NULL, NULL);
     default:
         return call_and_wait(player, ctx, target);
     }
 }
 
-static bool is_ended_by(int error)
-{
-    return error == SKUA_E_CANCELLED || error == SKUA_E_TERMINATED;
-}
-
-/* A monitor may return such an error as well, of another's end. */
+/* The answer of a call may have such an error as well. */
 static bool must_end(skua_context *ctx, int error)
 {
-    return is_ended_by(error) && is_ended_by(skua_task_pause(ctx));
+    return (error == SKUA_E_CANCELLED || error == SKUA_E_TERMINATED) && skua_task_ending(ctx) != 0;
 }
 
 /* Some waits of its own, and then one for just any event. */

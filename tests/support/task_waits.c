@@ -132,12 +132,12 @@ static int wait_call_name(skua_context *ctx, uint64_t timeout_ns)
 
 static int wait_monitor(skua_context *ctx, uint64_t timeout_ns)
 {
-    return skua_task_monitor(ctx, scene.silent, timeout_ns);
+    return skua_task_monitor(ctx, scene.silent, timeout_ns, NULL);
 }
 
 static int wait_join(skua_context *ctx, uint64_t timeout_ns)
 {
-    return skua_task_join(ctx, scene.silent, timeout_ns, NULL);
+    return skua_task_join(ctx, scene.silent, timeout_ns, NULL, NULL);
 }
 
 static int wait_name(skua_context *ctx, uint64_t timeout_ns)

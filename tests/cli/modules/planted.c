@@ -30,7 +30,7 @@ static int root_main(void *self, skua_context *ctx)
         skua_pid pid;
         error = skua_spawn(ctx, &child, skua_nothing(), &pid);
         if (error == 0 && i % 4 == 0) {
-            error = skua_task_monitor(ctx, pid, SKUA_FOREVER);
+            error = skua_task_monitor(ctx, pid, SKUA_FOREVER, NULL);
             error = error == SKUA_E_NO_PROCESS ? 0 : error;
         }
     }
