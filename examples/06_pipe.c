@@ -2,22 +2,9 @@
 /* An echo between two pipes, in a program with its own main. One process fills the first pipe, the
  * echo copies from it into the second. Each does what it can without blocking, then waits until a
  * pipe is ready for more; no worker is held up. main reads what comes out. */
-#define _GNU_SOURCE /* pipe2 */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
+#include "pipes.h"
+
 #include <skua/skua.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#define BYTES (4u << 20) /* much more than a pipe holds */
-#define CHUNK 4096
-
-/* What the byte at an offset has to be. */
-static unsigned char pattern(uint64_t offset)
-{
-    return (unsigned char)(offset % 251);
-}
 
 /* What a stage is started with: where to read (-1: make the bytes up), and where to write. */
 SKUA_MESSAGE(ends, 0, int input; int output;);
@@ -48,14 +35,8 @@ static void stage_close(void *self, skua_context *ctx, const skua_exit *exit)
 /* Makes the next bytes, or reads them. Returns how many, as read does: 0 at the end. */
 static ssize_t fill(struct stage *stage)
 {
-    if (stage->ends.input >= 0) {
-        return read(stage->ends.input, stage->buffer, CHUNK);
-    }
-    ssize_t size = 0;
-    while (size < CHUNK && stage->made < BYTES) {
-        stage->buffer[size++] = pattern(stage->made++);
-    }
-    return size;
+    return stage->ends.input >= 0 ? read(stage->ends.input, stage->buffer, CHUNK)
+                                  : make_bytes(stage->buffer, &stage->made);
 }
 
 static int stage_step(void *self, skua_context *ctx, skua_event *events, size_t count)
@@ -100,26 +81,12 @@ static int start(skua_runtime *runtime, const skua_process_type *type, int input
     return error != 0 ? error : skua_process_submit(runtime, type, payload, NULL);
 }
 
-/* Plain C: reads to the end, and counts the bytes that are as they should be. */
-static uint64_t check(int input)
-{
-    unsigned char buffer[CHUNK];
-    uint64_t total = 0, right = 0;
-    for (ssize_t size; (size = read(input, buffer, sizeof buffer)) > 0;) {
-        for (ssize_t i = 0; i < size; i++) {
-            right += buffer[i] == pattern(total++);
-        }
-    }
-    return right;
-}
-
 int main(void)
 {
-    int first[2], second[2]; /* all ends but the last, which is for main, never block */
+    int first[2], second[2];
     skua_runtime *runtime = NULL;
     uint64_t right = 0;
-    if (pipe2(first, O_NONBLOCK | O_CLOEXEC) != 0 || pipe2(second, O_CLOEXEC) != 0 ||
-        fcntl(second[1], F_SETFL, O_NONBLOCK) != 0) {
+    if (!open_pipes(first, second)) {
         perror("06_pipe");
         return 1;
     }
@@ -128,7 +95,7 @@ int main(void)
     error = error != 0 ? error : start(runtime, &echo_type, first[0], second[1]);
     error = error != 0 ? error : start(runtime, &source_type, -1, first[1]);
     if (error == 0) {
-        right = check(second[0]);
+        right = check_bytes(second[0]);
         printf("%" PRIu64 " of %u bytes came back\n", right, BYTES);
     } else {
         fprintf(stderr, "06_pipe: %s\n", skua_error_text(error));
