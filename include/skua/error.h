@@ -33,7 +33,7 @@
     X(CANCELLED, -5022, "the yield was taken back, or the process was asked to end")               \
     X(DURATION, -5023, "the duration is negative or too long, or a period is zero")                \
     X(DESCRIPTOR, -5024, "the descriptor is not open, or of a kind that cannot be waited for")     \
-    X(CLOSED, -5025, "the descriptor was closed while it was waited for")                          \
+    X(CLOSED, -5025, "the descriptor or socket was closed while it was waited for")                \
     X(POLLER, -5026, "the system refused what waiting for descriptors needs")                      \
     X(UNKNOWN_POOL, -5027, "the runtime has no such blocking pool")                                \
     X(POOL_EXISTS, -5028, "the runtime already has a blocking pool of this name")                  \
@@ -59,7 +59,22 @@
     X(FORWARDED, -5048, "the request was forwarded too often")                                     \
     X(NOT_TASK, -5049, "only a task can wait")                                                     \
     X(STACK_LIMIT, -5050, "the runtime has as many stacks as its configuration allows")            \
-    X(SHADOW_STACK, -5051, "tasks cannot run on threads with a shadow stack")
+    X(SHADOW_STACK, -5051, "tasks cannot run on threads with a shadow stack")                      \
+    X(SOCKET, -5052, "not a socket of this process, or not of the right kind")                     \
+    X(SOCKET_BUSY, -5053, "another such yield is open on the socket, or it holds data")            \
+    X(SOCKET_FULL, -5054, "more bytes would be queued than the socket's limit allows")             \
+    X(RESET, -5055, "the peer has broken off the connection")                                      \
+    X(REFUSED, -5056, "nobody listens at the address")                                             \
+    X(UNREACHABLE, -5057, "no way leads to the address")                                           \
+    X(ADDRESS, -5058, "not an address, or not one of this machine")                                \
+    X(ADDRESS_IN_USE, -5059, "the address is in use")                                              \
+    X(PERMISSION, -5060, "the system does not permit it")                                          \
+    X(DESCRIPTORS, -5061, "the program or the system has no descriptors left")                     \
+    X(NETWORK, -5062, "the system refused what the socket needs")                                  \
+    X(IDLE, -5063, "no data went through the connection for as long as its limit allows")          \
+    X(NO_PROGRESS, -5064, "the peer has taken none of the queued data for too long")               \
+    X(TOO_LONG, -5065, "what was to be read is longer than its limit")                             \
+    X(SHUT_DOWN, -5066, "the socket has been shut down for writing")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),
@@ -81,7 +96,7 @@ SKUA_API const char *skua_error_text(int error);
 
 /* The errno of the last system call that made a skua_ function fail on this thread. Look at it
  * after an error that says that the system refused something: SKUA_E_THREAD, SKUA_E_POLLER,
- * SKUA_E_INSPECT, SKUA_E_DESCRIPTOR.
+ * SKUA_E_INSPECT, SKUA_E_DESCRIPTOR, SKUA_E_NETWORK.
  * Threads: any.      Blocks: never.
  * Returns: the errno; 0 if there was none. */
 SKUA_API int skua_error_os(void);

@@ -210,6 +210,9 @@ typedef struct skua_spawn_options {
      * start fails with SKUA_E_NAME_TAKEN after the type's init, and *pid is that process. */
     const char *name;
     const char *label; /* as by skua_label, or null */
+    /* A socket of this process that becomes one of the new process, before that first runs; zero:
+     * none. On error it stays. In a step only (skua/socket.h). */
+    skua_socket socket;
 } skua_spawn_options;
 
 /* Like skua_spawn_with, with the size of the caller's struct. */
@@ -220,8 +223,8 @@ SKUA_API SKUA_NODISCARD int skua_spawn_with_sized(skua_context *ctx,
 /* Starts a process with options.
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
- * Returns: as skua_spawn; as skua_name_register; SKUA_E_CONTEXT (a monitor, a join or a link,
- *          and not inside a step). */
+ * Returns: as skua_spawn; as skua_name_register; as skua_socket_give; SKUA_E_CONTEXT (a monitor, a
+ *          join, a link or a socket, and not inside a step). */
 static inline SKUA_NODISCARD int skua_spawn_with(skua_context *ctx,
                                                  const skua_spawn_options *options, skua_pid *pid)
 {

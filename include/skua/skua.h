@@ -18,6 +18,7 @@
 #include <skua/process.h>
 #include <skua/runtime.h>
 #include <skua/sim.h>
+#include <skua/socket.h>
 #include <skua/stats.h>
 #include <skua/task.h>
 #include <skua/types.h>

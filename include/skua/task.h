@@ -187,6 +187,42 @@ SKUA_API SKUA_NODISCARD int skua_task_await_name(skua_context *ctx, const char *
 SKUA_API SKUA_NODISCARD int skua_task_readable(skua_context *ctx, int fd, uint64_t timeout_ns);
 SKUA_API SKUA_NODISCARD int skua_task_writable(skua_context *ctx, int fd, uint64_t timeout_ns);
 
+/* Waits for the next connection: skua_yield_accept.
+ * Gives:   *socket, zero on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as skua_yield_accept and its completion. */
+SKUA_API SKUA_NODISCARD int skua_task_accept(skua_context *ctx, skua_socket listener,
+                                             uint64_t timeout_ns, skua_socket *socket);
+
+/* Connects to an address: skua_yield_connect.
+ * Gives:   *socket, zero on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as skua_yield_connect and its completion. */
+SKUA_API SKUA_NODISCARD int skua_task_connect(skua_context *ctx, const char *address,
+                                              const char *source, uint64_t timeout_ns,
+                                              skua_socket *socket);
+
+/* Reads what there is, at most `most` bytes: skua_yield_read; exactly `size` bytes:
+ * skua_yield_read_exactly; or up to and with a delimiter: skua_yield_read_until.
+ * Gives:   *data: drop it; empty at the end of input and on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as those and their completions. */
+SKUA_API SKUA_NODISCARD int skua_task_read(skua_context *ctx, skua_socket socket, size_t most,
+                                           uint64_t timeout_ns, skua_payload *data);
+SKUA_API SKUA_NODISCARD int skua_task_read_exactly(skua_context *ctx, skua_socket socket,
+                                                   size_t size, uint64_t timeout_ns,
+                                                   skua_payload *data);
+SKUA_API SKUA_NODISCARD int skua_task_read_until(skua_context *ctx, skua_socket socket,
+                                                 const char *delimiter, size_t limit,
+                                                 uint64_t timeout_ns, skua_payload *data);
+
+/* Writes the bytes of a payload: skua_yield_write.
+ * Takes:   payload, always.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as that and its completion. */
+SKUA_API SKUA_NODISCARD int skua_task_write(skua_context *ctx, skua_socket socket,
+                                            skua_payload payload, uint64_t timeout_ns);
+
 /* Runs a function on a thread of a blocking pool: skua_yield_blocking.
  * Gives:   *result (may be null): drop it.
  * Threads: worker (inside a task).      Blocks: the task.
@@ -273,6 +309,18 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
     SKUA_WAIT_(skua_task_readable, SKUA_AT_(ctx), fd, timeout_ns)
 #define skua_task_writable(ctx, fd, timeout_ns)                                                    \
     SKUA_WAIT_(skua_task_writable, SKUA_AT_(ctx), fd, timeout_ns)
+#define skua_task_accept(ctx, listener, timeout_ns, socket)                                        \
+    SKUA_WAIT_(skua_task_accept, SKUA_AT_(ctx), listener, timeout_ns, socket)
+#define skua_task_connect(ctx, address, source, timeout_ns, socket)                                \
+    SKUA_WAIT_(skua_task_connect, SKUA_AT_(ctx), address, source, timeout_ns, socket)
+#define skua_task_read(ctx, socket, most, timeout_ns, data)                                        \
+    SKUA_WAIT_(skua_task_read, SKUA_AT_(ctx), socket, most, timeout_ns, data)
+#define skua_task_read_exactly(ctx, socket, size, timeout_ns, data)                                \
+    SKUA_WAIT_(skua_task_read_exactly, SKUA_AT_(ctx), socket, size, timeout_ns, data)
+#define skua_task_read_until(ctx, socket, delimiter, limit, timeout_ns, data)                      \
+    SKUA_WAIT_(skua_task_read_until, SKUA_AT_(ctx), socket, delimiter, limit, timeout_ns, data)
+#define skua_task_write(ctx, socket, payload, timeout_ns)                                          \
+    SKUA_WAIT_(skua_task_write, SKUA_AT_(ctx), socket, payload, timeout_ns)
 #define skua_task_blocking(ctx, pool, function, input, timeout_ns, result)                         \
     SKUA_WAIT_(skua_task_blocking, SKUA_AT_(ctx), pool, function, input, timeout_ns, result)
 #define skua_task_yield(ctx, command, payload, timeout_ns, result)                                 \

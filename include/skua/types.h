@@ -47,6 +47,11 @@ typedef struct skua_link_id {
     uint64_t bits; /* zero is none; what they mean is up to Skua */
 } skua_link_id;
 
+/* A socket, as the process knows it whose socket it is (skua/socket.h). */
+typedef struct skua_socket {
+    uint64_t bits; /* zero is none; what they mean is up to Skua */
+} skua_socket;
+
 /* Room for the text of a PID: 16 hexadecimal digits and a zero. */
 #define SKUA_PID_TEXT_SIZE 17
 

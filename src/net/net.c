@@ -35,6 +35,10 @@
 /* The initial capacity of the table. */
 #define CAPACITY_MIN 64
 
+/* The data of a registration: {1 | slot:31 | generation:32} of a socket, {0 | serial:31 |
+ * number:32} of another descriptor. */
+#define SOCKET_KEY (UINT64_C(1) << 63)
+
 /* ---- waiters, under the lock ---- */
 
 static void remove_waiter_locked(struct net *net, struct net_waiter **link)
@@ -108,7 +112,7 @@ static int control_locked(struct net *net, int operation, int fd,
 {
     struct epoll_event event = {
         .events = events | EPOLLET | EPOLLONESHOT,
-        .data.u64 = (uint64_t)descriptor->serial << 32 | (uint32_t)fd,
+        .data.u64 = ((uint64_t)descriptor->serial << 32 | (uint32_t)fd) & ~SOCKET_KEY,
     };
     return epoll_set_control(&net->set, operation, fd, &event);
 }
@@ -147,6 +151,32 @@ static void register_again_locked(struct net *net, struct worker *worker, int fd
     count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
+/* ---- sockets ---- */
+
+static int register_socket_locked(struct net *net, int fd, uint64_t key)
+{
+    struct epoll_event event = {
+        .events = READABLE | WRITABLE | (uint32_t)EPOLLET,
+        .data.u64 = SOCKET_KEY | key,
+    };
+    return epoll_set_control(&net->set, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* A number that was closed a moment ago may mean another file: reports of that name a socket that
+ * is gone. */
+static void register_sockets_again_locked(struct net *net)
+{
+    struct sockets *sockets = net->sockets;
+    for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
+        struct socket *socket = socket_at(sockets, slot);
+        const uint64_t word = load_acquire(&socket->word);
+        if (load_acquire(&socket->owner) != 0 || ((uint32_t)word & SOCKET_LINGERS) != 0) {
+            (void)!register_socket_locked(net, socket_fd(socket),
+                                          (uint64_t)slot << 32 | socket_word_generation(word));
+        }
+    }
+}
+
 /* Finds out what was closed, if anything, and makes up for it. What is to be logged is kept for
  * tell_lost. Returns whether there is another epoll now. */
 static bool mend_locked(struct net *net, struct worker *worker)
@@ -161,6 +191,7 @@ static bool mend_locked(struct net *net, struct worker *worker)
         for (uint32_t fd = 0; fd < net->capacity; fd++) {
             register_again_locked(net, worker, (int)fd);
         }
+        register_sockets_again_locked(net);
     }
     return true;
 }
@@ -322,7 +353,8 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
 {
     /* The first check keeps the table from growing for a made-up number. A wait for one of our own
      * would overwrite our registration. */
-    if (fcntl(fd, F_GETFD) < 0 || is_own_number_locked(net, worker, fd)) {
+    if (((uint32_t)fd >= net->capacity && fcntl(fd, F_GETFD) < 0) ||
+        is_own_number_locked(net, worker, fd)) {
         return SKUA_E_DESCRIPTOR;
     }
     struct net_waiter *waiter =
@@ -436,16 +468,48 @@ static void end_ready_waits_locked(struct net *net, struct worker *worker, int f
     count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
+static uint32_t reports_of(uint32_t events)
+{
+    return ((events & EPOLLIN) != 0 ? SOCKET_READABLE : 0) |
+           ((events & EPOLLOUT) != 0 ? SOCKET_WRITABLE : 0) |
+           ((events & (EPOLLRDHUP | EPOLLHUP)) != 0 ? SOCKET_HANGUP : 0) |
+           ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);
+}
+
+/* Reports what sockets are ready; returns how many others there are, and moves these to the
+ * front. */
+static uint32_t report_sockets(struct net *net, struct worker *worker, uint32_t ready)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < ready; i++) {
+        const uint64_t data = net->ready[i].data.u64;
+        if ((data & SOCKET_KEY) == 0) {
+            net->ready[others++] = net->ready[i];
+        } else if (sockets_has_slot(net->sockets, socket_slot(data & ~SOCKET_KEY))) {
+            sockets_report(net->sockets, worker, data & ~SOCKET_KEY,
+                           reports_of(net->ready[i].events));
+        } else {
+            epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
+        }
+    }
+    return others;
+}
+
 static void finish_ready(struct poller *poller, struct worker *worker, uint32_t ready)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
+    ready = report_sockets(net, worker, ready);
+    if (ready == 0) {
+        return;
+    }
     mutex_lock(&net->lock);
     for (uint32_t i = 0; i < ready; i++) {
         const uint64_t data = net->ready[i].data.u64;
         const uint32_t fd = (uint32_t)data;
         if (UNLIKELY(fd >= net->capacity)) {
             epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
-        } else if (net->descriptors[fd].serial == data >> 32) { /* not about an earlier file */
+        } else if (((uint64_t)net->descriptors[fd].serial << 32 & ~SOCKET_KEY) ==
+                   (data & ~(uint64_t)UINT32_MAX)) { /* not about an earlier file */
             end_ready_waits_locked(net, worker, (int)fd, readiness_of(net->ready[i].events));
         }
     }
@@ -532,9 +596,59 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     return reason == 0 ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
 }
 
+/* ---- for sockets ---- */
+
+static int watch_locked(struct net *net, int fd, uint64_t key)
+{
+    int error = register_socket_locked(net, fd, key);
+    if (UNLIKELY(error != 0) && !epoll_set_is_known(&net->set)) {
+        (void)mend_locked(net, NULL); /* which registers this one, too */
+        error = load_relaxed(&net->set.epoll) == EPOLL_SET_NONE ? EBADF : 0; /* under the lock */
+    }
+    return -error;
+}
+
+void net_count_socket(struct net *net)
+{
+    (void)fetch_add_seq_cst(&net->sched->poll.waits, 1); /* P1, MO-poll */
+}
+
+int net_watch(struct net *net, int fd, uint64_t key)
+{
+    mutex_lock(&net->lock);
+    const int error = watch_locked(net, fd, key);
+    const unsigned lost = take_lost_locked(net);
+    mutex_unlock(&net->lock);
+    tell_lost(net, lost);
+    if (error == 0) {
+        poll_publish(net->sched, NULL, UINT64_MAX); /* P1a, P1b */
+    }
+    return error;
+}
+
+int net_unwatch(struct net *net, int fd)
+{
+    mutex_lock(&net->lock);
+    const int error = epoll_set_control(&net->set, EPOLL_CTL_DEL, fd, NULL);
+    (void)fetch_sub_seq_cst(&net->sched->poll.waits, 1); /* MO-poll */
+    mutex_unlock(&net->lock);
+    return error == ENOENT || error == EBADF ? 0 : -error;
+}
+
+void net_close_socket(struct net *net, int fd)
+{
+    (void)fetch_sub_seq_cst(&net->sched->poll.waits, 1); /* MO-poll */
+    (void)syscall(SYS_close, fd);                        /* as in end_file */
+}
+
+void net_wake_sockets(struct net *net, struct worker *worker, uint64_t when)
+{
+    chores_hasten(net->sched, worker, CHORE_SOCKETS, when);
+}
+
 /* ---- beginning and end ---- */
 
-void net_init(struct net *net, struct scheduler *sched)
+void net_init(struct net *net, struct scheduler *sched, struct sockets *sockets)
 {
     net->poller = (struct poller){
         .open = open_poller,
@@ -545,6 +659,7 @@ void net_init(struct net *net, struct scheduler *sched)
         .check = check_poller,
     };
     net->sched = sched;
+    net->sockets = sockets;
     net->lost = 0;
     epoll_set_init(&net->set);
     mutex_init(&net->lock);

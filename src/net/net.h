@@ -28,6 +28,7 @@
 #include <pthread.h>
 
 #include "net/epoll_set.h"
+#include "net/sockets.h"
 #include "sched/poller.h"
 #include "sched/scheduler.h"
 
@@ -50,6 +51,7 @@ struct net_descriptor {
 struct net {
     struct poller poller;
     struct scheduler *sched;
+    struct sockets *sockets; /* whose readiness it reports */
     /* It has a lock of its own: the thread that gave the token may get to interrupt the wait only
      * after the runtime has stopped. */
     struct epoll_set set;
@@ -60,7 +62,7 @@ struct net {
     uint32_t capacity;                  /* under lock */
 };
 
-void net_init(struct net *net, struct scheduler *sched);
+void net_init(struct net *net, struct scheduler *sched, struct sockets *sockets);
 void net_deinit(struct net *net);
 
 /* Makes it the scheduler's service for waiting for descriptors. */
@@ -68,5 +70,21 @@ void net_attach(struct net *net);
 
 /* As skua_descriptor_close. `worker` is the caller's or null. */
 int net_close_descriptor(struct net *net, struct worker *worker, int fd);
+
+/* For the sockets of the system (net/kernel.c): there is one more, up to net_unwatch or
+ * net_close_socket. */
+void net_count_socket(struct net *net);
+
+/* Watches a descriptor that is ours: from now on
+ * sockets_report is called with `key` when something about it changes. Returns 0 or a negative
+ * errno. */
+NODISCARD int net_watch(struct net *net, int fd, uint64_t key);
+
+/* Stops watching it, and leaves it open; or closes it. */
+NODISCARD int net_unwatch(struct net *net, int fd);
+void net_close_socket(struct net *net, int fd);
+
+/* sockets_alarm is called at that time. */
+void net_wake_sockets(struct net *net, struct worker *worker, uint64_t when);
 
 #endif

@@ -9,6 +9,8 @@
  *   free -> pushed to a process that is to be watched or linked -> filed there -> free
  *           (relations/watchers.h, relations/link.h)
  *   free -> question of the inspector, pushed to a process (sched/describe.h) -> free
+ *   free -> signal of a socket, pushed to its owner again and again (net/socket_word.h) -> free
+ *   free -> write that a socket has queued (net/socket_output.c) -> free
  *   free -> note of how far the end of a process is (sched/exit.c) -> free */
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
@@ -125,13 +127,15 @@ enum {
     EVENT_REQUEST_OVER, /* to the server: nobody waits any more for the answer to this request */
     EVENT_MONITOR, /* `from` wants to know how this process ends; `tag` is its completion.call */
     EVENT_JOIN,    /* and what its result is */
-    EVENT_NAME_WAITER, /* `from` waits for a name; in no mailbox (relations/names.h) */
-    EVENT_LINK,        /* this half of a link is this process's */
-    EVENT_UNLINK,      /* the other party has taken the link back */
-    EVENT_LINK_END,    /* the other party has ended */
-    EVENT_DESCRIBE,    /* the inspector asks what this process waits for (sched/describe.h) */
-    EVENT_DEPENDENTS,  /* the process has left them for later (sched/calls.c) */
-    EVENT_WAITERS,     /* it has to tell them yet that it has a name (sched/naming.c) */
+    EVENT_NAME_WAITER,  /* `from` waits for a name; in no mailbox (relations/names.h) */
+    EVENT_LINK,         /* this half of a link is this process's */
+    EVENT_UNLINK,       /* the other party has taken the link back */
+    EVENT_LINK_END,     /* the other party has ended */
+    EVENT_DESCRIBE,     /* the inspector asks what this process waits for (sched/describe.h) */
+    EVENT_DEPENDENTS,   /* the process has left them for later (sched/calls.c) */
+    EVENT_WAITERS,      /* it has to tell them yet that it has a name (sched/naming.c) */
+    EVENT_SOCKET,       /* one of its sockets, `tag`, may be ready (net/sockets.h) */
+    EVENT_SOCKET_GIVEN, /* it has got the socket `tag` */
 };
 
 struct description;

@@ -33,7 +33,8 @@
 /* What a task has of that: the rest holds where its stack is (sched/tasks.h). */
 #define PROCESS_TASK_STATE 48
 
-/* `progress`: {steps:48 | method:8 | flags:8}. The method is its number in the type's list. */
+/* `progress`: {steps:47 | sockets:1 | method:8 | flags:8}. The method is its number in the type's
+ * list. */
 #define PROCESS_CANCELLED  UINT64_C(1)   /* the shutdown has asked it to cancel */
 #define PROCESS_WATCHED    UINT64_C(2)   /* some thread waits for its exit */
 #define PROCESS_CONTINUES  UINT64_C(4)   /* its next step needs no event */
@@ -44,7 +45,8 @@
 #define PROCESS_HEARD_OF   UINT64_C(128) /* others, or the log, know of its end (sched/exit.c) */
 
 #define PROCESS_METHOD_SHIFT 8
-#define PROCESS_STEP_SHIFT   16
+#define PROCESS_SOCKETS      (UINT64_C(1) << 16) /* it has some (net/sockets.h) */
+#define PROCESS_STEP_SHIFT   17
 #define PROCESS_STEP_ONE     (UINT64_C(1) << PROCESS_STEP_SHIFT)
 
 struct process {

@@ -15,6 +15,7 @@ enum step_status { STEP_WAITS, STEP_CONTINUES, STEP_DONE };
 /* Event nodes that a worker keeps for steps that meet SKUA_E_NO_MEMORY and want to sleep. */
 #define STEP_RESERVE 8
 
+struct address;
 struct blocking_call;
 
 /* Something that the step asked for. Its node will carry the completion; acquiring it up front
@@ -43,6 +44,17 @@ struct yield {
             char *text;
             uint32_t node; /* that waits */
         } name;
+        struct { /* of a read, or of who waits for a connection or the end of input */
+            skua_socket socket;
+            size_t want;
+            uint32_t delimiter;
+            uint8_t mode; /* as in net/sockets.h */
+        } read;
+        struct { /* of a write */
+            skua_socket socket;
+            uint32_t node; /* that carries the bytes */
+        } write;
+        struct address *addresses; /* of a connect: where to, and from where (net/sockets.h) */
     } as;
 };
 

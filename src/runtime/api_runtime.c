@@ -35,6 +35,7 @@ static void attach_services(skua_runtime *runtime)
     relate_attach(&runtime->sched);
     clock_attach(&runtime->sched);
     blocking_attach(&runtime->blocking);
+    sockets_attach(&runtime->sockets);
     if (runtime->sim != NULL) {
         sim_attach(runtime->sim, &runtime->blocking);
     } else {
@@ -53,6 +54,8 @@ static void free_sim(skua_runtime *runtime, const struct allocator *allocator)
 static void deinit(skua_runtime *runtime, const struct allocator *allocator)
 {
     blocking_deinit(&runtime->blocking);
+    sockets_deinit(&runtime->sockets);
+    kernel_deinit(&runtime->kernel);
     net_deinit(&runtime->net);
     registry_deinit(&runtime->registry);
     audit_now(&runtime->sched, &(struct audit_moment){.is_at_rest = true, .is_at_end = true});
@@ -76,7 +79,9 @@ static int init_parts(skua_runtime *runtime, const skua_runtime_config *config, 
         return error;
     }
     registry_init(&runtime->registry, &sched->allocator);
-    net_init(&runtime->net, sched);
+    net_init(&runtime->net, sched, &runtime->sockets);
+    kernel_init(&runtime->kernel, &runtime->net);
+    sockets_init(&runtime->sockets, sched, &runtime->kernel.transport);
     blocking_init(&runtime->blocking, sched);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include <skua/clock.h>
 #include <skua/name.h>
 #include <skua/net.h>
+#include <skua/socket.h>
 #include <skua/watch.h>
 #include <stdalign.h>
 
@@ -285,6 +286,106 @@ int(skua_task_writable)(skua_context *ctx, int fd, uint64_t timeout_ns)
     return error == 0
                ? await(task, skua_yield_writable(ctx, tasks_next_tag(task), fd, timeout_ns), NULL)
                : error;
+}
+
+/* A wait whose result is a socket. */
+static int await_socket(struct task *task, int error, skua_socket *socket)
+{
+    skua_payload result = skua_payload_empty(0);
+    error = await(task, error, &result);
+    socket->bits = error == 0 ? skua_payload_to_u64(&result) : 0;
+    return error;
+}
+
+int(skua_task_accept)(skua_context *ctx, skua_socket listener, uint64_t timeout_ns,
+                      skua_socket *socket)
+{
+    int error;
+    if (socket == NULL) {
+        return SKUA_E_INVALID;
+    }
+    *socket = (skua_socket){0};
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0
+               ? await_socket(task,
+                              skua_yield_accept(ctx, tasks_next_tag(task), listener, timeout_ns),
+                              socket)
+               : error;
+}
+
+int(skua_task_connect)(skua_context *ctx, const char *address, const char *source,
+                       uint64_t timeout_ns, skua_socket *socket)
+{
+    int error;
+    if (socket == NULL) {
+        return SKUA_E_INVALID;
+    }
+    *socket = (skua_socket){0};
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0 ? await_socket(task,
+                                     skua_yield_connect(ctx, tasks_next_tag(task), address, source,
+                                                        timeout_ns),
+                                     socket)
+                      : error;
+}
+
+int(skua_task_read)(skua_context *ctx, skua_socket socket, size_t most, uint64_t timeout_ns,
+                    skua_payload *data)
+{
+    int error;
+    if (data == NULL) {
+        return SKUA_E_INVALID;
+    }
+    clear(data);
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0
+               ? await(task, skua_yield_read(ctx, tasks_next_tag(task), socket, most, timeout_ns),
+                       data)
+               : error;
+}
+
+int(skua_task_read_exactly)(skua_context *ctx, skua_socket socket, size_t size, uint64_t timeout_ns,
+                            skua_payload *data)
+{
+    int error;
+    if (data == NULL) {
+        return SKUA_E_INVALID;
+    }
+    clear(data);
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0
+               ? await(task,
+                       skua_yield_read_exactly(ctx, tasks_next_tag(task), socket, size, timeout_ns),
+                       data)
+               : error;
+}
+
+int(skua_task_read_until)(skua_context *ctx, skua_socket socket, const char *delimiter,
+                          size_t limit, uint64_t timeout_ns, skua_payload *data)
+{
+    int error;
+    if (data == NULL) {
+        return SKUA_E_INVALID;
+    }
+    clear(data);
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0 ? await(task,
+                              skua_yield_read_until(ctx, tasks_next_tag(task), socket, delimiter,
+                                                    limit, timeout_ns),
+                              data)
+                      : error;
+}
+
+int(skua_task_write)(skua_context *ctx, skua_socket socket, skua_payload payload,
+                     uint64_t timeout_ns)
+{
+    int error;
+    struct task *task = enter_with(ctx, &payload, NULL, &error);
+    return error == 0 ? await(task,
+                              skua_yield_write_from(ctx, tasks_next_tag(task), socket, &payload,
+                                                    timeout_ns),
+                              NULL)
+                      : error;
 }
 
 int(skua_task_blocking)(skua_context *ctx, skua_pool pool, skua_blocking_fn *function,

@@ -7,6 +7,7 @@
 #include "blocking/blocking.h"
 #include "dispatch/registry.h"
 #include "inspect/inspection.h"
+#include "net/kernel.h"
 #include "net/net.h"
 #include "sched/scheduler.h"
 #include "sim/sim.h"
@@ -18,6 +19,8 @@ struct skua_runtime {
     struct time_source time;
     struct monitor_thread monitor;
     struct net net;
+    struct kernel kernel; /* the transport of sockets, unless they are simulated */
+    struct sockets sockets;
     struct blocking blocking;
     struct sim *sim;             /* null: processes run on threads */
     atomic_u32 blocking_stopped; /* no thread of a blocking pool is left */

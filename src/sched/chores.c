@@ -3,6 +3,7 @@
 
 #include "sched/deliver.h"
 #include "sched/poll.h"
+#include "sched/socket_hooks.h"
 #include "sched/worker.h"
 
 /* Trim when this much memory is free and the runtime has been idle for a while: one burst is often
@@ -45,6 +46,17 @@ void chores_schedule(struct scheduler *sched, struct worker *worker, enum chore 
     if (load_seq_cst(&sched->chores.due[chore]) == never &&
         cas_seq_cst(&sched->chores.due[chore], &never, when)) {
         poll_publish(sched, worker, when);
+    }
+}
+
+void chores_hasten(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when)
+{
+    uint64_t due = load_seq_cst(&sched->chores.due[chore]); /* MO-poll */
+    while (when < due) {
+        if (cas_seq_cst(&sched->chores.due[chore], &due, when)) { /* MO-poll */
+            poll_publish(sched, worker, when);
+            return;
+        }
     }
 }
 
@@ -223,6 +235,13 @@ static uint64_t check(struct worker *worker, uint64_t now)
     return poller->check(poller, worker, now);
 }
 
+static uint64_t look_after_sockets(struct worker *worker, uint64_t now)
+{
+    struct socket_hooks *sockets = worker->sched->sockets;
+    sockets->alarm(sockets, worker, now);
+    return UINT64_MAX; /* it has said when to come again */
+}
+
 /* Schedules a chore again. If somebody has done so meanwhile, theirs stands. */
 static void finish(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t again)
 {
@@ -251,7 +270,10 @@ bool chores_are_due(struct scheduler *sched)
 void chores_do(struct worker *worker)
 {
     static uint64_t (*const functions[CHORE_COUNT])(struct worker *, uint64_t) = {
-        [CHORE_TRIM] = trim, [CHORE_CHECK] = check, [CHORE_SWEEP] = sweep};
+        [CHORE_TRIM] = trim,
+        [CHORE_CHECK] = check,
+        [CHORE_SWEEP] = sweep,
+        [CHORE_SOCKETS] = look_after_sockets};
     struct scheduler *sched = worker->sched;
     const uint64_t now = time_now(sched->time);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
@@ -264,14 +286,26 @@ void chores_do(struct worker *worker)
     end(sched, worker);
 }
 
-void chores_check_if_overdue(struct scheduler *sched, uint64_t now)
+/* Claims a chore that no worker has found the time for. */
+static bool is_overdue(struct scheduler *sched, enum chore chore, uint64_t now)
 {
-    const uint64_t due = load_seq_cst(&sched->chores.due[CHORE_CHECK]); /* MO-poll */
+    const uint64_t due = load_seq_cst(&sched->chores.due[chore]); /* MO-poll */
     if (due > now || now - due < CHECK_PATIENCE_NS ||
         exchange_seq_cst(&sched->chores.busy, 1) != 0) { /* MO-poll */
-        return;
+        return false;
     }
-    (void)exchange_seq_cst(&sched->chores.due[CHORE_CHECK], UINT64_MAX); /* MO-poll */
-    finish(sched, NULL, CHORE_CHECK, sched->poller->check(sched->poller, NULL, now));
-    end(sched, NULL);
+    (void)exchange_seq_cst(&sched->chores.due[chore], UINT64_MAX); /* MO-poll */
+    return true;
+}
+
+void chores_check_if_overdue(struct scheduler *sched, uint64_t now)
+{
+    if (is_overdue(sched, CHORE_CHECK, now)) {
+        finish(sched, NULL, CHORE_CHECK, sched->poller->check(sched->poller, NULL, now));
+        end(sched, NULL);
+    }
+    if (is_overdue(sched, CHORE_SOCKETS, now)) {
+        sched->sockets->alarm(sched->sockets, NULL, now);
+        end(sched, NULL);
+    }
 }

@@ -14,6 +14,9 @@ void chores_init(struct scheduler *sched);
 void chores_schedule(struct scheduler *sched, struct worker *worker, enum chore chore,
                      uint64_t when);
 
+/* The same, and if it is scheduled for later, it comes then. */
+void chores_hasten(struct scheduler *sched, struct worker *worker, enum chore chore, uint64_t when);
+
 /* When the next chore is due, or UINT64_MAX. Also UINT64_MAX while some worker is doing chores:
  * that worker checks again when it is done, so nobody else has to wake up for them. */
 uint64_t chores_next(struct scheduler *sched);

@@ -422,7 +422,8 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     if (UNLIKELY(process_is_task(process_type(process)))) {
         tasks_end(worker, process);
     }
-    if (UNLIKELY(process->calls != OBJECT_NONE)) {
+    if (UNLIKELY(process->calls != OBJECT_NONE ||
+                 (process_progress(process) & PROCESS_SOCKETS) != 0)) {
         begin_to_leave(worker, process, error, cause, result);
         return;
     }

@@ -10,6 +10,7 @@
 #include "sched/naming.h"
 #include "sched/own_memory.h"
 #include "sched/signal.h"
+#include "sched/socket_hooks.h"
 #include "sched/worker.h"
 
 /* More notices and blocks of memory than this are given or freed in slices; fewer in models. */
@@ -19,6 +20,14 @@
 
 /* So many watchers are looked at for one that still waits, so many links for one that tells. */
 #define LOOKS_MAX 64
+
+static bool leave_sockets(struct worker *worker, struct process *process, int error,
+                          uint32_t *budget)
+{
+    struct socket_hooks *sockets = worker->sched->sockets;
+    return LIKELY((process_progress(process) & PROCESS_SOCKETS) == 0) ||
+           sockets->leave(sockets, worker, process, error, budget);
+}
 
 bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
                     uint32_t *budget)
@@ -30,7 +39,8 @@ bool farewell_leave(struct worker *worker, struct process *process, struct endin
     }
     return call_revoke_owner(&sched->events, &sched->deadlines, &worker->caches.events, process,
                              budget) &&
-           (!has_annex || calls_close_owed(worker, process, &ending->unclosed, budget));
+           (!has_annex || calls_close_owed(worker, process, &ending->unclosed, budget)) &&
+           leave_sockets(worker, process, ending->error, budget);
 }
 
 /* ---- who there is ---- */

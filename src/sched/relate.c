@@ -10,6 +10,7 @@
 #include "sched/monitors.h"
 #include "sched/naming.h"
 #include "sched/signal.h"
+#include "sched/socket_hooks.h"
 
 void relate_attach(struct scheduler *sched)
 {
@@ -83,7 +84,8 @@ static bool is_in_step(const skua_context *ctx)
 int relate_check(const struct spawn_request *request)
 {
     const skua_spawn_options *options = request->options;
-    const bool watches = options->monitor || options->join || options->link;
+    const bool watches =
+        options->monitor || options->join || options->link || options->socket.bits != 0;
     return watches && !is_in_step(request->parent) ? SKUA_E_CONTEXT : 0;
 }
 
@@ -106,6 +108,10 @@ int relate_at_spawn(struct scheduler *sched, struct worker *worker,
     if (error == 0 && options->join) {
         error = monitor(parent, process, pid, options->join_tag, EVENT_JOIN);
     }
+    if (error == 0 && options->socket.bits != 0) {
+        error =
+            sched->sockets->give_at_spawn(sched->sockets, parent, process, pid, options->socket);
+    }
     return error;
 }
 
@@ -114,8 +120,14 @@ void relate_undo(struct scheduler *sched, const struct spawn_request *request,
 {
     skua_context *parent = request->parent;
     struct annex *annex = annex_of(&sched->events, process);
-    if (annex == NULL || request->options == NULL || !is_in_step(parent)) {
+    if (request->options == NULL || !is_in_step(parent)) {
         return; /* then there is nothing */
+    }
+    if ((process_progress(process) & PROCESS_SOCKETS) != 0) {
+        sched->sockets->take_back(sched->sockets, parent, process, request->options->socket);
+    }
+    if (annex == NULL) {
+        return;
     }
     unmonitor(parent, annex);
     links_unmake_all(sched, parent->worker, process);

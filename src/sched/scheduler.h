@@ -169,9 +169,10 @@ enum sched_phase {
 
 /* Work of idle priority; see chores.h. */
 enum chore {
-    CHORE_TRIM,  /* give memory back */
-    CHORE_CHECK, /* find waits that can never end */
-    CHORE_SWEEP, /* give back what lies below the stack pointers of tasks that wait */
+    CHORE_TRIM,    /* give memory back */
+    CHORE_CHECK,   /* find waits that can never end */
+    CHORE_SWEEP,   /* give back what lies below the stack pointers of tasks that wait */
+    CHORE_SOCKETS, /* look after the deadlines of sockets */
     CHORE_COUNT,
 };
 
@@ -202,8 +203,9 @@ struct scheduler {
     struct time_source *time;
     struct poller *poller;
     struct monitor *monitor;
-    struct observer *observer; /* null: nobody looks */
-    struct detour *detour;     /* null: there is none (detour.h) */
+    struct observer *observer;    /* null: nobody looks */
+    struct detour *detour;        /* null: there is none (detour.h) */
+    struct socket_hooks *sockets; /* see socket_hooks.h */
     struct tracer tracer;
     bool migrates;          /* tasks change their workers (step.c) */
     bool measures_stacks;   /* see stack_use.h */

@@ -123,6 +123,9 @@ static ALWAYS_INLINE uint32_t subject_of(const struct worker *worker, const stru
     if (UNLIKELY(service == SERVICE_NAME)) {
         return call_subject(service + 1, naming_entry(worker->sched, yield->as.name.text));
     }
+    if (service >= SERVICE_ACCEPT && service != SERVICE_CONNECT) {
+        return call_subject(service + 1, (uint32_t)(yield->as.read.socket.bits >> 32));
+    }
     return call_subject(service + 1, service == SERVICE_READABLE || service == SERVICE_WRITABLE
                                          ? (uint32_t)yield->as.fd
                                          : 0);

@@ -10,6 +10,7 @@
 #include "sched/links.h"
 #include "sched/monitors.h"
 #include "sched/naming.h"
+#include "sched/socket_hooks.h"
 #include "sched/worker.h"
 
 struct annex *signal_annex(struct scheduler *sched, struct worker *worker, struct process *process)
@@ -95,6 +96,10 @@ enum signal_outcome signal_take(struct worker *worker, struct process *process, 
     case EVENT_WAITERS:
         naming_take_waiters(worker, index);
         return SIGNAL_LONG;
+    case EVENT_SOCKET:
+    case EVENT_SOCKET_GIVEN:
+        worker->sched->sockets->take(worker->sched->sockets, worker, process, index);
+        return SIGNAL_FILED;
     default:
         return links_take_end(worker, process, index, event, end);
     }
@@ -126,6 +131,10 @@ bool signal_drop(struct worker *worker, struct process *process, uint32_t index)
         return false;
     case EVENT_WAITERS:
         naming_drop_waiter(worker, process, index);
+        return false;
+    case EVENT_SOCKET:
+    case EVENT_SOCKET_GIVEN:
+        worker->sched->sockets->drop(worker->sched->sockets, worker, index);
         return false;
     default: /* both have ended: the peer has told us, and will not hear of us */
         event_release_owner(&worker->sched->events, &worker->caches.events, index);

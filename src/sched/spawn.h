@@ -20,7 +20,7 @@ struct spawn_request {
 static inline bool spawn_relates(const skua_spawn_options *options)
 {
     return options->monitor || options->join || options->link || options->name != NULL ||
-           options->label != NULL;
+           options->label != NULL || options->socket.bits != 0;
 }
 
 static inline struct spawn_request spawn_request_of(const skua_spawn_options *options,

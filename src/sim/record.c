@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/sized.h"
+#include "net/address.h"
 #include "process/annex.h"
 #include "sched/naming.h"
 #include "sched/worker.h"
@@ -144,6 +145,12 @@ static const skua_payload *input_of_call(const struct sim *sim, const struct yie
     return &event_at(&sim->sched->events, yield->as.peer.node)->as.event.payload;
 }
 
+/* The bytes of a write. */
+static const skua_payload *output_of_write(const struct sim *sim, const struct yield *yield)
+{
+    return &event_at(&sim->sched->events, yield->as.write.node)->as.event.payload;
+}
+
 /* What a yield carries besides its command and tag. */
 static void add_arguments(struct sim *sim, const struct yield *yield)
 {
@@ -177,6 +184,20 @@ static void add_arguments(struct sim *sim, const struct yield *yield)
         break;
     case SERVICE_NAME:
         add_bytes(sim, (const unsigned char *)yield->as.name.text, strlen(yield->as.name.text));
+        break;
+    case SERVICE_ACCEPT:
+    case SERVICE_READ:
+    case SERVICE_HANGUP:
+        add(sim, yield->as.read.socket.bits);
+        add(sim, yield->as.read.want);
+        break;
+    case SERVICE_WRITE:
+        add(sim, yield->as.write.socket.bits);
+        add_payload(sim, output_of_write(sim, yield));
+        break;
+    case SERVICE_CONNECT:
+        add_bytes(sim, (const unsigned char *)&yield->as.addresses[0].as,
+                  yield->as.addresses[0].size);
         break;
     case SERVICE_COUNT:
         break;

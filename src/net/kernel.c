@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "net/kernel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mutex.h"
+#include "net/net.h"
+
+#define BACKLOG_DEFAULT 4096
+
+/* Probes of keepalive, once they begin: one every so many seconds, so many at most. */
+#define PROBE_PERIOD_S 15
+#define PROBES_MAX     4
+
+static struct net *poller_of(struct transport *transport)
+{
+    return CONTAINER_OF(transport, struct kernel, transport)->net;
+}
+
+static int or_errno(int result)
+{
+    return result < 0 ? -errno : result;
+}
+
+static int set_int(int fd, int level, int option, int value)
+{
+    return or_errno(setsockopt(fd, level, option, &value, sizeof value));
+}
+
+static int new_socket(const struct address *address)
+{
+    return or_errno(
+        socket(address->as.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+/* ---- opening ---- */
+
+static int prepare_listener(int fd, const struct address *address,
+                            const skua_listen_options *options)
+{
+    const bool is_unix = address->as.any.sa_family == AF_UNIX;
+    int error = 0;
+    if (!is_unix) {
+        error = set_int(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    }
+    if (error == 0 && options->reuseport && !is_unix) {
+        error = set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    }
+    if (error == 0) {
+        error = or_errno(bind(fd, &address->as.any, address->size));
+    }
+    if (error == 0) {
+        const uint32_t backlog = options->backlog != 0 ? options->backlog : BACKLOG_DEFAULT;
+        error = or_errno(listen(fd, (int)backlog));
+    }
+    return error;
+}
+
+/* Without one, connections wait instead of being turned away. */
+static void keep_spare(struct kernel *kernel)
+{
+    mutex_lock(&kernel->net->lock);
+    if (kernel->spare < 0) {
+        kernel->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    mutex_unlock(&kernel->net->lock);
+}
+
+static int open_listener(struct transport *transport, skua_pid owner, const struct address *address,
+                         const skua_listen_options *options)
+{
+    (void)owner;
+    const int fd = new_socket(address);
+    if (fd < 0) {
+        return fd;
+    }
+    keep_spare(CONTAINER_OF(transport, struct kernel, transport));
+    const int error = prepare_listener(fd, address, options);
+    if (error < 0) {
+        (void)close(fd);
+        return error;
+    }
+    net_count_socket(poller_of(transport));
+    return fd;
+}
+
+static int start_connect(int fd, const struct address *address, const struct address *source)
+{
+    int error = 0;
+    if (source != NULL) {
+        if (source->as.any.sa_family != AF_UNIX) {
+            (void)set_int(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1); /* only helps */
+        }
+        error = or_errno(bind(fd, &source->as.any, source->size));
+    }
+    if (error == 0) {
+        error = or_errno(connect(fd, &address->as.any, address->size));
+    }
+    return error == -EINPROGRESS ? 0 : error;
+}
+
+static int open_connection(struct transport *transport, skua_pid owner,
+                           const struct address *address, const struct address *source)
+{
+    (void)owner;
+    const int fd = new_socket(address);
+    if (fd < 0) {
+        return fd;
+    }
+    const int error = start_connect(fd, address, source);
+    if (error < 0) {
+        (void)close(fd);
+        /* The backlog of a Unix listener is full: it may as well not listen. */
+        return error == -EAGAIN ? -ECONNREFUSED : error;
+    }
+    net_count_socket(poller_of(transport));
+    return fd;
+}
+
+static int is_connected(struct transport *transport, int fd)
+{
+    (void)transport;
+    int reason = 0;
+    socklen_t size = sizeof reason;
+    struct address peer = {.size = sizeof peer.as};
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &reason, &size) < 0) {
+        return -errno;
+    }
+    if (reason != 0) {
+        return -reason;
+    }
+    if (getpeername(fd, &peer.as.any, &peer.size) == 0) {
+        return 0;
+    }
+    return errno == ENOTCONN ? -EINPROGRESS : -errno;
+}
+
+static int accept_connection(struct transport *transport, int fd)
+{
+    const int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (connection < 0) {
+        return -errno;
+    }
+    net_count_socket(poller_of(transport));
+    return connection;
+}
+
+/* ---- descriptors of the program ---- */
+
+static int get_int(int fd, int option)
+{
+    int value = 0;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, option, &value, &size) < 0 ? -errno : value;
+}
+
+static int adopt(struct transport *transport, int fd, bool *listens)
+{
+    const int domain = get_int(fd, SO_DOMAIN);
+    const int is_listener = get_int(fd, SO_ACCEPTCONN);
+    struct address peer = {.size = sizeof peer.as};
+    if (domain < 0) {
+        return domain;
+    }
+    if ((domain != AF_INET && domain != AF_INET6 && domain != AF_UNIX) ||
+        get_int(fd, SO_TYPE) != SOCK_STREAM) {
+        return -EPROTONOSUPPORT;
+    }
+    if (is_listener == 0 && getpeername(fd, &peer.as.any, &peer.size) < 0) {
+        return -errno;
+    }
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0) {
+        return -errno;
+    }
+    *listens = is_listener > 0;
+    net_count_socket(poller_of(transport));
+    return fd;
+}
+
+static int detach(struct transport *transport, int fd)
+{
+    return net_unwatch(poller_of(transport), fd);
+}
+
+/* ---- data ---- */
+
+static ssize_t read_bytes(struct transport *transport, int fd, void *data, size_t size)
+{
+    (void)transport;
+    for (;;) {
+        const ssize_t count = recv(fd, data, size, 0);
+        if (count >= 0 || errno != EINTR) {
+            return count >= 0 ? count : -errno;
+        }
+    }
+}
+
+/* MSG_NOSIGNAL: no SIGPIPE. One piece needs no message header, which the system would have to
+ * copy. */
+static ssize_t write_bytes(struct transport *transport, int fd, const struct iovec *pieces,
+                           int count)
+{
+    (void)transport;
+    const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
+                                   .msg_iovlen = (size_t)count};
+    for (;;) {
+        const ssize_t written = count == 1
+                                    ? send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                                    : sendmsg(fd, &message, MSG_NOSIGNAL);
+        if (written >= 0 || errno != EINTR) {
+            return written >= 0 ? written : -errno;
+        }
+    }
+}
+
+/* ---- ending ---- */
+
+static int shut_down(struct transport *transport, int fd)
+{
+    (void)transport;
+    return or_errno(shutdown(fd, SHUT_WR));
+}
+
+/* A listener on a path leaves no file behind. */
+static void remove_file(struct transport *transport, int fd)
+{
+    (void)transport;
+    struct address address = {.size = sizeof address.as};
+    if (getsockname(fd, &address.as.any, &address.size) == 0 &&
+        address.as.any.sa_family == AF_UNIX && address.as.un.sun_path[0] != '\0') {
+        (void)unlink(address.as.un.sun_path);
+    }
+}
+
+static void close_fd(struct transport *transport, int fd, bool reset)
+{
+    if (reset) {
+        const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+        (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+    net_close_socket(poller_of(transport), fd);
+}
+
+static void turn_away(struct transport *transport, int fd)
+{
+    struct kernel *kernel = CONTAINER_OF(transport, struct kernel, transport);
+    struct net *net = kernel->net;
+    mutex_lock(&net->lock);
+    if (kernel->spare >= 0) {
+        (void)close(kernel->spare);
+        const int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (connection >= 0) {
+            (void)close(connection);
+        }
+        kernel->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    mutex_unlock(&net->lock);
+}
+
+/* ---- the rest ---- */
+
+static int watch(struct transport *transport, int fd, uint64_t key)
+{
+    return net_watch(poller_of(transport), fd, key);
+}
+
+static int set_keepalive(int fd, uint64_t idle_ns)
+{
+    const uint64_t idle_s = (idle_ns + SKUA_SECOND - 1) / SKUA_SECOND;
+    int error = set_int(fd, SOL_SOCKET, SO_KEEPALIVE, idle_ns != 0);
+    if (error == 0 && idle_ns != 0) {
+        error = set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, idle_s < 32767 ? (int)idle_s : 32767);
+    }
+    if (error == 0 && idle_ns != 0) {
+        error = set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_PERIOD_S);
+    }
+    if (error == 0 && idle_ns != 0) {
+        error = set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES_MAX);
+    }
+    return error;
+}
+
+static int set_option(struct transport *transport, int fd, enum skua_socket_option option,
+                      uint64_t value)
+{
+    (void)transport;
+    const int size = value < INT32_MAX ? (int)value : INT32_MAX;
+    switch (option) {
+    case SKUA_SOCKET_NODELAY:
+        return set_int(fd, IPPROTO_TCP, TCP_NODELAY, value != 0);
+    case SKUA_SOCKET_KEEPALIVE:
+        return set_keepalive(fd, value);
+    case SKUA_SOCKET_SEND_BUFFER:
+        return set_int(fd, SOL_SOCKET, SO_SNDBUF, size);
+    case SKUA_SOCKET_RECEIVE_BUFFER:
+        return set_int(fd, SOL_SOCKET, SO_RCVBUF, size);
+    case SKUA_SOCKET_IDLE:
+    case SKUA_SOCKET_WRITE_LIMIT:
+    case SKUA_SOCKET_PROGRESS:
+        break; /* not the system's affair */
+    }
+    return -EINVAL;
+}
+
+static int get_address(struct transport *transport, int fd, bool of_peer, struct address *address)
+{
+    (void)transport;
+    memset(address, 0, sizeof *address);
+    address->size = sizeof address->as;
+    return or_errno(of_peer ? getpeername(fd, &address->as.any, &address->size)
+                            : getsockname(fd, &address->as.any, &address->size));
+}
+
+static void wake_at(struct transport *transport, struct worker *worker, uint64_t when)
+{
+    net_wake_sockets(poller_of(transport), worker, when);
+}
+
+void kernel_init(struct kernel *kernel, struct net *net)
+{
+    kernel->transport = (struct transport){
+        .listen = open_listener,
+        .connect = open_connection,
+        .connected = is_connected,
+        .accept = accept_connection,
+        .adopt = adopt,
+        .detach = detach,
+        .read = read_bytes,
+        .write = write_bytes,
+        .shutdown = shut_down,
+        .unlisten = remove_file,
+        .close = close_fd,
+        .watch = watch,
+        .set = set_option,
+        .address = get_address,
+        .turn_away = turn_away,
+        .wake_at = wake_at,
+    };
+    kernel->net = net;
+    kernel->spare = -1;
+}
+
+void kernel_deinit(struct kernel *kernel)
+{
+    if (kernel->spare >= 0) {
+        (void)close(kernel->spare);
+    }
+}

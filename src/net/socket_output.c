@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing.
+ *
+ * A write is an event node from the moment that it is yielded: its payload, in `tag` the call that
+ * completes when the bytes have left (0: that has ended), in `from` how many have. So once a write
+ * is accepted, nothing about it can fail for lack of memory. Writes of one step are queued one by
+ * one, and leave when the last of them is. */
+#include <errno.h>
+
+#include "net/sockets.h"
+#include "process/payload.h"
+#include "sched/deliver.h"
+#include "sched/worker.h"
+
+/* What one turn writes at most to one socket, and in how many pieces at once. */
+#define TURN_BYTES  ((size_t)256 * 1024)
+#define TURN_ROUNDS 16
+#define PIECES_MAX  64
+
+static struct event_node *piece_at(struct sockets *sockets, uint32_t index)
+{
+    return event_at(&sockets->sched->events, index);
+}
+
+static size_t piece_length(const struct event_node *piece)
+{
+    return skua_payload_size(&piece->as.event.payload) - piece->as.event.from.bits;
+}
+
+static void release_piece(struct sockets *sockets, struct worker *worker, uint32_t index)
+{
+    skua_payload_drop(&piece_at(sockets, index)->as.event.payload);
+    deliver_release_node(sockets->sched, worker, index);
+}
+
+static void count_queued(struct socket *socket, uint64_t queued)
+{
+    store_relaxed(&socket->queued, (uint32_t)queued); /* for inspectors; one writer */
+}
+
+static uint64_t queued_in(struct socket *socket)
+{
+    return load_relaxed(&socket->queued); /* one writer */
+}
+
+static void append(struct sockets *sockets, struct socket *socket, uint32_t index)
+{
+    piece_at(sockets, index)->next = OBJECT_NONE;
+    if (socket->first == OBJECT_NONE) {
+        socket->first = index;
+    } else {
+        piece_at(sockets, socket->last)->next = index;
+    }
+    socket->last = index;
+}
+
+/* ---- writing ---- */
+
+/* Points at what is queued, as far as it fits. Returns how many pieces that is. */
+static int gather_pieces(struct sockets *sockets, const struct socket *socket,
+                         struct iovec pieces[PIECES_MAX], size_t *total)
+{
+    int count = 0;
+    *total = 0;
+    for (uint32_t index = socket->first;
+         index != OBJECT_NONE && count < PIECES_MAX && *total < TURN_BYTES; count++) {
+        struct event_node *piece = piece_at(sockets, index);
+        const size_t left = piece_length(piece);
+        pieces[count].iov_base =
+            (unsigned char *)(uintptr_t)skua_payload_data(&piece->as.event.payload) +
+            piece->as.event.from.bits;
+        pieces[count].iov_len = left;
+        *total += left;
+        index = piece->next;
+    }
+    return count;
+}
+
+/* Writes that are done with, in the order in which they were made. */
+struct done_writes {
+    uint32_t first;
+    uint32_t last;
+};
+
+/* Takes `count` bytes that have left off the queue, and their pieces once all has left. */
+static void advance(struct sockets *sockets, struct socket *socket, size_t count,
+                    struct done_writes *done)
+{
+    while (socket->first != OBJECT_NONE) {
+        struct event_node *piece = piece_at(sockets, socket->first);
+        const size_t left = piece_length(piece);
+        if (left > count) {
+            piece->as.event.from.bits += count;
+            return;
+        }
+        count -= left;
+        if (done->first == OBJECT_NONE) {
+            done->first = socket->first;
+        }
+        done->last = socket->first;
+        socket->first = piece->next;
+        if (count == 0 &&
+            (socket->first == OBJECT_NONE || piece_length(piece_at(sockets, socket->first)) > 0)) {
+            return;
+        }
+    }
+}
+
+/* Returns 0 when all has left, -EAGAIN, -EINPROGRESS when the turn is over, or why it failed. */
+static int write_queued(struct sockets *sockets, struct socket *socket, uint64_t now,
+                        struct done_writes *done)
+{
+    struct transport *transport = sockets->transport;
+    struct iovec pieces[PIECES_MAX];
+    size_t written = 0;
+    *done = (struct done_writes){OBJECT_NONE, OBJECT_NONE};
+    for (int round = 0; round < TURN_ROUNDS && written < TURN_BYTES; round++) {
+        size_t total;
+        const int piece_count = gather_pieces(sockets, socket, pieces, &total);
+        const ssize_t count = transport->write(transport, socket_fd(socket), pieces, piece_count);
+        if (count < 0) {
+            return (int)count;
+        }
+        written += (size_t)count;
+        advance(sockets, socket, (size_t)count, done);
+        count_queued(socket, queued_in(socket) - (size_t)count);
+        store_relaxed(&socket->bytes_out, /* for inspectors */
+                      load_relaxed(&socket->bytes_out) + (uint64_t)count);
+        socket_note_active(socket, now);
+        socket->wrote_at = now;
+        if (socket->first == OBJECT_NONE) {
+            return 0;
+        }
+        if ((size_t)count < total) {
+            return -EAGAIN; /* the system has no more room */
+        }
+    }
+    return -EINPROGRESS;
+}
+
+/* Completes the writes from one piece to another, in order. */
+static void end_calls(struct sockets *sockets, struct worker *worker, struct process *process,
+                      uint32_t index, uint32_t last, int error)
+{
+    const skua_payload nothing = skua_payload_empty(0);
+    uint32_t *link = &process->backlog; /* where the next one goes */
+    while (index != OBJECT_NONE) {
+        struct event_node *piece = piece_at(sockets, index);
+        const uint64_t call = piece->as.event.tag;
+        piece->as.event.tag = 0;
+        if (call != 0 && sockets_claim(worker, call)) {
+            link = sockets_complete_at(worker, link, call, error, &nothing);
+        }
+        index = index != last ? piece->next : OBJECT_NONE;
+    }
+}
+
+static void release_pieces(struct sockets *sockets, struct worker *worker, uint32_t index,
+                           uint32_t last)
+{
+    while (index != OBJECT_NONE) {
+        const uint32_t next = index != last ? piece_at(sockets, index)->next : OBJECT_NONE;
+        release_piece(sockets, worker, index);
+        index = next;
+    }
+}
+
+void socket_end_writes(struct sockets *sockets, struct worker *worker, struct process *process,
+                       struct socket *socket, int error)
+{
+    end_calls(sockets, worker, process, socket->first, socket->last, error);
+}
+
+void socket_drop_output(struct sockets *sockets, struct worker *worker, struct process *process,
+                        struct socket *socket, int error)
+{
+    if (process != NULL) {
+        socket_end_writes(sockets, worker, process, socket, error);
+    }
+    release_pieces(sockets, worker, socket->first, socket->last);
+    socket->first = OBJECT_NONE;
+    socket->last = OBJECT_NONE;
+    count_queued(socket, 0);
+}
+
+void socket_shut_if_asked(struct sockets *sockets, struct socket *socket)
+{
+    if ((socket->flags & (SOCKET_SHUTS | SOCKET_SHUT)) == SOCKET_SHUTS && socket->unstarted == 0 &&
+        socket->first == OBJECT_NONE) {
+        socket->flags |= SOCKET_SHUT;
+        (void)fetch_or_seq_cst(&socket->word, SOCKET_SENDS_NONE); /* for inspectors */
+        (void)sockets->transport->shutdown(sockets->transport, socket_fd(socket));
+    }
+}
+
+/* Whether the owner waits until it can write; otherwise it can. */
+static bool waits(struct socket *socket)
+{
+    if (socket_word_wait_owner(&socket->word, SOCKET_WAITS_TO_WRITE, SOCKET_ENDS_WRITE)) {
+        return true;
+    }
+    socket_absorb(socket,
+                  socket_word_clear_owner(&socket->word, SOCKET_ENDS_WRITE) & SOCKET_ENDS_WRITE);
+    return false;
+}
+
+void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct process *process,
+                          struct socket *socket, uint32_t slot)
+{
+    struct done_writes done;
+    int outcome = 0;
+    while (socket->first != OBJECT_NONE) {
+        outcome = write_queued(sockets, socket, sockets_now(worker), &done);
+        end_calls(sockets, worker, process, done.first, done.last, 0);
+        release_pieces(sockets, worker, done.first, done.last);
+        if (outcome == -EINPROGRESS) {
+            sockets_signal_self(sockets, worker, socket, slot, SOCKET_WAITS_TO_WRITE,
+                                SOCKET_WRITABLE);
+            return;
+        }
+        if (outcome != -EAGAIN && outcome != 0) {
+            sockets_fail(sockets, worker, process, socket, sockets_error(-outcome));
+            return;
+        }
+        if (outcome == -EAGAIN) {
+            sockets_set_alarm(sockets, worker, socket, socket_progress_end(socket));
+            if (waits(socket)) {
+                return;
+            }
+        }
+    }
+    socket_shut_if_asked(sockets, socket);
+}
+
+bool socket_write_lingering_locked(struct sockets *sockets, struct worker *worker,
+                                   struct socket *socket)
+{
+    struct done_writes done;
+    for (;;) {
+        const int outcome = write_queued(sockets, socket, time_now(sockets->sched->time), &done);
+        release_pieces(sockets, worker, done.first, done.last);
+        if (outcome == -EAGAIN) {
+            return false;
+        }
+        if (outcome != -EINPROGRESS) { /* nobody else's turn: the peer takes it as fast as it can */
+            socket->failure = (int16_t)(outcome < 0 ? SKUA_E_RESET : 0);
+            return true;
+        }
+    }
+}
+
+/* ---- the yield ---- */
+
+/* The write is queued, and the last one of its step sends all off. Returns 0 if the new one has
+ * left at once. */
+static int queue(struct sockets *sockets, struct worker *worker, struct process *process,
+                 struct socket *socket, uint32_t slot, uint32_t index)
+{
+    if (socket->first == OBJECT_NONE) {
+        socket->wrote_at = sockets_now(worker);
+    }
+    append(sockets, socket, index);
+    socket->unstarted--;
+    if (socket->unstarted == 0) {
+        socket_go_on_writing(sockets, worker, process, socket, slot);
+        if ((socket->flags & SOCKET_CLOSES) != 0) {
+            sockets_close(sockets, worker, process, slot, false);
+        }
+    }
+    return SKUA_PENDING;
+}
+
+int sockets_start_write(void *arg, struct worker *worker, const struct yield *yield,
+                        skua_completion completion, skua_payload *result)
+{
+    (void)result;
+    struct sockets *sockets = arg;
+    const skua_context *context = worker->context;
+    const uint32_t slot = socket_slot(yield->as.write.socket.bits);
+    struct socket *socket = socket_at(sockets, slot); /* it cannot have gone meanwhile */
+    piece_at(sockets, yield->as.write.node)->as.event.tag = completion.call;
+    if (socket->failure != 0) {
+        release_piece(sockets, worker, yield->as.write.node);
+        socket->unstarted--;
+        const int failure = socket->failure;
+        if (socket->unstarted == 0 && (socket->flags & SOCKET_CLOSES) != 0) {
+            sockets_close(sockets, worker, context->process, slot, false);
+        }
+        return failure;
+    }
+    return queue(sockets, worker, context->process, socket, slot, yield->as.write.node);
+}
+
+/* The step has failed, so its process ends. */
+void sockets_discard_write(struct worker *worker, const struct yield *yield)
+{
+    struct sockets *sockets = sockets_of_hooks(worker->sched->sockets);
+    struct socket *socket = socket_at(sockets, socket_slot(yield->as.write.socket.bits));
+    socket->unstarted--;
+    release_piece(sockets, worker, yield->as.write.node);
+}

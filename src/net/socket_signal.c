@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Signals: how a process hears that one of its sockets may be ready (net/socket_word.h). */
+#include "net/sockets.h"
+#include "sched/deliver.h"
+#include "sched/log.h"
+#include "sched/signal.h"
+#include "sched/worker.h"
+
+/* An alarm looks at all sockets: it comes so rarely that this takes a small share of a CPU. */
+#define ALARM_NS_PER_SOCKET UINT64_C(1000)
+
+/* ---- signals ---- */
+
+/* Pushes the signal to whoever has the socket now. */
+static void push_signal(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                        uint64_t key)
+{
+    struct scheduler *sched = sockets->sched;
+    const uint32_t node = socket->signal; /* it stays so while SIGNALLED is set */
+    for (;;) {
+        const skua_pid owner = {load_acquire(&socket->owner)}; /* MO-give */
+        if (owner.bits != 0 && signal_push_now(sched, worker, owner, node)) {
+            return;
+        }
+        /* It has ended, and closes the socket; or has given it to another one before that. */
+        if (load_acquire(&socket->owner) == owner.bits) {
+            break;
+        }
+    }
+    if (!socket_word_unsignal_any(&socket->word, (uint32_t)key)) {
+        deliver_release_node(sched, worker, node);
+    }
+}
+
+void sockets_signal_self(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                         uint32_t slot, uint32_t waits, uint32_t flags)
+{
+    (void)!socket_word_wait_owner(&socket->word, waits, 0);
+    const uint64_t key = socket_key(socket, slot);
+    if (socket_word_report_any(&socket->word, (uint32_t)key, flags) == SOCKET_SIGNAL) {
+        push_signal(sockets, worker, socket, key);
+    }
+}
+
+/* ---- reports ---- */
+
+void sockets_report(struct sockets *sockets, struct worker *worker, uint64_t key, uint32_t flags)
+{
+    struct socket *socket = socket_at(sockets, socket_slot(key));
+    switch (socket_word_report_any(&socket->word, (uint32_t)key, flags)) {
+    case SOCKET_SIGNAL:
+        push_signal(sockets, worker, socket, key);
+        break;
+    case SOCKET_WRITE:
+        sockets_go_on_lingering(sockets, worker, key);
+        break;
+    case SOCKET_NOTHING:
+        break;
+    }
+}
+
+void sockets_alarm(struct sockets *sockets, struct worker *worker, uint64_t now)
+{
+    uint64_t next = UINT64_MAX;
+    uint32_t looks = 0;
+    for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++, looks++) {
+        struct socket *socket = socket_at(sockets, slot);
+        uint64_t when = load_seq_cst(&socket->alarm_at); /* MO-alarm */
+        if (when == 0 || (when <= now && !cas_seq_cst(&socket->alarm_at, &when, (uint64_t)0))) {
+            continue;
+        }
+        if (when <= now) {
+            sockets_report(sockets, worker, socket_key(socket, slot), SOCKET_ALARM);
+        } else if (when < next) {
+            next = when;
+        }
+    }
+    if (next != UINT64_MAX) {
+        const uint64_t rested = time_after(now, looks * ALARM_NS_PER_SOCKET);
+        sockets->transport->wake_at(sockets->transport, worker, next > rested ? next : rested);
+    }
+}
+
+/* ---- the owner hears ---- */
+
+/* Looks at the deadlines of the socket itself; those of its yields are elsewhere. */
+static void look_at_deadlines(struct sockets *sockets, struct worker *worker,
+                              struct process *process, struct socket *socket)
+{
+    const uint64_t now = time_now(sockets->sched->time);
+    uint64_t next = UINT64_MAX;
+    if (socket->extra != NULL && socket->extra->idle_ns != 0) {
+        next = time_after(load_relaxed(&socket->active_at), socket->extra->idle_ns); /* its own */
+        if (now >= next) {
+            sockets_fail(sockets, worker, process, socket, SKUA_E_IDLE);
+            return;
+        }
+    }
+    if (socket->first != OBJECT_NONE) {
+        const uint64_t end = socket_progress_end(socket);
+        if (now >= end) {
+            sockets_fail(sockets, worker, process, socket, SKUA_E_NO_PROGRESS);
+            return;
+        }
+        next = end < next ? end : next;
+    }
+    if (next != UINT64_MAX) {
+        sockets_set_alarm(sockets, worker, socket, next);
+    }
+}
+
+static void go_on_waiting_for_end(struct worker *worker, struct process *process,
+                                  struct socket *socket)
+{
+    struct socket_extra *extra = socket->extra;
+    if (extra == NULL || extra->end_waiter == 0) {
+        return;
+    }
+    if ((socket->flags & SOCKET_HUNG_UP) != 0 ||
+        !socket_word_wait_owner(&socket->word, SOCKET_WAITS_FOR_END, SOCKET_ENDS_INPUT)) {
+        const uint64_t waiter = extra->end_waiter;
+        extra->end_waiter = 0;
+        sockets_end_call(worker, process, waiter,
+                         (socket->ready & SOCKET_FAILED) != 0 ? SKUA_E_RESET : 0);
+    }
+}
+
+/* The socket of this process may be ready. */
+static void serve(struct sockets *sockets, struct worker *worker, struct process *process,
+                  struct socket *socket, uint32_t slot, uint32_t flags)
+{
+    socket_absorb(socket, flags);
+    if ((flags & SOCKET_ALARM) != 0) {
+        look_at_deadlines(sockets, worker, process, socket);
+    }
+    switch ((enum socket_kind)socket->kind) {
+    case SOCKET_LISTENER:
+        socket_go_on_accepting(sockets, worker, process, socket, slot);
+        break;
+    case SOCKET_CONNECTING:
+        socket_go_on_connecting(sockets, worker, process, socket, slot);
+        break;
+    case SOCKET_STREAM:
+        socket_go_on_writing(sockets, worker, process, socket, slot);
+        socket_go_on_reading(sockets, worker, process, socket, slot);
+        go_on_waiting_for_end(worker, process, socket);
+        break;
+    case SOCKET_FREE:
+        break;
+    }
+}
+
+void sockets_take(struct socket_hooks *hooks, struct worker *worker, struct process *process,
+                  uint32_t node)
+{
+    struct sockets *sockets = sockets_of_hooks(hooks);
+    const struct event_node *signal = event_at(&sockets->sched->events, node);
+    const uint64_t key = signal->as.event.tag;
+    if (signal->as.event.type == EVENT_SOCKET_GIVEN) {
+        sockets_take_given(sockets, worker, process, node);
+        return;
+    }
+    struct socket *socket = socket_at(sockets, socket_slot(key));
+    if (socket_word_generation(load_acquire(&socket->word)) != (uint32_t)key) { /* MO-socket */
+        deliver_release_node(sockets->sched, worker, node);
+    } else if (load_acquire(&socket->owner) != worker->context->self.bits) { /* MO-give */
+        push_signal(sockets, worker, socket, key);
+    } else {
+        serve(sockets, worker, process, socket, socket_slot(key),
+              socket_word_take_owner(&socket->word));
+    }
+}
+
+/* The process is ending: it has closed its sockets, or given them away. */
+void sockets_drop(struct socket_hooks *hooks, struct worker *worker, uint32_t node)
+{
+    struct sockets *sockets = sockets_of_hooks(hooks);
+    const struct event_node *signal = event_at(&sockets->sched->events, node);
+    const uint64_t key = signal->as.event.tag;
+    struct socket *socket = socket_at(sockets, socket_slot(key));
+    if (signal->as.event.type == EVENT_SOCKET) {
+        push_signal(sockets, worker, socket, key);
+        return;
+    }
+    deliver_release_node(sockets->sched, worker, node);
+    if (sockets_find(sockets, worker->context->self, (skua_socket){key}) != NULL &&
+        (socket->flags & SOCKET_IS_LISTED) == 0) {
+        sockets_close(sockets, worker, worker->context->process, socket_slot(key), true);
+    }
+}
+
+bool sockets_leave(struct socket_hooks *hooks, struct worker *worker, struct process *process,
+                   int error, uint32_t *budget)
+{
+    struct sockets *sockets = sockets_of_hooks(hooks);
+    while ((process_progress(process) & PROCESS_SOCKETS) != 0) {
+        if (*budget == 0) {
+            return false;
+        }
+        *budget -= 1;
+        sockets_close(sockets, worker, process, *sockets_list_of(sockets, process, false),
+                      !log_is_orderly(error));
+    }
+    return true;
+}
+
+void sockets_look_around(struct socket_hooks *hooks, struct worker *worker, uint64_t now)
+{
+    sockets_alarm(sockets_of_hooks(hooks), worker, now);
+}
