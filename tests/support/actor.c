@@ -42,6 +42,30 @@ struct seen failure(uint64_t tag, int error)
     return (struct seen){.type = SKUA_EVENT_COMPLETION, .tag = tag, .error = error};
 }
 
+uint64_t bytes_digest(const void *data, size_t size)
+{
+    const unsigned char *bytes = data;
+    uint64_t digest = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < size; i++) {
+        digest = (digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+    }
+    return digest;
+}
+
+struct seen received_bytes(uint64_t tag, const void *data, size_t size)
+{
+    struct seen expected = completion(tag, 0);
+    expected.has_bytes = true;
+    expected.size = size;
+    expected.digest = bytes_digest(data, size);
+    return expected;
+}
+
+struct seen received(uint64_t tag, const char *text)
+{
+    return received_bytes(tag, text, strlen(text));
+}
+
 struct seen cancel(int error)
 {
     return (struct seen){.type = SKUA_EVENT_CANCEL, .error = error};
@@ -63,8 +87,11 @@ bool seen_matches(const struct seen *seen, const struct seen *expected)
 {
     const bool same_payload =
         seen->payload_type == expected->payload_type && seen->value == expected->value;
+    const bool same_bytes =
+        !expected->has_bytes ||
+        (seen->size == expected->size && seen->digest == expected->digest);
     const bool same_time = expected->tick_time == 0 || seen->tick_time == expected->tick_time;
-    return same_time && seen->type == expected->type && seen->tag == expected->tag &&
+    return same_time && same_bytes && seen->type == expected->type && seen->tag == expected->tag &&
            seen->error == expected->error && (expected->any_payload || same_payload);
 }
 
@@ -78,10 +105,10 @@ struct seen_text seen_describe(const struct seen *seen)
     };
     struct seen_text text;
     (void)snprintf(text.text, sizeof text.text,
-                   "%s %s tag %" PRIu64 " type %u value %" PRIu64 " time %" PRIu64,
+                   "%s %s tag %" PRIu64 " type %u value %" PRIu64 " time %" PRIu64 " size %zu",
                    seen->type < COUNT_OF(names) ? names[seen->type] : "?",
                    skua_error_name(seen->error), seen->tag, seen->payload_type, seen->value,
-                   seen->tick_time);
+                   seen->tick_time, seen->size);
     return text;
 }
 
@@ -199,11 +226,25 @@ static uint64_t payload_value(const skua_payload *payload)
     return skua_payload_to_u64(payload);
 }
 
+/* How many bytes an event has brought. The count in a tracked payload changes at any time. */
+static size_t bytes_in(const skua_event *event)
+{
+    const skua_payload *payload = &event->payload;
+    const size_t size = skua_payload_size(payload);
+    const bool is_tracked =
+        payload->storage == SKUA_PAYLOAD_OWNED && size == sizeof(struct tracked);
+    return event->type == SKUA_EVENT_COMPLETION && payload->storage != SKUA_PAYLOAD_POINTER &&
+                   !is_tracked
+               ? size
+               : 0;
+}
+
 static void take_note(struct turn *turn, const skua_event *event)
 {
     struct actor *actor = turn->actor;
     const bool ticks = event->type == SKUA_EVENT_TICK;
     const bool asks = event->type == SKUA_EVENT_CALL || event->type == SKUA_EVENT_ABANDON;
+    const size_t bytes = bytes_in(event);
     if (actor->seen_count == actor->seen_capacity) {
         actor->seen_capacity = 2 * actor->seen_capacity + 8;
         actor->seen = realloc(actor->seen, actor->seen_capacity * sizeof *actor->seen);
@@ -225,6 +266,8 @@ static void take_note(struct turn *turn, const skua_event *event)
         .request = asks ? event->request : (skua_request){0},
         .payload_type = ticks ? 0 : event->payload.type,
         .value = ticks ? skua_tick_count(event) : payload_value(&event->payload),
+        .size = bytes,
+        .digest = bytes_digest(bytes > 0 ? skua_payload_data(&event->payload) : NULL, bytes),
         .from = event->from,
         .now = skua_now(turn->ctx),
         .tick_time = ticks ? skua_tick_time(event) : 0,

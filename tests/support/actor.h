@@ -37,6 +37,9 @@ struct seen {
     uint32_t payload_type;
     uint64_t value;     /* the number in its payload, also of a tracked one; of a tick, its count */
     bool any_payload;   /* in an expectation: the payload does not matter */
+    bool has_bytes;     /* in an expectation: its size and digest do */
+    size_t size;        /* of the payload */
+    uint64_t digest;    /* of its bytes: bytes_digest */
     uint64_t tick_time; /* of a tick; in an expectation 0: does not matter */
     /* Not compared. */
     skua_request request; /* of a call, and when it is abandoned; then `tag` is 0 */
@@ -49,6 +52,8 @@ struct seen message(uint32_t payload_type, uint64_t value);
 struct seen completion(uint64_t tag, int error); /* whatever its payload */
 struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value);
 struct seen failure(uint64_t tag, int error); /* a completion without a payload */
+struct seen received(uint64_t tag, const char *text); /* a completion with these bytes */
+struct seen received_bytes(uint64_t tag, const void *data, size_t size);
 struct seen cancel(int error);
 struct seen tick(uint64_t tag, uint64_t count);
 struct seen tick_at(uint64_t tag, uint64_t count, uint64_t time);
@@ -306,6 +311,9 @@ uint64_t act_timeout(struct turn *turn, const struct act *act);
 
 /* The handle of a pool: the default one if the name is null, that of none if there is no such. */
 skua_pool act_pool(struct turn *turn, const char *name);
+
+/* A number that stands for bytes. */
+uint64_t bytes_digest(const void *data, size_t size);
 
 bool seen_matches(const struct seen *seen, const struct seen *expected);
 
