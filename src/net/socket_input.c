@@ -71,7 +71,7 @@ static bool make_room(struct sockets *sockets, struct socket *socket, size_t mor
     if (old != NULL && old->capacity - old->end >= more) {
         return true;
     }
-    while (capacity - length < more) {
+    while (capacity < length + more) {
         capacity *= 2;
     }
     struct block *block = make_block(&sockets->sched->allocator, capacity);
@@ -81,7 +81,7 @@ static bool make_room(struct sockets *sockets, struct socket *socket, size_t mor
     if (old != NULL) {
         memcpy(block->data, old->data + old->start, length);
         block->end = length;
-        block->scanned = old->scanned - old->start;
+        block->scanned = old->scanned > old->start ? old->scanned - old->start : 0;
         block_free(old);
     }
     socket->input = block;
