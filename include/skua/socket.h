@@ -105,7 +105,8 @@ SKUA_API SKUA_NODISCARD int skua_socket_detach(skua_context *ctx, skua_socket so
 
 /* ---- reading ---- */
 
-/* Reads what there is, at least a byte, at most `most` or SKUA_READ_MAX, whichever is less.
+/* Reads what there is, at least a byte, at most `most`, SKUA_READ_MAX or the runtime's payload
+ * limit, whichever is least.
  * Completes with the bytes as payload; one without bytes is the end of input, which is no error.
  * One read at a time may be open on a socket. What a read that timed out or was taken back did not
  * deliver comes with the next one.

@@ -143,6 +143,8 @@ static ssize_t fetch_into(struct sockets *sockets, struct worker *worker, struct
         }
     } else if (count == -EAGAIN) {
         socket->ready &= (uint8_t)~SOCKET_ENDS_READ;
+    } else if (count == 0 && (socket->flags & SOCKET_BROKEN) != 0) {
+        return -ECONNRESET; /* a write was told before */
     } else if (count == 0) {
         socket->flags |= SOCKET_ENDED;
     }
@@ -280,6 +282,9 @@ static struct progress read_on(struct sockets *sockets, struct worker *worker,
     size_t total = 0;
     if (socket->input != NULL && is_enough(socket, socket->input, &progress)) {
         return progress;
+    }
+    if (socket->failure != 0) {
+        return failed_with(socket->failure, NULL);
     }
     for (int round = 0; round < TURN_ROUNDS && total < TURN_BYTES; round++) {
         size_t size;
@@ -421,7 +426,7 @@ void socket_go_on_reading(struct sockets *sockets, struct worker *worker, struct
 /* Gives a read to the socket; 0 or why it has none. */
 static int begin(struct sockets *sockets, struct socket *socket, const struct yield *yield)
 {
-    if (socket->failure != 0) {
+    if (socket->failure != 0 && socket->input == NULL) {
         return socket->failure;
     }
     if (socket->reader != 0 &&
@@ -479,9 +484,13 @@ int sockets_start_hangup(void *arg, struct worker *worker, const struct yield *y
         deliver_is_open(sockets->sched, (skua_completion){.call = extra->end_waiter})) {
         return SKUA_E_SOCKET_BUSY;
     }
-    if ((socket->flags & SOCKET_HUNG_UP) != 0 ||
+    if ((socket->flags & SOCKET_HUNG_UP) == 0 &&
         !socket_word_wait_owner(&socket->word, SOCKET_WAITS_FOR_END, SOCKET_ENDS_INPUT)) {
-        return 0;
+        socket_absorb(socket, socket_word_clear_owner(&socket->word, SOCKET_ENDS_INPUT) &
+                                  SOCKET_ENDS_INPUT);
+    }
+    if ((socket->flags & SOCKET_HUNG_UP) != 0) {
+        return socket_end_of_input(socket);
     }
     extra->end_waiter = completion.call;
     return SKUA_PENDING;

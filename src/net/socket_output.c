@@ -204,6 +204,16 @@ static bool waits(struct socket *socket)
     return false;
 }
 
+static void give_up(struct sockets *sockets, struct worker *worker, struct process *process,
+                    struct socket *socket, uint32_t slot, int error)
+{
+    if (error == SKUA_E_RESET) {
+        sockets_break(sockets, worker, process, socket, slot);
+    } else {
+        sockets_fail(sockets, worker, process, socket, error);
+    }
+}
+
 void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct process *process,
                           struct socket *socket, uint32_t slot)
 {
@@ -219,7 +229,7 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
             return;
         }
         if (outcome != -EAGAIN && outcome != 0) {
-            sockets_fail(sockets, worker, process, socket, sockets_error(-outcome));
+            give_up(sockets, worker, process, socket, slot, sockets_error(-outcome));
             return;
         }
         if (outcome == -EAGAIN) {
@@ -270,6 +280,15 @@ static int queue(struct sockets *sockets, struct worker *worker, struct process 
     return SKUA_PENDING;
 }
 
+/* A write that never gets into the queue. */
+static void drop_unqueued(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                          uint32_t index)
+{
+    socket->unstarted--;
+    count_queued(socket, queued_in(socket) - piece_length(piece_at(sockets, index)));
+    release_piece(sockets, worker, index);
+}
+
 int sockets_start_write(void *arg, struct worker *worker, const struct yield *yield,
                         skua_completion completion, skua_payload *result)
 {
@@ -279,10 +298,9 @@ int sockets_start_write(void *arg, struct worker *worker, const struct yield *yi
     const uint32_t slot = socket_slot(yield->as.write.socket.bits);
     struct socket *socket = socket_at(sockets, slot); /* it cannot have gone meanwhile */
     piece_at(sockets, yield->as.write.node)->as.event.tag = completion.call;
-    if (socket->failure != 0) {
-        release_piece(sockets, worker, yield->as.write.node);
-        socket->unstarted--;
-        const int failure = socket->failure;
+    const int failure = socket->failure != 0 ? socket->failure : socket_end_of_input(socket);
+    if (failure != 0) {
+        drop_unqueued(sockets, worker, socket, yield->as.write.node);
         if (socket->unstarted == 0 && (socket->flags & SOCKET_CLOSES) != 0) {
             sockets_close(sockets, worker, context->process, slot, false);
         }
@@ -296,6 +314,5 @@ void sockets_discard_write(struct worker *worker, const struct yield *yield)
 {
     struct sockets *sockets = sockets_of_hooks(worker->sched->sockets);
     struct socket *socket = socket_at(sockets, socket_slot(yield->as.write.socket.bits));
-    socket->unstarted--;
-    release_piece(sockets, worker, yield->as.write.node);
+    drop_unqueued(sockets, worker, socket, yield->as.write.node);
 }

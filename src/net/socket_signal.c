@@ -116,12 +116,15 @@ static void go_on_waiting_for_end(struct worker *worker, struct process *process
     if (extra == NULL || extra->end_waiter == 0) {
         return;
     }
-    if ((socket->flags & SOCKET_HUNG_UP) != 0 ||
+    if ((socket->flags & SOCKET_HUNG_UP) == 0 &&
         !socket_word_wait_owner(&socket->word, SOCKET_WAITS_FOR_END, SOCKET_ENDS_INPUT)) {
+        socket_absorb(socket, socket_word_clear_owner(&socket->word, SOCKET_ENDS_INPUT) &
+                                  SOCKET_ENDS_INPUT);
+    }
+    if ((socket->flags & SOCKET_HUNG_UP) != 0) {
         const uint64_t waiter = extra->end_waiter;
         extra->end_waiter = 0;
-        sockets_end_call(worker, process, waiter,
-                         (socket->ready & SOCKET_FAILED) != 0 ? SKUA_E_RESET : 0);
+        sockets_end_call(worker, process, waiter, socket_end_of_input(socket));
     }
 }
 

@@ -462,7 +462,7 @@ void sockets_close(struct sockets *sockets, struct worker *worker, struct proces
     if (socket->extra != NULL && socket->extra->held != 0) {
         sockets_close(sockets, worker, process, socket_slot(socket->extra->held), true);
     }
-    if (reset || socket->failure != 0) {
+    if (reset || socket->failure != 0 || (socket->flags & SOCKET_BROKEN) != 0) {
         socket_drop_output(sockets, worker, process, socket, SKUA_E_CLOSED);
         reset = socket->kind == SOCKET_STREAM;
     } else if (socket->kind == SOCKET_STREAM && may_have_input(socket)) {
@@ -513,6 +513,20 @@ void sockets_fail(struct sockets *sockets, struct worker *worker, struct process
     socket->failure = (int16_t)error;
     socket_drop_output(sockets, worker, process, socket, error);
     end_yields(sockets, worker, process, socket, error);
+}
+
+void sockets_break(struct sockets *sockets, struct worker *worker, struct process *process,
+                   struct socket *socket, uint32_t slot)
+{
+    socket->flags |= SOCKET_BROKEN | SOCKET_HUNG_UP;
+    socket->ready |= SOCKET_READABLE; /* what came before, or the end */
+    socket_drop_output(sockets, worker, process, socket, SKUA_E_RESET);
+    socket_go_on_reading(sockets, worker, process, socket, slot);
+    if (socket->extra != NULL) {
+        const uint64_t waiter = socket->extra->end_waiter;
+        socket->extra->end_waiter = 0;
+        sockets_end_call(worker, process, waiter, SKUA_E_RESET);
+    }
 }
 
 /* ---- beginning and end ---- */

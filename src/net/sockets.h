@@ -97,10 +97,12 @@ _Static_assert(sizeof(struct socket) == 2 * (size_t)CACHE_LINE, "an idle connect
 #define SOCKET_SHUTS     4U  /* no more is written after what is queued */
 #define SOCKET_SHUT      8U  /* and that has been said to the peer */
 #define SOCKET_CLOSES    16U /* at the end of this step */
+#define SOCKET_HUNG_UP   32U /* the peer writes no more, or has failed */
 /* A Unix socket: a read may leave something though it got less than it had room for, if the peer
  * passes descriptors. */
 #define SOCKET_IS_LOCAL 64U
-#define SOCKET_HUNG_UP  32U /* the peer writes no more, or has failed */
+/* The peer has broken off, as a report or a write has shown. What came before can still be read. */
+#define SOCKET_BROKEN 128U
 
 #define SOCKET_LAYOUT                                                                              \
     ((struct object_layout){sizeof(struct socket), offsetof(struct socket, reader)})
@@ -217,6 +219,11 @@ void sockets_signal_self(struct sockets *sockets, struct worker *worker, struct 
 void sockets_fail(struct sockets *sockets, struct worker *worker, struct process *process,
                   struct socket *socket, int error);
 
+/* A write has shown that the peer has broken off: nothing can be written any more, and reads get
+ * what came before. */
+void sockets_break(struct sockets *sockets, struct worker *worker, struct process *process,
+                   struct socket *socket, uint32_t slot);
+
 /* The error that stands for an errno, which skua_error_os tells. */
 NODISCARD int sockets_error(int system_error);
 
@@ -249,6 +256,15 @@ static inline void socket_absorb(struct socket *socket, uint32_t flags)
     if ((flags & SOCKET_ENDS_INPUT) != 0) {
         socket->flags |= SOCKET_HUNG_UP;
     }
+    if ((flags & SOCKET_FAILED) != 0) {
+        socket->flags |= SOCKET_BROKEN;
+    }
+}
+
+/* How a wait for the end of input ends. */
+static inline int socket_end_of_input(const struct socket *socket)
+{
+    return (socket->flags & SOCKET_BROKEN) != 0 ? SKUA_E_RESET : 0;
 }
 
 /* Data went through it. */

@@ -207,8 +207,11 @@ static int yield_read(skua_context *ctx, uint64_t tag, skua_socket socket, size_
     if (want == 0) {
         return SKUA_E_INVALID;
     }
-    if (mode % 4 != READ_SOME && want > ctx->sched->config.payload_limit) {
-        return SKUA_E_PAYLOAD_SIZE;
+    if (want > ctx->sched->config.payload_limit) {
+        if (mode % 4 != READ_SOME) {
+            return SKUA_E_PAYLOAD_SIZE;
+        }
+        want = ctx->sched->config.payload_limit;
     }
     error = step_output_yield(&ctx->worker->out, tag, service_command(SERVICE_READ), timeout_ns,
                               &yield);
