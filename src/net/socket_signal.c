@@ -9,14 +9,17 @@
 /* An alarm looks at all sockets: it comes so rarely that this takes a small share of a CPU. */
 #define ALARM_NS_PER_SOCKET UINT64_C(1000)
 
+/* An alarm that nobody could be told of comes again after this time. */
+#define ALARM_AGAIN_NS (UINT64_C(10) * 1000000)
+
 /* ---- signals ---- */
 
-/* Pushes the signal to whoever has the socket now. */
+/* Pushes the signal to whoever has the socket now. The caller has the node; the socket may be
+ * another one by now. */
 static void push_signal(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                        uint64_t key)
+                        uint64_t key, uint32_t node)
 {
     struct scheduler *sched = sockets->sched;
-    const uint32_t node = socket->signal; /* it stays so while SIGNALLED is set */
     for (;;) {
         const skua_pid owner = {load_acquire(&socket->owner)}; /* MO-give */
         if (owner.bits != 0 && signal_push_now(sched, worker, owner, node)) {
@@ -29,6 +32,10 @@ static void push_signal(struct sockets *sockets, struct worker *worker, struct s
     }
     if (!socket_word_unsignal_any(&socket->word, (uint32_t)key)) {
         deliver_release_node(sched, worker, node);
+    } else if (((uint32_t)load_relaxed(&socket->word) & SOCKET_ALARM) != 0) { /* hint */
+        /* It may be on its way to another process, or to one that does not run yet. */
+        sockets_set_alarm(sockets, worker, socket,
+                          time_after(time_now(sched->time), ALARM_AGAIN_NS));
     }
 }
 
@@ -38,7 +45,7 @@ void sockets_signal_self(struct sockets *sockets, struct worker *worker, struct 
     (void)!socket_word_wait_owner(&socket->word, waits, 0);
     const uint64_t key = socket_key(socket, slot);
     if (socket_word_report_any(&socket->word, (uint32_t)key, flags) == SOCKET_SIGNAL) {
-        push_signal(sockets, worker, socket, key);
+        push_signal(sockets, worker, socket, key, load_relaxed(&socket->signal)); /* its own */
     }
 }
 
@@ -47,9 +54,13 @@ void sockets_signal_self(struct sockets *sockets, struct worker *worker, struct 
 void sockets_report(struct sockets *sockets, struct worker *worker, uint64_t key, uint32_t flags)
 {
     struct socket *socket = socket_at(sockets, socket_slot(key));
+    /* Before the report: right after it the owner may close the socket, and another one be opened
+     * in its place. If the report is accepted, this is the node of the socket that the key names:
+     * it was written before anybody could know the key. */
+    const uint32_t node = load_acquire(&socket->signal);
     switch (socket_word_report_any(&socket->word, (uint32_t)key, flags)) {
     case SOCKET_SIGNAL:
-        push_signal(sockets, worker, socket, key);
+        push_signal(sockets, worker, socket, key, node);
         break;
     case SOCKET_WRITE:
         sockets_go_on_lingering(sockets, worker, key);
@@ -59,21 +70,38 @@ void sockets_report(struct sockets *sockets, struct worker *worker, uint64_t key
     }
 }
 
+/* Takes an alarm that is due and reports it. False, and the alarm stays, if the socket has become
+ * another one meanwhile: then nobody knows whose alarm it is. */
+static bool ring(struct sockets *sockets, struct worker *worker, uint64_t key, uint64_t when)
+{
+    struct socket *socket = socket_at(sockets, socket_slot(key));
+    uint64_t none = 0;
+    if (!cas_seq_cst(&socket->alarm_at, &when, none)) { /* MO-alarm */
+        return true;                                    /* somebody was faster */
+    }
+    /* The alarm of a later socket was set after the word had changed. */
+    if (socket_word_generation(load_acquire(&socket->word)) != (uint32_t)key) {
+        (void)!cas_seq_cst(&socket->alarm_at, &none, when); /* MO-alarm */
+        return false;
+    }
+    sockets_report(sockets, worker, key, SOCKET_ALARM);
+    return true;
+}
+
 void sockets_alarm(struct sockets *sockets, struct worker *worker, uint64_t now)
 {
     uint64_t next = UINT64_MAX;
     uint32_t looks = 0;
     for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++, looks++) {
         struct socket *socket = socket_at(sockets, slot);
-        uint64_t when = load_seq_cst(&socket->alarm_at); /* MO-alarm */
-        if (when == 0 || (when <= now && !cas_seq_cst(&socket->alarm_at, &when, (uint64_t)0))) {
+        /* Before the alarm: that of an earlier socket was taken back before the word changed. */
+        const uint64_t key =
+            (uint64_t)slot << 32 | socket_word_generation(load_acquire(&socket->word));
+        const uint64_t when = load_seq_cst(&socket->alarm_at); /* MO-alarm */
+        if (when == 0 || (when <= now && ring(sockets, worker, key, when))) {
             continue;
         }
-        if (when <= now) {
-            sockets_report(sockets, worker, socket_key(socket, slot), SOCKET_ALARM);
-        } else if (when < next) {
-            next = when;
-        }
+        next = when < next ? when : next;
     }
     if (next != UINT64_MAX) {
         const uint64_t rested = time_after(now, looks * ALARM_NS_PER_SOCKET);
@@ -167,7 +195,7 @@ void sockets_take(struct socket_hooks *hooks, struct worker *worker, struct proc
     if (socket_word_generation(load_acquire(&socket->word)) != (uint32_t)key) { /* MO-socket */
         deliver_release_node(sockets->sched, worker, node);
     } else if (load_acquire(&socket->owner) != worker->context->self.bits) { /* MO-give */
-        push_signal(sockets, worker, socket, key);
+        push_signal(sockets, worker, socket, key, node);
     } else {
         serve(sockets, worker, process, socket, socket_slot(key),
               socket_word_take_owner(&socket->word));
@@ -182,7 +210,7 @@ void sockets_drop(struct socket_hooks *hooks, struct worker *worker, uint32_t no
     const uint64_t key = signal->as.event.tag;
     struct socket *socket = socket_at(sockets, socket_slot(key));
     if (signal->as.event.type == EVENT_SOCKET) {
-        push_signal(sockets, worker, socket, key);
+        push_signal(sockets, worker, socket, key, node);
         return;
     }
     deliver_release_node(sockets->sched, worker, node);

@@ -32,12 +32,13 @@ uint64_t sockets_now(struct worker *worker)
 void sockets_set_alarm(struct sockets *sockets, struct worker *worker, struct socket *socket,
                        uint64_t when)
 {
-    const uint64_t before = load_relaxed(&socket->alarm_at); /* one is due before that already */
-    if (before != 0 && before <= when) {
-        return;
-    }
-    /* MO-alarm: either the look around sees this, or wake_at sees that it has begun (chores.c). */
-    store_seq_cst(&socket->alarm_at, when);
+    uint64_t before = load_relaxed(&socket->alarm_at); /* re-checked by the exchange */
+    do {
+        if (before != 0 && before <= when) {
+            return; /* one is due before that already */
+        }
+        /* MO-alarm: either the look around sees this, or wake_at sees that it has begun (chores.c). */
+    } while (!cas_seq_cst(&socket->alarm_at, &before, when));
     sockets->transport->wake_at(sockets->transport, worker, when);
 }
 
@@ -203,7 +204,7 @@ static void fill(struct socket *socket, skua_pid owner, int fd, enum socket_kind
                  uint32_t signal, uint64_t now)
 {
     store_relaxed(&socket->fd, (uint32_t)fd); /* for inspectors, as are others here */
-    socket->signal = signal;
+    store_relaxed(&socket->signal, signal);   /* ordered by the watch, or by the alarm */
     socket->reader = 0;
     socket->input = NULL;
     socket->first = OBJECT_NONE;
@@ -251,10 +252,12 @@ static void unopen_locked(struct sockets *sockets, struct worker *worker, uint32
 {
     struct socket *socket = socket_at(sockets, slot);
     socket->kind = SOCKET_FREE;
-    store_relaxed(&socket->owner, 0); /* nobody knows it */
+    store_relaxed(&socket->owner, 0);    /* nobody knows it */
+    store_relaxed(&socket->alarm_at, 0); /* before the word changes: see sockets_alarm */
     const bool is_on_its_way = socket_word_retire_owner(&socket->word);
     if (!is_on_its_way) {
-        deliver_release_node(sockets->sched, worker, socket->signal);
+        deliver_release_node(sockets->sched, worker,
+                             load_relaxed(&socket->signal)); /* under lock */
     }
     release_locked(sockets, socket, slot);
 }

@@ -62,11 +62,11 @@ struct socket_extra {
 };
 
 struct socket {
-    atomic_u64 word;  /* see net/socket_word.h */
-    atomic_u64 owner; /* a PID; 0: it lingers */
-    atomic_u32 fd;    /* for the transport */
-    uint32_t signal;  /* its event node */
-    uint32_t next;    /* among the sockets of the owner */
+    atomic_u64 word;   /* see net/socket_word.h */
+    atomic_u64 owner;  /* a PID; 0: it lingers */
+    atomic_u32 fd;     /* for the transport */
+    atomic_u32 signal; /* its event node */
+    uint32_t next;     /* among the sockets of the owner */
     uint32_t previous;
     uint64_t reader; /* the call of the open read, accept or connect: skua_completion.call; or 0 */
     uint64_t want;   /* bytes that it wants */

@@ -10,8 +10,8 @@ TEST(read_gets_what_there_is)
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
         peer_sends(wire.peer, "hello");
-        actor_perform(wire.actor, ACTS(reads_some(READ, wire.socket, 100),
-                                       expects(received(READ, "hello"))));
+        actor_perform(wire.actor,
+                      ACTS(reads_some(READ, wire.socket, 100), expects(received(READ, "hello"))));
     }
 }
 
@@ -62,12 +62,12 @@ TEST(line_may_be_split_anywhere)
     FOR_ROWS (kind, wire_kinds) {
         for (size_t at = 0; at < strlen(text); at++) {
             const struct wire wire = wire_open(*kind);
-            actor_tell(wire.actor, ACTS(reads_line(1, wire.socket, "\r\n", 100),
-                                        expects(received(1, "one\r\n")),
-                                        reads_line(2, wire.socket, "\r\n\r\n", 100),
-                                        expects(received(2, "two\rthree\r\n\r\n")),
-                                        reads_exactly(3, wire.socket, 4),
-                                        expects(received(3, "rest"))));
+            actor_tell(wire.actor,
+                       ACTS(reads_line(1, wire.socket, "\r\n", 100),
+                            expects(received(1, "one\r\n")),
+                            reads_line(2, wire.socket, "\r\n\r\n", 100),
+                            expects(received(2, "two\rthree\r\n\r\n")),
+                            reads_exactly(3, wire.socket, 4), expects(received(3, "rest"))));
             send_split(&wire, text, at);
             actor_await_seen(wire.actor, 3);
             fd_close(wire.peer);
@@ -81,11 +81,11 @@ TEST(exact_read_may_be_split_anywhere)
     FOR_ROWS (kind, wire_kinds) {
         for (size_t at = 0; at < strlen(text); at++) {
             const struct wire wire = wire_open(*kind);
-            actor_tell(wire.actor, ACTS(reads_exactly(1, wire.socket, 5),
-                                        expects(received(1, "01234")),
-                                        reads_exactly(2, wire.socket, 1), expects(received(2, "5")),
-                                        within(LONG_TIMEOUT, reads_exactly(3, wire.socket, 10)),
-                                        expects(received(3, "6789abcdef"))));
+            actor_tell(wire.actor,
+                       ACTS(reads_exactly(1, wire.socket, 5), expects(received(1, "01234")),
+                            reads_exactly(2, wire.socket, 1), expects(received(2, "5")),
+                            within(LONG_TIMEOUT, reads_exactly(3, wire.socket, 10)),
+                            expects(received(3, "6789abcdef"))));
             send_split(&wire, text, at);
             actor_await_seen(wire.actor, 3);
             fd_close(wire.peer);
@@ -116,8 +116,8 @@ TEST(delimiter_is_found_in_bytes_that_come_one_by_one)
         for (size_t i = 0; text[i] != '\0'; i++) {
             peer_sends(wire.peer, (char[]){text[i], '\0'});
             let_poller_catch_up();
-            actor_await_state(wire.actor, text[i + 1] != '\0' ? SKUA_PROCESS_BLOCKED
-                                                              : SKUA_PROCESS_IDLE);
+            actor_await_state(wire.actor,
+                              text[i + 1] != '\0' ? SKUA_PROCESS_BLOCKED : SKUA_PROCESS_IDLE);
         }
         assert_saw(wire.actor, received(1, row->first), received(2, row->second));
     }
@@ -133,9 +133,9 @@ TEST(short_rest_of_a_line_is_looked_through_with_what_follows)
         text[4990] = '\0';
         peer_sends(wire.peer, "1234567\n");
         peer_sends(wire.peer, (const char *[]){"", "\r", "\r\n", "\r\n\r"}[rest]);
-        actor_tell(wire.actor, ACTS(reads_exactly(1, wire.socket, 8),
-                                    expects(received(1, "1234567\n")),
-                                    reads_line(2, wire.socket, "\r\n\r\n", 10000), awaits(1)));
+        actor_tell(wire.actor,
+                   ACTS(reads_exactly(1, wire.socket, 8), expects(received(1, "1234567\n")),
+                        reads_line(2, wire.socket, "\r\n\r\n", 10000), awaits(1)));
         actor_await_seen(wire.actor, 1);
         let_poller_catch_up();
         actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
@@ -151,9 +151,8 @@ TEST(short_rest_of_a_line_is_looked_through_with_what_follows)
 
 TEST(payloads_of_all_sizes_are_read_exactly)
 {
-    static const size_t sizes[] = {1,     24,    25,     1023,   1024,       1025,      4096,
-                                   16383, 16384, 65535,  65536,  65537,      262144,    262145,
-                                   1000000};
+    static const size_t sizes[] = {1,     24,    25,    1023,  1024,   1025,   4096,   16383,
+                                   16384, 65535, 65536, 65537, 262144, 262145, 1000000};
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
         uint64_t at = 0;
@@ -185,8 +184,7 @@ TEST(frames_that_came_together_are_read_one_by_one)
 TEST(read_gets_at_most_64_kib)
 {
     const struct wire wire = wire_open(WIRE_TCP);
-    actor_tell(wire.actor,
-               ACTS(reads_exactly(1, wire.socket, 1), awaits(1)));
+    actor_tell(wire.actor, ACTS(reads_exactly(1, wire.socket, 1), awaits(1)));
     peer_sends_pattern(wire.peer, 0, 300000);
     actor_await_seen(wire.actor, 1);
     actor_perform(wire.actor, ACTS(reads_some(2, wire.socket, SIZE_MAX), awaits(1)));
@@ -210,14 +208,12 @@ TEST(line_over_the_limit_is_too_long_and_can_be_read_otherwise)
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
         peer_sends(wire.peer, "12345\n678\n");
-        actor_perform(wire.actor, ACTS(reads_line(1, wire.socket, "\n", 5),
-                                       expects(failure(1, SKUA_E_TOO_LONG)),
-                                       reads_line(2, wire.socket, "\n", 5),
-                                       expects(failure(2, SKUA_E_TOO_LONG)),
-                                       reads_line(3, wire.socket, "\n", 6),
-                                       expects(received(3, "12345\n")),
-                                       reads_some(4, wire.socket, 100),
-                                       expects(received(4, "678\n"))));
+        actor_perform(
+            wire.actor,
+            ACTS(reads_line(1, wire.socket, "\n", 5), expects(failure(1, SKUA_E_TOO_LONG)),
+                 reads_line(2, wire.socket, "\n", 5), expects(failure(2, SKUA_E_TOO_LONG)),
+                 reads_line(3, wire.socket, "\n", 6), expects(received(3, "12345\n")),
+                 reads_some(4, wire.socket, 100), expects(received(4, "678\n"))));
     }
 }
 
@@ -228,11 +224,11 @@ TEST(line_that_is_too_long_does_not_get_into_other_connections)
     const struct wire one = wire_open(WIRE_UNIX);
     const struct wire other = wire_open(WIRE_UNIX);
     peer_sends(one.peer, "a secret that is too long");
-    actor_perform(one.actor, ACTS(reads_line(1, one.socket, "\n", 10),
-                                  expects(failure(1, SKUA_E_TOO_LONG))));
+    actor_perform(one.actor,
+                  ACTS(reads_line(1, one.socket, "\n", 10), expects(failure(1, SKUA_E_TOO_LONG))));
     peer_sends(other.peer, "a line\n");
-    actor_perform(other.actor, ACTS(reads_line(1, other.socket, "\n", 10),
-                                    expects(received(1, "a line\n"))));
+    actor_perform(other.actor,
+                  ACTS(reads_line(1, other.socket, "\n", 10), expects(received(1, "a line\n"))));
     actor_perform(one.actor, ACTS(reads_some(2, one.socket, 100),
                                   expects(received(2, "a secret that is too long"))));
 }
@@ -241,10 +237,9 @@ TEST(line_that_grows_past_the_limit_while_it_is_waited_for_is_too_long)
 {
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
-        actor_tell(wire.actor, ACTS(reads_line(1, wire.socket, "\n", 5),
-                                    expects(failure(1, SKUA_E_TOO_LONG)),
-                                    reads_exactly(2, wire.socket, 5),
-                                    expects(received(2, "abcde"))));
+        actor_tell(wire.actor,
+                   ACTS(reads_line(1, wire.socket, "\n", 5), expects(failure(1, SKUA_E_TOO_LONG)),
+                        reads_exactly(2, wire.socket, 5), expects(received(2, "abcde"))));
         peer_sends(wire.peer, "abc");
         let_poller_catch_up();
         actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
@@ -261,9 +256,9 @@ TEST(read_of_more_than_a_payload_may_have_is_refused)
                   ACTS(refused(reads_exactly(1, wire.socket, 1001), SKUA_E_PAYLOAD_SIZE),
                        refused(reads_line(1, wire.socket, "\n", 1001), SKUA_E_PAYLOAD_SIZE)));
     peer_sends_pattern(wire.peer, 0, 3000);
-    actor_perform(wire.actor, ACTS(reads_exactly(1, wire.socket, 1000),
-                                   expects(received_pattern(1, 0, 1000)),
-                                   reads_some(2, wire.socket, 5000), awaits(1)));
+    actor_perform(wire.actor,
+                  ACTS(reads_exactly(1, wire.socket, 1000), expects(received_pattern(1, 0, 1000)),
+                       reads_some(2, wire.socket, 5000), awaits(1)));
     assert_in_range(wire.actor->seen[1].size, 1, 1000);
 }
 
@@ -274,10 +269,10 @@ TEST(end_of_input_is_an_empty_payload_again_and_again)
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
         fd_close(wire.peer);
-        actor_perform(wire.actor, ACTS(reads_some(1, wire.socket, 100), expects(received(1, "")),
-                                       reads_exactly(2, wire.socket, 5), expects(received(2, "")),
-                                       reads_line(3, wire.socket, "\n", 5),
-                                       expects(received(3, ""))));
+        actor_perform(wire.actor,
+                      ACTS(reads_some(1, wire.socket, 100), expects(received(1, "")),
+                           reads_exactly(2, wire.socket, 5), expects(received(2, "")),
+                           reads_line(3, wire.socket, "\n", 5), expects(received(3, ""))));
     }
 }
 
@@ -287,9 +282,9 @@ TEST(end_of_input_comes_after_the_data)
         const struct wire wire = wire_open(*kind);
         peer_sends(wire.peer, "last");
         fd_close(wire.peer);
-        actor_perform(wire.actor, ACTS(reads_some(1, wire.socket, 100),
-                                       expects(received(1, "last")),
-                                       reads_some(2, wire.socket, 100), expects(received(2, ""))));
+        actor_perform(wire.actor,
+                      ACTS(reads_some(1, wire.socket, 100), expects(received(1, "last")),
+                           reads_some(2, wire.socket, 100), expects(received(2, ""))));
     }
 }
 
@@ -316,10 +311,9 @@ TEST(rest_that_is_no_line_or_too_short_comes_at_the_end)
         fd_close(wire.peer);
         actor_await_seen(wire.actor, 3);
         const struct wire exact = wire_open(*kind);
-        actor_tell(exact.actor,
-                   ACTS(reads_exactly(1, exact.socket, 3), expects(received(1, "abc")),
-                        reads_exactly(2, exact.socket, 3), expects(received(2, "de")),
-                        reads_exactly(3, exact.socket, 3), expects(received(3, ""))));
+        actor_tell(exact.actor, ACTS(reads_exactly(1, exact.socket, 3), expects(received(1, "abc")),
+                                     reads_exactly(2, exact.socket, 3), expects(received(2, "de")),
+                                     reads_exactly(3, exact.socket, 3), expects(received(3, ""))));
         peer_sends(exact.peer, "abcde");
         fd_close(exact.peer);
         actor_await_seen(exact.actor, 3);
@@ -333,15 +327,16 @@ TEST(data_is_kept_for_the_next_read_when_one_has_timed_out)
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
         peer_sends(wire.peer, "half a ");
-        actor_perform(wire.actor, ACTS(within(SKUA_MILLISECOND, reads_line(1, wire.socket, "\n", 50)),
-                                       expects(failure(1, SKUA_E_TIMEOUT)),
-                                       within(0, reads_exactly(2, wire.socket, 20)),
-                                       expects(failure(2, SKUA_E_TIMEOUT))));
+        actor_perform(wire.actor,
+                      ACTS(within(SKUA_MILLISECOND, reads_line(1, wire.socket, "\n", 50)),
+                           expects(failure(1, SKUA_E_TIMEOUT)),
+                           within(0, reads_exactly(2, wire.socket, 20)),
+                           expects(failure(2, SKUA_E_TIMEOUT))));
         peer_sends(wire.peer, "line\nmore");
-        actor_perform(wire.actor, ACTS(reads_line(3, wire.socket, "\n", 50),
-                                       expects(received(3, "half a line\n")),
-                                       reads_exactly(4, wire.socket, 4),
-                                       expects(received(4, "more"))));
+        actor_perform(wire.actor,
+                      ACTS(reads_line(3, wire.socket, "\n", 50),
+                           expects(received(3, "half a line\n")), reads_exactly(4, wire.socket, 4),
+                           expects(received(4, "more"))));
     }
 }
 
@@ -366,8 +361,8 @@ TEST(data_that_comes_after_a_read_has_timed_out_waits_for_the_next)
                                        expects(failure(1, SKUA_E_TIMEOUT))));
         peer_sends(wire.peer, "late");
         let_poller_catch_up();
-        actor_perform(wire.actor, ACTS(reads_some(2, wire.socket, 50),
-                                       expects(received(2, "late"))));
+        actor_perform(wire.actor,
+                      ACTS(reads_some(2, wire.socket, 50), expects(received(2, "late"))));
     }
 }
 
@@ -378,8 +373,8 @@ TEST(no_byte_is_lost_or_doubled_when_data_races_with_time_outs)
     const struct wire wire = wire_open(WIRE_UNIX);
     size_t got = 0;
     for (size_t sent = 0; sent < BYTES; sent++) {
-        actor_tell(wire.actor, ACTS(within((sent % 50) * 2000, reads_some(7, wire.socket, 5000)),
-                                    awaits(1)));
+        actor_tell(wire.actor,
+                   ACTS(within((sent % 50) * 2000, reads_some(7, wire.socket, 5000)), awaits(1)));
         peer_sends_pattern(wire.peer, sent, 1);
         actor_await_seen(wire.actor, sent + 1);
         const struct seen *seen = &wire.actor->seen[sent];
@@ -401,11 +396,11 @@ TEST(second_read_is_refused_while_one_is_open)
 {
     FOR_ROWS (kind, wire_kinds) {
         const struct wire wire = wire_open(*kind);
-        actor_perform(wire.actor, ACTS(reads_some(1, wire.socket, 100),
-                                       reads_some(2, wire.socket, 100),
-                                       expects(failure(2, SKUA_E_SOCKET_BUSY)),
-                                       reads_exactly(3, wire.socket, 100),
-                                       expects(failure(3, SKUA_E_SOCKET_BUSY))));
+        actor_perform(wire.actor,
+                      ACTS(reads_some(1, wire.socket, 100), reads_some(2, wire.socket, 100),
+                           expects(failure(2, SKUA_E_SOCKET_BUSY)),
+                           reads_exactly(3, wire.socket, 100),
+                           expects(failure(3, SKUA_E_SOCKET_BUSY))));
         peer_sends(wire.peer, "for the first");
         actor_await_seen(wire.actor, 3);
         actor_perform(wire.actor, ACTS(within(0, reads_some(4, wire.socket, 100)), awaits(1)));
@@ -430,16 +425,14 @@ TEST(what_came_before_the_reset_can_be_read)
 {
     const struct wire wire = wire_open(WIRE_TCP);
     peer_sends(wire.peer, "one\ntwo\n");
-    actor_perform(wire.actor, ACTS(reads_line(1, wire.socket, "\n", 100),
-                                   expects(received(1, "one\n"))));
+    actor_perform(wire.actor,
+                  ACTS(reads_line(1, wire.socket, "\n", 100), expects(received(1, "one\n"))));
     peer_resets(wire.peer);
     let_poller_catch_up();
-    actor_perform(wire.actor, ACTS(writes_text(2, wire.socket, "to nobody"),
-                                   expects(failure(2, SKUA_E_RESET)),
-                                   reads_line(3, wire.socket, "\n", 100),
-                                   expects(received(3, "two\n")),
-                                   reads_line(4, wire.socket, "\n", 100),
-                                   expects(failure(4, SKUA_E_RESET))));
+    actor_perform(wire.actor,
+                  ACTS(writes_text(2, wire.socket, "to nobody"), expects(failure(2, SKUA_E_RESET)),
+                       reads_line(3, wire.socket, "\n", 100), expects(received(3, "two\n")),
+                       reads_line(4, wire.socket, "\n", 100), expects(failure(4, SKUA_E_RESET))));
 }
 
 /* ---- hang-up ---- */
@@ -451,8 +444,7 @@ TEST(hangup_is_noticed_though_nobody_reads)
         peer_sends(wire.peer, "unread");
         actor_tell(wire.actor, ACTS(awaits_hangup(1, wire.socket), expects(failure(1, 0)),
                                     awaits_hangup(2, wire.socket), expects(failure(2, 0)),
-                                    reads_some(3, wire.socket, 100),
-                                    expects(received(3, "unread")),
+                                    reads_some(3, wire.socket, 100), expects(received(3, "unread")),
                                     reads_some(4, wire.socket, 100), expects(received(4, ""))));
         actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
         fd_close(wire.peer);
@@ -463,9 +455,8 @@ TEST(hangup_is_noticed_though_nobody_reads)
 TEST(hangup_of_a_reset_connection_says_so)
 {
     const struct wire wire = wire_open(WIRE_TCP);
-    actor_tell(wire.actor,
-               ACTS(awaits_hangup(1, wire.socket), expects(failure(1, SKUA_E_RESET)),
-                    awaits_hangup(2, wire.socket), expects(failure(2, SKUA_E_RESET))));
+    actor_tell(wire.actor, ACTS(awaits_hangup(1, wire.socket), expects(failure(1, SKUA_E_RESET)),
+                                awaits_hangup(2, wire.socket), expects(failure(2, SKUA_E_RESET))));
     actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
     peer_resets(wire.peer);
     actor_await_seen(wire.actor, 2);

@@ -88,8 +88,7 @@ bool seen_matches(const struct seen *seen, const struct seen *expected)
     const bool same_payload =
         seen->payload_type == expected->payload_type && seen->value == expected->value;
     const bool same_bytes =
-        !expected->has_bytes ||
-        (seen->size == expected->size && seen->digest == expected->digest);
+        !expected->has_bytes || (seen->size == expected->size && seen->digest == expected->digest);
     const bool same_time = expected->tick_time == 0 || seen->tick_time == expected->tick_time;
     return same_time && same_bytes && seen->type == expected->type && seen->tag == expected->tag &&
            seen->error == expected->error && (expected->any_payload || same_payload);

@@ -51,7 +51,7 @@ struct seen {
 struct seen message(uint32_t payload_type, uint64_t value);
 struct seen completion(uint64_t tag, int error); /* whatever its payload */
 struct seen completion_of(uint64_t tag, uint32_t payload_type, uint64_t value);
-struct seen failure(uint64_t tag, int error); /* a completion without a payload */
+struct seen failure(uint64_t tag, int error);         /* a completion without a payload */
 struct seen received(uint64_t tag, const char *text); /* a completion with these bytes */
 struct seen received_bytes(uint64_t tag, const void *data, size_t size);
 struct seen cancel(int error);

@@ -227,12 +227,11 @@ static int spawn_with_socket(struct turn *turn, const struct act *act)
     const struct order *order = act->arg;
     skua_payload input = api_world_payload(act->peer);
     skua_pid pid = {0};
-    const int error = skua_spawn_with(turn->ctx,
-                                      &(skua_spawn_options){.type = &act->peer->type,
-                                                            .input = &input,
-                                                            .input_count = 1,
-                                                            .socket = *order->socket},
-                                      &pid);
+    const int error = skua_spawn_with(
+        turn->ctx,
+        &(skua_spawn_options){
+            .type = &act->peer->type, .input = &input, .input_count = 1, .socket = *order->socket},
+        &pid);
     actor_check_start(act->peer, error, pid);
     return error;
 }
