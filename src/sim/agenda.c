@@ -14,14 +14,14 @@ void agenda_init(struct agenda *agenda, const struct allocator *allocator)
 
 void agenda_deinit(struct agenda *agenda)
 {
-    SKUA_ASSERT(agenda->count == 0);
+    SKUA_ASSERT(agenda->count == 0 && agenda->reserved == 0);
     allocator_free(agenda->allocator, agenda->items, agenda->capacity * sizeof(struct agenda_item),
                    alignof(struct agenda_item));
 }
 
-bool agenda_make_room(struct agenda *agenda)
+static bool make_room_for(struct agenda *agenda, size_t places)
 {
-    if (agenda->count < agenda->capacity) {
+    if (agenda->count + agenda->reserved + places <= agenda->capacity) {
         return true;
     }
     const size_t capacity = agenda->capacity == 0 ? CAPACITY_MIN : 2 * agenda->capacity;
@@ -34,6 +34,27 @@ bool agenda_make_room(struct agenda *agenda)
     agenda->items = items;
     agenda->capacity = capacity;
     return true;
+}
+
+bool agenda_make_room(struct agenda *agenda)
+{
+    return make_room_for(agenda, 1);
+}
+
+bool agenda_reserve(struct agenda *agenda, size_t places)
+{
+    SKUA_ASSERT(places <= CAPACITY_MIN);
+    if (!make_room_for(agenda, places)) {
+        return false;
+    }
+    agenda->reserved += places;
+    return true;
+}
+
+void agenda_release(struct agenda *agenda, size_t places)
+{
+    SKUA_ASSERT(places <= agenda->reserved);
+    agenda->reserved -= places;
 }
 
 static bool is_before(const struct agenda_item *a, const struct agenda_item *b)
@@ -71,7 +92,10 @@ static void sink(struct agenda *agenda, size_t at, const struct agenda_item *ite
 
 void agenda_add(struct agenda *agenda, const struct agenda_item *item)
 {
-    SKUA_ASSERT(agenda->count < agenda->capacity);
+    if (item->type == AGENDA_NETWORK) {
+        agenda_release(agenda, 1);
+    }
+    SKUA_ASSERT(agenda->count + agenda->reserved < agenda->capacity);
     struct agenda_item added = *item;
     added.serial = agenda->serial++;
     agenda->ordered += !skua_pid_is_none(added.to);
@@ -99,6 +123,7 @@ static void take_at(struct agenda *agenda, size_t at, struct agenda_item *item)
 {
     *item = agenda->items[at];
     agenda->ordered -= !skua_pid_is_none(item->to);
+    agenda->reserved += item->type == AGENDA_NETWORK;
     const struct agenda_item last = agenda->items[--agenda->count];
     if (at == agenda->count) {
         return;
@@ -138,6 +163,23 @@ bool agenda_take_event(struct agenda *agenda, skua_pid to, struct agenda_item *i
 bool agenda_take_signal(struct agenda *agenda, skua_pid to, struct agenda_item *item)
 {
     return take_to(agenda, to, AGENDA_SIGNAL, AGENDA_SIGNAL, item);
+}
+
+static bool concerns(const struct agenda_item *item, uint32_t what, uint32_t matter)
+{
+    return item->type == AGENDA_NETWORK && item->as.network.what == what &&
+           item->as.network.matter == matter;
+}
+
+void agenda_take_network(struct agenda *agenda, uint32_t what, uint32_t matter)
+{
+    struct agenda_item item;
+    size_t at = 0;
+    while (at < agenda->count && !concerns(&agenda->items[at], what, matter)) {
+        at++;
+    }
+    SKUA_ASSERT(at < agenda->count);
+    take_at(agenda, at, &item);
 }
 
 static bool comes_first(const struct agenda_item *item, const struct agenda_item *next)

@@ -204,3 +204,35 @@ TEST(agenda_without_memory_keeps_what_it_has)
     }
     assert_int_equal(agenda_next(&agenda), 2000);
 }
+
+static void add_network(uint64_t when, uint32_t what)
+{
+    agenda_add(&agenda, &(struct agenda_item){.when = when,
+                                              .type = AGENDA_NETWORK,
+                                              .payload = skua_payload_empty(0),
+                                              .as.network = {.what = what}});
+}
+
+TEST(agenda_keeps_places_for_the_network)
+{
+    open_agenda();
+    assert_true(agenda_reserve(&agenda, 3));
+    counting_allocator_fail_from(&memory, 1);
+    for (int i = 0; agenda_make_room(&agenda); i++) { /* as many as there is room for */
+        add_completion(1, i);
+    }
+    assert_false(agenda_reserve(&agenda, 1));
+    for (uint32_t round = 0; round < 10; round++) { /* an item that is taken leaves its place */
+        add_network(0, 1);
+        add_network(2, 2);
+        add_network(0, 3);
+        agenda_take(&agenda, &item);
+        assert_int_equal(item.as.network.what, 1);
+        agenda_take_network(&agenda, 2, 0);
+        agenda_take(&agenda, &item);
+        assert_int_equal(item.as.network.what, 3);
+    }
+    assert_int_equal(agenda_next(&agenda), 1);
+    counting_allocator_fail_never(&memory);
+    agenda_release(&agenda, 3);
+}
