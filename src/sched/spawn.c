@@ -284,7 +284,13 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         return SKUA_E_NO_MEMORY;
     }
     const skua_pid pid = process_table_pid(&sched->table, process, generation);
-    int error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
+    int error = 0;
+    if (UNLIKELY(sched->observer != NULL)) {
+        error = sched->observer->process_starts(sched->observer, worker, pid);
+    }
+    if (LIKELY(error == 0) && request->type->init != NULL) {
+        error = run_init(sched, worker, process, pid, request);
+    }
     if (LIKELY(error == 0) && UNLIKELY(request->options != NULL)) {
         error = relate_at_spawn(sched, worker, request, process, pid);
     }

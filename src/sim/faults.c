@@ -10,10 +10,15 @@
 #include "sched/worker.h"
 #include "sim/sim.h"
 
+bool sim_draw(struct sim *sim, uint32_t per_million)
+{
+    return UNLIKELY(per_million > 0) && sim->faults_are_on &&
+           random_below(&sim->random, SIM_RATE_MAX) < per_million;
+}
+
 bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record)
 {
-    if (LIKELY(per_million == 0) || !sim->faults_are_on ||
-        random_below(&sim->random, SIM_RATE_MAX) >= per_million) {
+    if (!sim_draw(sim, per_million)) {
         return false;
     }
     sim_record(sim, record);

@@ -20,6 +20,11 @@ static void add(struct sim *sim, uint64_t number)
     sim->hash = random_mix(sim->hash + RANDOM_STEP + random_mix(number));
 }
 
+void sim_hash_add(struct sim *sim, uint64_t number)
+{
+    add(sim, number);
+}
+
 static void add_bytes(struct sim *sim, const unsigned char *bytes, size_t size)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
@@ -264,7 +269,8 @@ static void record_exit(struct observer *observer, const skua_exit *exit)
 
 void sim_observe(struct sim *sim)
 {
-    sim->observer = (struct observer){record_step_begin, record_step_end, keep_names, record_exit};
+    sim->observer = (struct observer){sim_place_process, record_step_begin, record_step_end,
+                                      keep_names, record_exit};
     sim->sched->observer = &sim->observer;
 }
 
@@ -355,6 +361,33 @@ static void put_yield(struct text *text, const skua_sim_record *record)
     put_payload(text, record);
 }
 
+/* From which host to which, and on which connection. */
+static void put_way(struct text *text, const skua_sim_record *record)
+{
+    put(text, ", host %" PRIu32 " to %" PRIu32, record->host, record->peer_host);
+    if (record->stream != 0) {
+        put(text, ", stream %" PRIu64, record->stream);
+    }
+}
+
+static void put_arrival(struct text *text, const skua_sim_record *record)
+{
+    static const char *const names[] = {
+        [SKUA_SIM_ARRIVES_CONNECT] = "connects", [SKUA_SIM_ARRIVES_ANSWER] = "answer",
+        [SKUA_SIM_ARRIVES_BYTES] = "bytes",      [SKUA_SIM_ARRIVES_END] = "end of input",
+        [SKUA_SIM_ARRIVES_RESET] = "reset",
+    };
+    const bool known =
+        record->what >= SKUA_SIM_ARRIVES_CONNECT && record->what <= SKUA_SIM_ARRIVES_RESET;
+    put(text, "network: %s", known ? names[record->what] : "?");
+    if (record->what == SKUA_SIM_ARRIVES_BYTES) {
+        put(text, " (%" PRIu64 ")", record->count);
+    } else if (record->error != 0) {
+        put(text, " (errno %" PRId32 ")", record->error);
+    }
+    put_way(text, record);
+}
+
 static void put_fault(struct text *text, const skua_sim_record *record)
 {
     static const char *const names[] = {
@@ -364,11 +397,24 @@ static void put_fault(struct text *text, const skua_sim_record *record)
         [SKUA_SIM_NO_MEMORY] = "an allocation fails",
         [SKUA_SIM_SPURIOUS_WAKE] = "woken for no reason",
         [SKUA_SIM_PROCESS_KILL] = "terminated",
+        [SKUA_SIM_CONNECT_REFUSED] = "a connect is refused",
+        [SKUA_SIM_CONNECT_DELAY] = "a connect takes longer",
+        [SKUA_SIM_ACCEPT_DELAY] = "a connection has to wait",
+        [SKUA_SIM_NO_DESCRIPTORS] = "no descriptors are left",
+        [SKUA_SIM_SHORT_READ] = "a read is short",
+        [SKUA_SIM_SHORT_WRITE] = "a write is short",
+        [SKUA_SIM_RESET] = "a connection is reset",
+        [SKUA_SIM_SILENT_DROP] = "a connection is dead",
+        [SKUA_SIM_EOF_LATE] = "the end comes late",
+        [SKUA_SIM_CLOG] = "clogged",
+        [SKUA_SIM_PARTITION] = "cut off",
+        [SKUA_SIM_HEAL] = "healed",
     };
-    const bool known =
-        record->what >= SKUA_SIM_MESSAGE_DELAY && record->what <= SKUA_SIM_PROCESS_KILL;
+    const bool known = record->what >= SKUA_SIM_MESSAGE_DELAY && record->what <= SKUA_SIM_HEAL;
     put(text, "fault: %s", known ? names[record->what] : "?");
-    if (record->type_name != NULL) {
+    if (record->host != 0) {
+        put_way(text, record);
+    } else if (record->type_name != NULL) {
         put(text, ": ");
         put_process(text, record);
     }
@@ -400,6 +446,9 @@ static void put_record(struct text *text, const skua_sim_record *record)
         break;
     case SKUA_SIM_FAULT:
         put_fault(text, record);
+        break;
+    case SKUA_SIM_NETWORK:
+        put_arrival(text, record);
         break;
     default:
         put(text, "?");

@@ -18,9 +18,8 @@
 #include "watch/audit.h"
 #include "watch/crash_report.h"
 
-#define STEP_NS_DEFAULT  SKUA_MICROSECOND
-#define DELAY_NS_DEFAULT (10 * SKUA_MILLISECOND)
-#define READY_MIN        64
+#define STEP_NS_DEFAULT SKUA_MICROSECOND
+#define READY_MIN       64
 
 /* A step that is cut short gets at most this many events. */
 #define SHORT_BATCH_MAX 8
@@ -39,31 +38,6 @@ static void set_clock(struct sim *sim, uint64_t now)
 
 /* ---- life ---- */
 
-static bool are_valid(const skua_sim_faults *faults)
-{
-    return faults->message_delay <= SIM_RATE_MAX && faults->handler_error <= SIM_RATE_MAX &&
-           faults->slow_completion <= SIM_RATE_MAX && faults->no_memory <= SIM_RATE_MAX &&
-           faults->spurious_wake <= SIM_RATE_MAX && faults->process_kill <= SIM_RATE_MAX &&
-           faults->delay_max_ns <= SKUA_DURATION_MAX &&
-           reserved_are_zero(faults->reserved, sizeof faults->reserved);
-}
-
-static bool is_valid(const skua_sim_config *config)
-{
-    const skua_sim_services *services = &config->services;
-    return are_valid(&config->faults) && config->step_ns <= SKUA_DURATION_MAX &&
-           reserved_are_zero(services->reserved, sizeof services->reserved) &&
-           reserved_are_zero(config->reserved, sizeof config->reserved);
-}
-
-static void set_faults(struct sim *sim, const skua_sim_faults *faults)
-{
-    sim->config.faults = *faults;
-    if (faults->delay_max_ns == 0) {
-        sim->config.faults.delay_max_ns = DELAY_NS_DEFAULT;
-    }
-}
-
 static bool make_room(struct sim *sim)
 {
     const size_t capacity = sim->ready_capacity == 0 ? READY_MIN : 2 * sim->ready_capacity;
@@ -81,7 +55,7 @@ static bool make_room(struct sim *sim)
 int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, struct scheduler *sched,
              struct allocator allocator)
 {
-    if (!is_valid(config)) {
+    if (!sim_config_is_valid(config)) {
         return SKUA_E_INVALID;
     }
     *sim = (struct sim){
@@ -95,14 +69,16 @@ int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t seed, stru
     if (sim->config.step_ns == 0) {
         sim->config.step_ns = STEP_NS_DEFAULT;
     }
-    set_faults(sim, &config->faults);
+    sim_apply_faults(sim, &config->faults);
     set_clock(sim, SKUA_SIM_START_NS);
     agenda_init(&sim->agenda, &sim->allocator);
+    network_init(&sim->network, sim);
     return make_room(sim) ? 0 : SKUA_E_NO_MEMORY;
 }
 
 void sim_deinit(struct sim *sim)
 {
+    network_deinit(&sim->network);
     agenda_deinit(&sim->agenda);
     sim_free_handlers(sim);
     allocator_free(&sim->allocator, sim->ready, sim->ready_capacity * sizeof(struct process *),
@@ -196,6 +172,9 @@ static void arrive(struct sim *sim, struct agenda_item *item)
         break;
     case AGENDA_JOB:
         blocking_job_carry_out(item->as.job);
+        break;
+    case AGENDA_NETWORK:
+        network_act(&sim->network, item->as.network.what, item->as.network.matter);
         break;
     }
 }
@@ -335,20 +314,17 @@ static void end_driving(struct sim *sim)
     store_release(&sim->driven, 0); /* MO-sim */
 }
 
-int sim_set_faults(struct sim *sim, const skua_sim_faults *faults)
+bool sim_enter(struct sim *sim, bool *was_inside)
 {
-    if (!are_valid(faults)) {
-        return SKUA_E_INVALID;
-    }
-    const bool is_inside = is_driven_here(sim);
-    if (!is_inside && !claim(sim)) {
-        return SKUA_E_BUSY;
-    }
-    set_faults(sim, faults);
-    if (!is_inside) {
+    *was_inside = is_driven_here(sim);
+    return *was_inside || claim(sim);
+}
+
+void sim_leave(struct sim *sim, bool was_inside)
+{
+    if (!was_inside) {
         end_driving(sim);
     }
-    return 0;
 }
 
 int sim_refuse(struct sim *sim)
@@ -487,6 +463,8 @@ static void empty_agenda(struct sim *sim)
         agenda_take(&sim->agenda, &item);
         if (item.type == AGENDA_JOB && item.as.job->drop != NULL) {
             item.as.job->drop(item.as.job);
+        } else if (item.type == AGENDA_NETWORK) {
+            network_forget(&sim->network, item.as.network.what, item.as.network.matter);
         } else {
             arrive(sim, &item);
         }

@@ -20,11 +20,13 @@
 #include "relations/name_key.h"
 #include "sched/scheduler.h"
 #include "sim/agenda.h"
+#include "sim/network.h"
 
 /* Rates of faults are so many in this many. */
 #define SIM_RATE_MAX 1000000
 
 struct sim_handler;
+struct spawn_request;
 
 /* What a process is called; empty: nothing. */
 struct sim_names {
@@ -48,6 +50,7 @@ struct sim {
     struct sim_names leaving; /* of the last process that has given up its names */
     struct detour detour;
     struct agenda agenda;
+    struct network network;
     struct process **ready; /* Ready processes; their tokens are here (INV-3) */
     size_t ready_count;
     size_t ready_capacity;
@@ -84,8 +87,9 @@ int sim_step(struct sim *sim);
  * SKUA_E_AT_REST, SKUA_E_BUSY. */
 NODISCARD int sim_wait(struct sim *sim, struct exit_waiter *waiter, uint64_t timeout_ns);
 
-/* As skua_sim_faults_set, with faults that are not null. */
-NODISCARD int sim_set_faults(struct sim *sim, const skua_sim_faults *faults);
+/* Keeps others from driving it, for a change; false if another thread drives it. */
+NODISCARD bool sim_enter(struct sim *sim, bool *was_inside);
+void sim_leave(struct sim *sim, bool was_inside);
 
 static inline uint64_t sim_now(struct sim *sim)
 {
@@ -97,8 +101,10 @@ static inline struct worker *sim_worker(struct sim *sim)
     return &sim->sched->workers[0];
 }
 
-/* faults.c: draws whether a fault of this rate happens now; if so, records it with the process or
- * handler it hits. */
+/* faults.c: draws whether a fault of this rate happens now. */
+NODISCARD bool sim_draw(struct sim *sim, uint32_t per_million);
+
+/* The same; if so, records it with the process or handler it hits. */
 NODISCARD bool sim_goes_wrong(struct sim *sim, uint32_t per_million, const skua_sim_record *record);
 
 /* The record of a fault that hits the running process. */
@@ -143,11 +149,33 @@ int sim_stand_in(void *arg, skua_completion completion, skua_pool pool, skua_blo
 int sim_start_wait(void *arg, struct worker *worker, const struct yield *yield,
                    skua_completion completion, skua_payload *result);
 
+/* settings.c: whether skua_runtime_create takes it. */
+NODISCARD bool sim_config_is_valid(const skua_sim_config *config);
+
+/* Makes these the faults, with the defaults filled in. */
+void sim_apply_faults(struct sim *sim, const skua_sim_faults *faults);
+
+/* As skua_sim_faults_set, with faults that are not null. */
+NODISCARD int sim_set_faults(struct sim *sim, const skua_sim_faults *faults);
+
+/* As skua_sim_host_submit, with a payload; takes that. */
+NODISCARD int sim_host_submit(struct sim *sim, struct worker *worker, uint32_t host,
+                              const struct spawn_request *request);
+
+/* The observer's process_starts. */
+int sim_place_process(struct observer *observer, const struct worker *worker, skua_pid pid);
+
+/* As skua_sim_partition, skua_sim_heal and skua_sim_latency_set. */
+NODISCARD int sim_partition(struct sim *sim, uint32_t a, uint32_t b, bool both_ways);
+NODISCARD int sim_heal(struct sim *sim, uint32_t a, uint32_t b);
+NODISCARD int sim_set_latency(struct sim *sim, uint32_t a, uint32_t b, uint64_t latency_ns);
+
 /* cycle.c: logs cycles of calls, at rest. */
 void sim_name_cycles(struct sim *sim);
 
 /* record.c */
 void sim_record(struct sim *sim, const skua_sim_record *record);
+void sim_hash_add(struct sim *sim, uint64_t number);
 void sim_observe(struct sim *sim);
 
 #endif
