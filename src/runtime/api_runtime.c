@@ -37,7 +37,7 @@ static void attach_services(skua_runtime *runtime)
     blocking_attach(&runtime->blocking);
     sockets_attach(&runtime->sockets);
     if (runtime->sim != NULL) {
-        sim_attach(runtime->sim, &runtime->blocking);
+        sim_attach(runtime->sim, &runtime->blocking, &runtime->sockets);
     } else {
         net_attach(&runtime->net);
     }

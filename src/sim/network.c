@@ -388,6 +388,13 @@ void network_init(struct network *network, struct sim *sim)
     hosts_init(&network->process_hosts, &sim->allocator);
 }
 
+void network_attach(struct network *network, struct sockets *sockets)
+{
+    network->sockets = sockets;
+    network->report = sockets_report;
+    network->alarm = sockets_alarm;
+}
+
 void network_deinit(struct network *network)
 {
     const struct allocator *allocator = &network->sim->allocator;

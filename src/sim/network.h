@@ -159,7 +159,10 @@ struct network {
 /* network.c. */
 void network_init(struct network *network, struct sim *sim);
 
-/* All numbers must be closed, unless the runtime never came to that. */
+/* These sockets are made of it. */
+void network_attach(struct network *network, struct sockets *sockets);
+
+/* All numbers must have been closed. */
 void network_deinit(struct network *network);
 
 /* An item of the agenda is due. */

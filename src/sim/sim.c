@@ -85,7 +85,7 @@ void sim_deinit(struct sim *sim)
                    alignof(struct process *));
 }
 
-void sim_attach(struct sim *sim, struct blocking *blocking)
+void sim_attach(struct sim *sim, struct blocking *blocking, struct sockets *sockets)
 {
     sim_observe(sim);
     sim_make_detour(sim);
@@ -97,6 +97,8 @@ void sim_attach(struct sim *sim, struct blocking *blocking)
         (struct service){.name = "readable", .start = sim_start_wait, .arg = sim};
     services[SERVICE_WRITABLE] =
         (struct service){.name = "writable", .start = sim_start_wait, .arg = sim};
+    sockets->transport = &sim->network.transport;
+    network_attach(&sim->network, sockets);
 }
 
 /* ---- what happens next ---- */

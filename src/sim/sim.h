@@ -68,9 +68,9 @@ NODISCARD int sim_init(struct sim *sim, const skua_sim_config *config, uint64_t 
 /* Last: the other parts allocate through it. */
 void sim_deinit(struct sim *sim);
 
-/* Tells the scheduler and the blocking pools, once they are initialised, who drives them, and takes
- * the place of the services that are not simulated. */
-void sim_attach(struct sim *sim, struct blocking *blocking);
+/* Tells the scheduler, the blocking pools and the sockets, once they are initialised, who drives
+ * them, and takes the place of the services that are not simulated. */
+void sim_attach(struct sim *sim, struct blocking *blocking, struct sockets *sockets);
 
 /* As skua_runtime_start and stop. */
 NODISCARD int sim_start(struct sim *sim);
