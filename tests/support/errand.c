@@ -106,7 +106,10 @@ struct errand *errand_new_server(errand_serve_fn *serve)
 int errand_try_submit(struct errand *errand)
 {
     skua_pid pid;
-    return skua_process_submit(world_runtime(), &errand->type, api_world_payload(errand), &pid);
+    const skua_payload self = api_world_payload(errand);
+    return errand->host != 0
+               ? skua_sim_host_submit(world_runtime(), errand->host, &errand->type, self, &pid)
+               : skua_process_submit(world_runtime(), &errand->type, self, &pid);
 }
 
 void errand_submit(struct errand *errand)

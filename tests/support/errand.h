@@ -33,6 +33,7 @@ struct errand {
     skua_process_type type;
     errand_fn *function;
     errand_serve_fn *serve;
+    uint32_t host; /* in a simulation; 0: none in particular */
     /* For the functions of the test. */
     skua_pid other;
     void *arg;
