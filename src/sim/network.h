@@ -65,9 +65,8 @@ struct inflow {
     size_t arrived;            /* bytes that can be read */
     enum stream_ending ending; /* behind all segments; not arrived yet */
     uint64_t ending_when;
-    uint64_t last_when; /* when the last of all this arrives */
-    bool is_at_end;     /* the end has arrived */
-    uint64_t read;      /* bytes so far */
+    bool is_at_end; /* the end has arrived */
+    uint64_t read;  /* bytes so far */
     uint64_t dropped;
 };
 

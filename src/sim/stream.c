@@ -163,12 +163,10 @@ static void plan_arrival(struct network *network, struct endpoint *endpoint)
     }
 }
 
-/* When something arrives that is sent now, or `earliest`: behind all that is on its way. */
-static uint64_t arrival_at(struct network *network, struct endpoint *to, uint64_t earliest)
+/* When something arrives that is sent now, unless what is before it comes later. */
+static uint64_t arrival_at(struct network *network, const struct endpoint *to, uint64_t earliest)
 {
-    const uint64_t when = paths_arrival(network, to->peer->host, to->host);
-    to->in.last_when = later_of(later_of(when, earliest), to->in.last_when);
-    return to->in.last_when;
+    return later_of(paths_arrival(network, to->peer->host, to->host), earliest);
 }
 
 void stream_send_opening(struct network *network, struct endpoint *to, uint64_t earliest, int error)
