@@ -23,6 +23,17 @@ static const struct fault {
     {"no-memory", offsetof(skua_sim_faults, no_memory), RATE_PERCENT / 100},
     {"spurious-wake", offsetof(skua_sim_faults, spurious_wake), RATE_PERCENT},
     {"process-kill", offsetof(skua_sim_faults, process_kill), RATE_PERCENT / 100},
+    {"connect-refused", offsetof(skua_sim_faults, network.connect_refused), RATE_PERCENT / 10},
+    {"connect-delay", offsetof(skua_sim_faults, network.connect_delay), RATE_PERCENT},
+    {"accept-delay", offsetof(skua_sim_faults, network.accept_delay), RATE_PERCENT},
+    {"no-descriptors", offsetof(skua_sim_faults, network.no_descriptors), RATE_PERCENT / 100},
+    {"short-read", offsetof(skua_sim_faults, network.short_read), RATE_PERCENT},
+    {"short-write", offsetof(skua_sim_faults, network.short_write), RATE_PERCENT},
+    {"reset", offsetof(skua_sim_faults, network.reset), RATE_PERCENT / 10},
+    {"silent-drop", offsetof(skua_sim_faults, network.silent_drop), RATE_PERCENT / 100},
+    {"eof-late", offsetof(skua_sim_faults, network.eof_late), RATE_PERCENT},
+    {"clog", offsetof(skua_sim_faults, network.clog), RATE_PERCENT},
+    {"partition", offsetof(skua_sim_faults, network.partition), RATE_PERCENT / 10},
 };
 
 static void set_rate(skua_sim_faults *rates, const struct fault *fault, uint32_t rate)
@@ -102,8 +113,8 @@ static bool read_fault(skua_sim_faults *rates, const char *item, const char *nam
         return false;
     }
     usage_error(RUN,
-                "--faults: there is no fault '%s'; there are message-delay, handler-error, "
-                "slow-completion, no-memory, spurious-wake, process-kill, delay-max and all",
+                "--faults: there is no fault '%s'; there are message-delay, handler-error and "
+                "others (skua run --help), delay-max and all",
                 name);
     return false;
 }

@@ -259,7 +259,9 @@ static inline int skua_socket_info(skua_context *ctx, skua_socket socket,
 /* The socket in the payload of an accept or a connect; zero if there is none. */
 static inline skua_socket skua_payload_to_socket(const skua_payload *payload)
 {
-    return (skua_socket){skua_payload_to_u64(payload)};
+    skua_socket socket;
+    socket.bits = skua_payload_to_u64(payload);
+    return socket;
 }
 
 SKUA_END_DECLS

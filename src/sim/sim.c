@@ -276,11 +276,13 @@ static void check_between_turns(struct sim *sim, uint32_t own_calls)
  * has a token. */
 static void check_at_rest(struct sim *sim)
 {
+    (void)network_audit(&sim->network);
     audit_now(sim->sched, &(struct audit_moment){.own_calls = 1, .show = show, .arg = sim});
 }
 
 static void check_at_end(struct sim *sim)
 {
+    (void)network_audit(&sim->network);
     audit_now(sim->sched, &(struct audit_moment){
                               .is_at_rest = true, .is_at_end = true, .show = show, .arg = sim});
 }
