@@ -35,7 +35,11 @@ SKUA_BEGIN_DECLS
     X(spares)           /* times a spare worker stepped in for a stuck or blocked one */           \
     X(trimmed_bytes)    /* memory given back after a burst */                                      \
     X(calls)            /* calls accepted by the processes that were called */                     \
-    X(notices)          /* times a caller, a watcher or a link was told of the end of a process */
+    X(notices)          /* times a caller, a watcher or a link was told of the end of a process */ \
+    X(accepted)         /* connections that came to listening sockets and were accepted */         \
+    X(connected)        /* connections made to others */                                           \
+    X(received_bytes)   /* bytes that came through sockets */                                      \
+    X(sent_bytes)       /* bytes of sockets that the system has taken */
 
 /* The counters of one worker, or of all together. */
 #define SKUA_STATS_FIELD(name) uint64_t name;

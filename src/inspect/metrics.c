@@ -8,6 +8,7 @@
 
 #include "inspect/text.h"
 #include "inspect/worker_view.h"
+#include "net/sockets.h"
 #include "sched/stats.h"
 
 enum unit {
@@ -43,6 +44,11 @@ enum unit {
     "skua_trimmed_bytes_total", PLAIN, "Memory given back to the system after a burst."
 #define METRIC_calls   "skua_calls_total", PLAIN, "Calls accepted by the processes called."
 #define METRIC_notices "skua_notices_total", PLAIN, "Ends of processes that others were told of."
+
+#define METRIC_accepted       "skua_accepted_total", PLAIN, "Connections accepted."
+#define METRIC_connected      "skua_connected_total", PLAIN, "Connections made to others."
+#define METRIC_received_bytes "skua_received_bytes_total", PLAIN, "Bytes received by sockets."
+#define METRIC_sent_bytes     "skua_sent_bytes_total", PLAIN, "Bytes sent by sockets."
 
 struct counter {
     size_t offset; /* in struct counters */
@@ -84,6 +90,25 @@ static void add_build_info(struct text *text)
     text_add(text, "skua_build_info{version=");
     text_add_quoted(text, skua_version());
     text_add(text, "} 1\n");
+}
+
+/* A counter without labels. */
+static void add_count(struct text *text, const char *name, const char *help, uint64_t value)
+{
+    begin_family(text, name, "counter", help);
+    text_add(text, "%s", name);
+    add_value(text, PLAIN, value);
+}
+
+static void add_sockets(struct text *text, struct scheduler *sched)
+{
+    const struct sockets_total total = sockets_count(sched->sockets);
+    add_gauge(text, "skua_sockets", "Sockets that are open, those that linger included.", PLAIN,
+              total.open);
+    add_gauge(text, "skua_sockets_lingering",
+              "Sockets that were closed and still write what was queued.", PLAIN, total.lingering);
+    add_count(text, "skua_turned_away_total",
+              "Connections turned away for lack of descriptors or memory.", total.turned_away);
 }
 
 static void add_workers(struct text *text, struct scheduler *sched, uint32_t count)
@@ -135,6 +160,7 @@ int metrics_format(struct scheduler *sched, char *text, size_t size)
     add_gauge(&out, "skua_process_limit", "Processes that may be alive at once.", PLAIN,
               sched->config.process_limit);
     add_gauge(&out, "skua_descriptors_waiting", "Descriptors that are waited for.", PLAIN, waits);
+    add_sockets(&out, sched);
     add_workers(&out, sched, count);
     add_queues(&out, sched, count);
     for (size_t i = 0; i < sizeof counters / sizeof counters[0]; i++) {

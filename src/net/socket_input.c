@@ -12,6 +12,7 @@
 #include "net/sockets.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/worker.h"
 
 /* What one turn reads at most of one socket. */
@@ -137,6 +138,7 @@ static ssize_t fetch_into(struct sockets *sockets, struct worker *worker, struct
         block->end += (size_t)count;
         store_relaxed(&socket->bytes_in, /* for inspectors */
                       load_relaxed(&socket->bytes_in) + (uint64_t)count);
+        NOTE_AMOUNT(sockets->sched, worker, received_bytes, (uint64_t)count);
         socket_note_active(socket, sockets_now(worker));
         if ((size_t)count < size && (socket->flags & SOCKET_IS_LOCAL) == 0) {
             socket->ready &= (uint8_t)~SOCKET_READABLE; /* it is empty now */

@@ -5,6 +5,7 @@
 
 #include "net/sockets.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/worker.h"
 
 /* How long a listener rests when there are no descriptors or no memory: at first, and at most. */
@@ -118,6 +119,7 @@ static int accept_one(struct sockets *sockets, struct worker *worker, struct pro
         sockets_set_alarm(sockets, worker, socket,
                           time_after(time_now(sockets->sched->time), extra->idle_ns));
     }
+    NOTE_COUNT(sockets->sched, worker, accepted);
     *handle = socket_key(socket, slot);
     return 0;
 }
@@ -224,6 +226,7 @@ static void finish_connecting(struct sockets *sockets, struct worker *worker,
     if (error == 0 && is_wanted) {
         const skua_payload result = skua_payload_u64(0, socket_key(socket, slot));
         socket->kind = SOCKET_STREAM;
+        NOTE_COUNT(sockets->sched, worker, connected);
         (void)socket_word_clear_owner(&socket->word, SOCKET_CONNECTS);
         (void)sockets->transport->set(sockets->transport, socket_fd(socket), SKUA_SOCKET_NODELAY,
                                       1); /* not on a Unix socket */

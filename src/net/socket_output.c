@@ -10,6 +10,7 @@
 #include "net/sockets.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
+#include "sched/note.h"
 #include "sched/worker.h"
 
 /* What one turn writes at most to one socket, and in how many pieces at once. */
@@ -106,9 +107,10 @@ static void advance(struct sockets *sockets, struct socket *socket, size_t count
     }
 }
 
-/* Returns 0 when all has left, -EAGAIN, -EINPROGRESS when the turn is over, or why it failed. */
-static int write_queued(struct sockets *sockets, struct socket *socket, uint64_t now,
-                        struct done_writes *done)
+/* `worker` is the caller's or null. Returns 0 when all has left, -EAGAIN, -EINPROGRESS when the
+ * turn is over, or why it failed. */
+static int write_queued(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                        uint64_t now, struct done_writes *done)
 {
     struct transport *transport = sockets->transport;
     struct iovec pieces[PIECES_MAX];
@@ -126,6 +128,7 @@ static int write_queued(struct sockets *sockets, struct socket *socket, uint64_t
         count_queued(socket, queued_in(socket) - (size_t)count);
         store_relaxed(&socket->bytes_out, /* for inspectors */
                       load_relaxed(&socket->bytes_out) + (uint64_t)count);
+        NOTE_AMOUNT(sockets->sched, worker, sent_bytes, (uint64_t)count);
         socket_note_active(socket, now);
         socket->wrote_at = now;
         if (socket->first == OBJECT_NONE) {
@@ -220,7 +223,7 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
     struct done_writes done;
     int outcome = 0;
     while (socket->first != OBJECT_NONE) {
-        outcome = write_queued(sockets, socket, sockets_now(worker), &done);
+        outcome = write_queued(sockets, worker, socket, sockets_now(worker), &done);
         end_calls(sockets, worker, process, done.first, done.last, 0);
         release_pieces(sockets, worker, done.first, done.last);
         if (outcome == -EINPROGRESS) {
@@ -247,7 +250,8 @@ bool socket_write_lingering_locked(struct sockets *sockets, struct worker *worke
 {
     struct done_writes done;
     for (;;) {
-        const int outcome = write_queued(sockets, socket, time_now(sockets->sched->time), &done);
+        const int outcome =
+            write_queued(sockets, worker, socket, time_now(sockets->sched->time), &done);
         release_pieces(sockets, worker, done.first, done.last);
         if (outcome == -EAGAIN) {
             return false;

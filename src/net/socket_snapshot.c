@@ -2,6 +2,19 @@
 /* Looking at sockets. */
 #include "net/sockets.h"
 
+struct sockets_total sockets_count(struct socket_hooks *hooks)
+{
+    if (hooks == NULL) {
+        return (struct sockets_total){0};
+    }
+    struct sockets *sockets = sockets_of_hooks(hooks);
+    return (struct sockets_total){
+        .open = load_relaxed(&sockets->count), /* statistics, all three */
+        .lingering = load_relaxed(&sockets->lingering),
+        .turned_away = load_relaxed(&sockets->turned_away),
+    };
+}
+
 static enum skua_socket_state shown_state(uint32_t flags)
 {
     return (flags & SOCKET_LINGERS) != 0      ? SKUA_SOCKET_CLOSING

@@ -356,7 +356,15 @@ static inline size_t socket_buffered(const struct socket *socket)
 
 void block_free(struct block *block);
 
-/* ---- for those who inspect ---- */
+/* ---- for those who inspect: any thread ---- */
+
+/* How many there are. `hooks` may be null: none. */
+struct sockets_total {
+    uint32_t open; /* those that linger included */
+    uint32_t lingering;
+    uint64_t turned_away; /* connections, so far */
+};
+NODISCARD struct sockets_total sockets_count(struct socket_hooks *hooks);
 
 /* Fills in a snapshot of the socket in a slot; false if there is none. Any thread. */
 NODISCARD bool sockets_snapshot(struct sockets *sockets, uint32_t slot,

@@ -7,9 +7,10 @@
 #include "sched/scheduler.h"
 
 /* Counts for the worker or, if that is null, for the outside. */
-#define NOTE_COUNT(sched, worker, name)                                                            \
-    ((worker) != NULL ? counter_add_owner(&(worker)->stats.name, 1)                                \
-                      : counter_add_any(&(sched)->outside.stats.name, 1))
+#define NOTE_AMOUNT(sched, worker, name, amount)                                                   \
+    ((worker) != NULL ? counter_add_owner(&(worker)->stats.name, (amount))                         \
+                      : counter_add_any(&(sched)->outside.stats.name, (amount)))
+#define NOTE_COUNT(sched, worker, name) NOTE_AMOUNT(sched, worker, name, 1)
 
 /* NOLINTNEXTLINE(misc-redundant-expression): that the two agree is the point. */
 _Static_assert(EVENT_NODES_MAX <= (uint32_t)1 << TRACE_NODE_BITS, "a record has room for any node");

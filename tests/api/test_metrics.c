@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "actor.h"
+#include "echo.h"
 #include "runtime/runtime.h"
 
 #define TEXT_MAX    ((size_t)1 << 17)
@@ -217,7 +218,7 @@ static void assert_page_is_right(uint32_t spares)
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(number_of_worker("skua_worker_queue_length", i), 0);
     }
-    assert_int_equal(page.families, COUNT_OF(counters) + 7); /* the gauges */
+    assert_int_equal(page.families, COUNT_OF(counters) + 10); /* the gauges */
     assert_int_equal(number_of("skua_processes", ""), total.live);
     assert_int_equal(number_of("skua_process_limit", ""), config.process_limit);
     assert_int_equal(number_of("skua_workers", "worker"), config.worker_count);
@@ -382,4 +383,53 @@ TEST(metrics_without_a_runtime_or_a_buffer_are_refused)
     assert_string_equal(text, "before");
     assert_true(skua_metrics_format(world_runtime(), text, 0) > 0);
     assert_string_equal(text, "before");
+}
+
+/* The last write of an echoer is counted just after its peer has read. */
+static bool has_counted(void *arg)
+{
+    const uint64_t *bytes = arg;
+    return world_stats().sent_bytes == *bytes;
+}
+
+static uint64_t sum_of(const char *name)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < page.count; i++) {
+        sum += strcmp(page.samples[i].name, name) == 0 ? page.samples[i].number : 0;
+    }
+    return sum;
+}
+
+TEST(metrics_count_sockets_and_what_goes_through_them)
+{
+    world_open();
+    (void)echo_start();
+    const int fd = echo_connect();
+    (void)echo_connect();
+    echo_exchange(fd, 1000);
+    uint64_t bytes = 1000 + 2;
+    wait_until(has_counted, &bytes, "the echo is counted");
+    read_metrics();
+    assert_int_equal(number_of("skua_sockets", ""), 3);
+    assert_int_equal(number_of("skua_sockets_lingering", ""), 0);
+    assert_int_equal(number_of("skua_turned_away_total", ""), 0);
+    assert_int_equal(sum_of("skua_accepted_total"), 2);
+    assert_int_equal(sum_of("skua_connected_total"), 0);
+    assert_int_equal(sum_of("skua_received_bytes_total"), bytes);
+    assert_int_equal(sum_of("skua_sent_bytes_total"), bytes);
+}
+
+TEST(metrics_count_both_ends_of_a_connection_within_the_program)
+{
+    world_open();
+    (void)echo_start();
+    (void)echo_dial();
+    uint64_t bytes = 2 * sizeof(uint64_t);
+    wait_until(has_counted, &bytes, "both writes are counted");
+    read_metrics();
+    assert_int_equal(number_of("skua_sockets", ""), 3);
+    assert_int_equal(sum_of("skua_accepted_total"), 1);
+    assert_int_equal(sum_of("skua_connected_total"), 1);
+    assert_int_equal(sum_of("skua_received_bytes_total"), bytes);
 }
