@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "inspect/listing.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/monotonic.h"
 #include "inspect/budget.h"
 #include "sched/process_info.h"
@@ -30,46 +27,9 @@ uint64_t listing_value(const skua_process_snapshot *info, enum listing_order ord
     return 0;
 }
 
-/* The entries are a min-heap: the first is the smallest, which a larger one replaces. */
-static void sink(struct listing_entry *heap, uint32_t count, struct listing_entry entry)
+bool listing_is_recent(uint64_t made, uint64_t cost, uint64_t now)
 {
-    uint32_t place = 0;
-    for (;;) {
-        uint32_t child = 2 * place + 1;
-        if (child >= count) {
-            break;
-        }
-        if (child + 1 < count && heap[child + 1].value < heap[child].value) {
-            child++;
-        }
-        if (entry.value <= heap[child].value) {
-            break;
-        }
-        heap[place] = heap[child];
-        place = child;
-    }
-    heap[place] = entry;
-}
-
-static void rise(struct listing_entry *heap, uint32_t place, struct listing_entry entry)
-{
-    while (place > 0 && entry.value < heap[(place - 1) / 2].value) {
-        heap[place] = heap[(place - 1) / 2];
-        place = (place - 1) / 2;
-    }
-    heap[place] = entry;
-}
-
-static void offer(struct listing *listing, enum listing_order order,
-                  const skua_process_snapshot *info)
-{
-    struct listing_entry *heap = listing->entries[order];
-    const struct listing_entry entry = {listing_value(info, order), info->pid};
-    if (listing->counts[order] < LISTING_MAX) {
-        rise(heap, listing->counts[order]++, entry);
-    } else if (entry.value > heap[0].value) {
-        sink(heap, LISTING_MAX, entry);
-    }
+    return made != 0 && now - made < KEPT_FACTOR * cost;
 }
 
 static void read_all(struct listing *listing, struct scheduler *sched)
@@ -77,40 +37,32 @@ static void read_all(struct listing *listing, struct scheduler *sched)
     skua_process_snapshot infos[CHUNK];
     skua_pid after = {0};
     uint32_t count;
-    memset(listing->counts, 0, sizeof listing->counts);
+    for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
+        listing->orders[order].count = 0;
+    }
     do {
         count = process_info_list(sched, after, infos, CHUNK);
         for (uint32_t i = 0; i < count; i++) {
             for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
-                offer(listing, (enum listing_order)order, &infos[i]);
+                largest_offer(&listing->orders[order],
+                              listing_value(&infos[i], (enum listing_order)order),
+                              infos[i].pid.bits);
             }
         }
         after = count > 0 ? infos[count - 1].pid : after;
     } while (count == CHUNK);
 }
 
-static int larger_first(const void *a, const void *b)
-{
-    const struct listing_entry *left = a;
-    const struct listing_entry *right = b;
-    if (left->value != right->value) {
-        return left->value > right->value ? -1 : 1;
-    }
-    /* Ties are broken by PID, so that equal ones keep their places from one listing to the next. */
-    return (left->pid.bits > right->pid.bits) - (left->pid.bits < right->pid.bits);
-}
-
 void listing_renew(struct listing *listing, struct scheduler *sched)
 {
     const uint64_t now = monotonic_ns();
-    if (listing->made != 0 && now - listing->made < KEPT_FACTOR * listing->cost) {
+    if (listing_is_recent(listing->made, listing->cost, now)) {
         return;
     }
     const uint64_t used = budget_thread_ns();
     read_all(listing, sched);
     for (uint32_t order = 0; order < LISTING_ORDERS; order++) {
-        qsort(listing->entries[order], listing->counts[order], sizeof listing->entries[order][0],
-              larger_first);
+        largest_sort(&listing->orders[order]);
     }
     listing->made = now;
     listing->cost = budget_thread_ns() - used;
@@ -120,15 +72,16 @@ uint32_t listing_read(struct listing *listing, struct scheduler *sched, enum lis
 {
     /* Skips those that have exited since; the others may have overtaken each other. Each is read
      * once: what is shown is what was sorted by, while ages and run times go on. */
+    const struct largest *largest = &listing->orders[order];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < listing->counts[order]; i++) {
+    for (uint32_t i = 0; i < largest->count; i++) {
         struct listing_row *row = &listing->rows[count];
-        if (process_info_read(sched, listing->entries[order][i].pid, &row->info) == 0) {
-            row->entry = (struct listing_entry){listing_value(&row->info, order), row->info.pid};
+        if (process_info_read(sched, (skua_pid){largest->entries[i].key}, &row->info) == 0) {
+            row->entry =
+                (struct largest_entry){listing_value(&row->info, order), largest->entries[i].key};
             count++;
         }
     }
-    /* The entry is the first in its row, as larger_first wants it. */
-    qsort(listing->rows, count, sizeof listing->rows[0], larger_first);
+    largest_sort_rows(listing->rows, count, sizeof listing->rows[0]);
     return count;
 }

@@ -6,27 +6,19 @@
 #ifndef SKUA_INSPECT_LISTING_H
 #define SKUA_INSPECT_LISTING_H
 
+#include "inspect/largest.h"
 #include "sched/scheduler.h"
-
-/* Rows of a page, and of a listing. */
-#define LISTING_MAX 256
 
 enum listing_order { BY_MAILBOX, BY_STEPS, BY_RUN, BY_AGE, LISTING_ORDERS };
 
-struct listing_entry {
-    uint64_t value;
-    skua_pid pid;
-};
-
 /* An entry with the process as it was read last. */
 struct listing_row {
-    struct listing_entry entry;
+    struct largest_entry entry; /* first; its key is the PID */
     skua_process_snapshot info;
 };
 
 struct listing {
-    struct listing_entry entries[LISTING_ORDERS][LISTING_MAX];
-    uint32_t counts[LISTING_ORDERS];
+    struct largest orders[LISTING_ORDERS];
     uint64_t made; /* when; 0: never */
     uint64_t cost; /* in CPU time: the program may have been suspended meanwhile */
     struct listing_row rows[LISTING_MAX]; /* for listing_read; too much for a stack */
@@ -34,6 +26,9 @@ struct listing {
 
 /* The number that an order sorts by. */
 uint64_t listing_value(const skua_process_snapshot *info, enum listing_order order);
+
+/* Whether one that was made then (0: never), at this cost, is good enough. */
+bool listing_is_recent(uint64_t made, uint64_t cost, uint64_t now);
 
 /* Makes the listing anew, unless it is recent. */
 void listing_renew(struct listing *listing, struct scheduler *sched);
