@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <skua/version.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,6 +43,7 @@ void answers_init(struct answers *answers, struct scheduler *sched)
 {
     answers->sched = sched;
     answers->listing.made = 0;
+    answers->sockets.made = 0;
     answers->tracer = NO_CLIENT;
     answers->asked = 0;
 }
@@ -65,18 +65,6 @@ static bool has_words(const struct request *request, uint32_t count)
 {
     return request->words[count - 1] != NULL && request->rest == NULL &&
            (count == WORDS_MAX || request->words[count] == NULL);
-}
-
-/* A whole number in the given base, without signs or blanks. */
-static bool read_number(const char *word, int base, uint64_t *number)
-{
-    const char *digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
-    if (word[0] == '\0' || word[strspn(word, digits)] != '\0') {
-        return false;
-    }
-    errno = 0;
-    *number = strtoull(word, NULL, base);
-    return errno == 0;
 }
 
 static bool read_order(const char *word, enum listing_order *order)
@@ -231,8 +219,8 @@ static int answer_processes(struct answers *answers, const struct request *reque
     enum listing_order order = BY_STEPS;
     struct filter filter = {0};
     uint64_t age = 0;
-    if (request->words[3] == NULL || !read_number(request->words[2], 16, &after) ||
-        !read_number(request->words[3], 10, &limit) || limit == 0 || limit > LISTING_MAX) {
+    if (request->words[3] == NULL || !text_is_number(request->words[2], 16, &after) ||
+        !text_is_number(request->words[3], 10, &limit) || limit == 0 || limit > LISTING_MAX) {
         return SKUA_E_INVALID;
     }
     if (strcmp(request->words[1], "pid") == 0 && read_filter(request, &filter)) {
@@ -244,6 +232,16 @@ static int answer_processes(struct answers *answers, const struct request *reque
     }
     text_add(out, "seen\t%" PRIu64 "\t%" PRIu64 "\n", stats_live(answers->sched), age);
     return 0;
+}
+
+static int answer_sockets(struct answers *answers, const struct request *request, struct text *out)
+{
+    const struct socket_request wanted = {.sort = request->words[1],
+                                          .after = request->words[2],
+                                          .limit = request->words[3],
+                                          .state = request->words[4],
+                                          .rest = request->rest};
+    return socket_list_add(&answers->sockets, answers->sched, &wanted, out);
 }
 
 static void add_methods(struct text *out, const skua_process_type *type)
@@ -290,7 +288,7 @@ static void add_stack(struct scheduler *sched, const skua_process_type *type, st
 static int answer_process(struct answers *answers, const struct request *request, struct text *out)
 {
     uint64_t bits;
-    if (!has_words(request, 2) || !read_number(request->words[1], 16, &bits)) {
+    if (!has_words(request, 2) || !text_is_number(request->words[1], 16, &bits)) {
         return SKUA_E_INVALID;
     }
     struct scheduler *sched = answers->sched;
@@ -329,7 +327,7 @@ static int answer_describe(struct answers *answers, const struct request *reques
         if (word == NULL) {
             break;
         }
-        if (count == DESCRIBE_MAX || !read_number(word, 16, &pids[count++].bits)) {
+        if (count == DESCRIBE_MAX || !text_is_number(word, 16, &pids[count++].bits)) {
             return SKUA_E_INVALID;
         }
     }
@@ -391,7 +389,7 @@ static int read_trace(struct answers *answers, const struct request *request, st
 {
     uint64_t most = TRACING_MAX;
     if (!has_words(request, 2) &&
-        !(has_words(request, 3) && read_number(request->words[2], 10, &most))) {
+        !(has_words(request, 3) && text_is_number(request->words[2], 10, &most))) {
         return SKUA_E_INVALID;
     }
     if (most == 0 || most > TRACING_MAX) {
@@ -436,7 +434,7 @@ static int answer(struct answers *answers, const struct request *request, struct
     static const struct command commands[] = {
         {"hello", answer_hello},       {"stats", answer_stats},     {"processes", answer_processes},
         {"process", answer_process},   {"metrics", answer_metrics}, {"trace", answer_trace},
-        {"describe", answer_describe},
+        {"describe", answer_describe}, {"sockets", answer_sockets},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(request->words[0], commands[i].name) == 0) {

@@ -4,6 +4,7 @@
 #define SKUA_INSPECT_ANSWERS_H
 
 #include "inspect/listing.h"
+#include "inspect/socket_list.h"
 #include "inspect/text.h"
 #include "inspect/tracing.h"
 
@@ -12,6 +13,7 @@
 struct answers {
     struct scheduler *sched;
     struct listing listing;
+    struct socket_listing sockets;
     struct tracing tracing;
     uint32_t tracer; /* the client that traces, or NO_CLIENT */
     uint32_t asked;  /* processes, since somebody has set this to 0 */

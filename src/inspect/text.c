@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "inspect/text.h"
 
+#include <errno.h>
+#include <skua/socket.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 
@@ -31,16 +35,38 @@ void text_add_quoted(struct text *text, const char *string)
     text_add(text, "\"");
 }
 
-void text_add_name(struct text *text, const char *name)
+static void add_clean(struct text *text, const char *from, char *shown, size_t most)
 {
-    char shown[TEXT_NAME_MAX + 1];
     size_t length = 0;
-    for (; length < TEXT_NAME_MAX && name[length] != '\0'; length++) {
-        const unsigned char byte = (unsigned char)name[length];
+    for (; length < most && from[length] != '\0'; length++) {
+        const unsigned char byte = (unsigned char)from[length];
         shown[length] = (char)(byte < ' ' || byte == 0x7f ? '?' : byte);
     }
     shown[length] = '\0';
     text_add(text, "%s", shown);
+}
+
+void text_add_name(struct text *text, const char *name)
+{
+    char shown[TEXT_NAME_MAX + 1];
+    add_clean(text, name, shown, TEXT_NAME_MAX);
+}
+
+void text_add_address(struct text *text, const char *address)
+{
+    char shown[SKUA_ADDRESS_SIZE];
+    add_clean(text, address, shown, sizeof shown - 1);
+}
+
+bool text_is_number(const char *word, int base, uint64_t *number)
+{
+    const char *digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+    if (word[0] == '\0' || word[strspn(word, digits)] != '\0') {
+        return false;
+    }
+    errno = 0;
+    *number = strtoull(word, NULL, base);
+    return errno == 0;
 }
 
 bool text_is_name(const char *text, const char *name)

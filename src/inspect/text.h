@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct text {
     char *at; /* may be null if size is 0 */
@@ -22,6 +23,12 @@ void text_add_quoted(struct text *text, const char *string);
 /* Appends the beginning of a name; control characters, which could break the line, become `?`. */
 #define TEXT_NAME_MAX 64
 void text_add_name(struct text *text, const char *name);
+
+/* The same for an address, of any length. */
+void text_add_address(struct text *text, const char *address);
+
+/* A whole number in base 10 or 16, without signs or blanks. */
+bool text_is_number(const char *word, int base, uint64_t *number);
 
 /* Whether `text` is what a client would show for `name`. Clients also show `?` for invalid UTF-8,
  * so a `?` matches any byte. */

@@ -34,23 +34,45 @@ static void write_address(struct sockets *sockets, int fd, bool of_peer,
     }
 }
 
-bool sockets_snapshot(struct sockets *sockets, uint32_t slot, skua_socket_snapshot *snapshot)
+/* What is read between the two looks at the word belongs to one use of the slot, but for the moment
+ * in which that ends: all of it are statistics. */
+bool sockets_peek(struct sockets *sockets, uint32_t slot, skua_socket_snapshot *snapshot)
 {
+    if (sockets_end_before(sockets, slot)) {
+        return false;
+    }
     struct socket *socket = socket_at(sockets, slot);
-    const uint64_t word = load_acquire(&socket->word);
+    const uint64_t word = load_acquire(&socket->word);     /* MO-socket */
+    const skua_pid owner = {load_acquire(&socket->owner)}; /* MO-give */
+    const bool lingers = ((uint32_t)word & SOCKET_LINGERS) != 0;
+    if (skua_pid_is_none(owner) && !lingers) {
+        return false;
+    }
+    const uint64_t active = load_acquire(&socket->active_at); /* before the word, as the next */
     const uint64_t now = time_now(sockets->sched->time);
-    const uint64_t active = load_relaxed(&socket->active_at); /* statistics, here and below */
     *snapshot = (skua_socket_snapshot){
         .socket = {(uint64_t)slot << 32 | socket_word_generation(word)},
-        .owner = {load_acquire(&socket->owner)},
+        .owner = owner,
         .state = shown_state((uint32_t)word),
-        .bytes_in = load_relaxed(&socket->bytes_in),
-        .bytes_out = load_relaxed(&socket->bytes_out),
-        .queued = load_relaxed(&socket->queued),
+        .bytes_in = load_acquire(&socket->bytes_in),
+        .bytes_out = load_acquire(&socket->bytes_out),
+        .queued = load_acquire(&socket->queued),
         .idle_ns = now > active ? now - active : 0,
     };
-    write_address(sockets, socket_fd(socket), false, snapshot->local);
-    write_address(sockets, socket_fd(socket), true, snapshot->peer);
-    return (snapshot->owner.bits != 0 || snapshot->state == SKUA_SOCKET_CLOSING) &&
-           socket_word_generation(load_acquire(&socket->word)) == socket_word_generation(word);
+    return socket_word_generation(load_acquire(&socket->word)) == socket_word_generation(word);
+}
+
+bool sockets_add_addresses(struct sockets *sockets, skua_socket_snapshot *snapshot)
+{
+    struct socket *socket = socket_at(sockets, socket_slot(snapshot->socket.bits));
+    const int fd = socket_fd(socket);
+    write_address(sockets, fd, false, snapshot->local);
+    write_address(sockets, fd, true, snapshot->peer);
+    return socket_word_generation(load_acquire(&socket->word)) == /* MO-socket */
+           (uint32_t)snapshot->socket.bits;
+}
+
+bool sockets_snapshot(struct sockets *sockets, uint32_t slot, skua_socket_snapshot *snapshot)
+{
+    return sockets_peek(sockets, slot, snapshot) && sockets_add_addresses(sockets, snapshot);
 }

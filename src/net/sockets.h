@@ -366,8 +366,20 @@ struct sockets_total {
 };
 NODISCARD struct sockets_total sockets_count(struct socket_hooks *hooks);
 
-/* Fills in a snapshot of the socket in a slot; false if there is none. Any thread. */
+/* Whether a slot, and those above it, cannot have a socket. */
+static inline bool sockets_end_before(struct sockets *sockets, uint32_t slot)
+{
+    /* acquire: the pool exists if there is a socket. */
+    return load_acquire(&sockets->count) == 0 || !object_pool_holds(&sockets->pool, slot);
+}
+
+/* Fills in a snapshot of the socket in a slot, of any number; false if there is none. */
 NODISCARD bool sockets_snapshot(struct sockets *sockets, uint32_t slot,
                                 skua_socket_snapshot *snapshot);
+
+/* The same in two parts: all but the addresses, which have to be asked for; and these, or false if
+ * the socket has gone meanwhile. */
+NODISCARD bool sockets_peek(struct sockets *sockets, uint32_t slot, skua_socket_snapshot *snapshot);
+NODISCARD bool sockets_add_addresses(struct sockets *sockets, skua_socket_snapshot *snapshot);
 
 #endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* The request `sockets` of docs/inspector.md: what it tells of each socket, pages, filters and
+ * orders. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "echo.h"
+#include "inspected.h"
+
+#define WORKERS     2
+#define CONNECTIONS 5
+
+/* Fields of a line `socket`. */
+enum { SOCKET = 1, OWNER, TYPE, STATE, LOCAL, PEER, IN, OUT, QUEUED, IDLE, FIELDS };
+
+static struct inspect_client *client;
+static skua_pid server;
+static int connections[CONNECTIONS];
+
+/* A server with a listener and five connections. */
+static void open_scene(void)
+{
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    server = echo_start();
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        connections[i] = echo_connect();
+    }
+    client = client_open();
+}
+
+static size_t ask(const char *request)
+{
+    client_ask(client, "%s", request);
+    assert_int_equal(inspect_count(client, "seen"), 1);
+    return inspect_count(client, "socket");
+}
+
+static const struct inspect_line *row(size_t n)
+{
+    const struct inspect_line *line = inspect_find(client, "socket", n);
+    assert_int_equal(line->count, FIELDS);
+    return line;
+}
+
+/* The line of a connection of the test; null if it has none. */
+static const struct inspect_line *row_of(int fd)
+{
+    char address[SKUA_ADDRESS_SIZE];
+    echo_own_address(fd, address);
+    for (size_t i = 0; i < inspect_count(client, "socket"); i++) {
+        if (strcmp(row(i)->fields[PEER], address) == 0) {
+            return row(i);
+        }
+    }
+    return NULL;
+}
+
+/* ---- what is told ---- */
+
+TEST(sockets_of_a_program_without_any_are_none)
+{
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    client = client_open();
+    assert_int_equal(ask("sockets socket 0 10"), 0);
+    assert_int_equal(ask("sockets in 0 10"), 0);
+    assert_int_equal(inspect_count(client, "more"), 0);
+    assert_int_equal(inspect_number(inspect_find(client, "seen", 0), 1), 0);
+}
+
+TEST(sockets_show_the_listener_of_its_owner)
+{
+    open_scene();
+    assert_int_equal(ask("sockets socket 0 10 listening"), 1);
+    const struct inspect_line *line = row(0);
+    assert_true(skua_pid_equal(inspect_pid(line, OWNER), server));
+    assert_string_equal(line->fields[TYPE], "server");
+    assert_string_equal(line->fields[STATE], "listening");
+    assert_string_equal(line->fields[LOCAL], echo_address());
+    assert_string_equal(line->fields[PEER], "");
+    assert_int_equal(inspect_number(line, IN), 0);
+    assert_int_equal(inspect_number(line, OUT), 0);
+}
+
+/* An echoer counts what it has written just after the test has read it. */
+static bool has_echoed(void *bytes)
+{
+    assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS + 1);
+    return inspect_number(row_of(connections[2]), OUT) == *(uint64_t *)bytes;
+}
+
+TEST(sockets_show_what_went_through_them)
+{
+    open_scene();
+    echo_exchange(connections[2], 700);
+    uint64_t bytes = 701;
+    wait_until(has_echoed, &bytes, "the echo is counted");
+    const struct inspect_line *line = row_of(connections[2]);
+    assert_int_equal(inspect_number(line, IN), 701);
+    assert_int_equal(inspect_number(line, QUEUED), 0);
+    assert_string_equal(line->fields[LOCAL], echo_address());
+    assert_string_equal(line->fields[TYPE], "echoer");
+    assert_string_equal(line->fields[STATE], "open");
+    assert_int_equal(inspect_number(row_of(connections[1]), IN), 1);
+    const struct inspect_line *seen = inspect_find(client, "seen", 0);
+    assert_int_equal(seen->count, 5);
+    assert_int_equal(inspect_number(seen, 1), CONNECTIONS + 1);
+    assert_int_equal(inspect_number(seen, 3), 0);
+    assert_int_equal(inspect_number(seen, 4), 0);
+}
+
+static bool is_gone(void *fd)
+{
+    (void)ask("sockets socket 0 10");
+    return row_of(*(int *)fd) == NULL;
+}
+
+TEST(sockets_that_are_closed_are_gone)
+{
+    open_scene();
+    /* The descriptor stays, so that its address does. */
+    assert_int_equal(shutdown(connections[0], SHUT_WR), 0);
+    wait_until(is_gone, &connections[0], "the echoer has closed its socket");
+    assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS);
+}
+
+/* ---- a socket that was closed and has not written all ---- */
+
+#define MUCH ((size_t)8 << 20)
+
+static char flooder_address[64];
+
+/* A connection to it, as soon as it listens. */
+static int connect_to_flooder(void)
+{
+    const char *name = strchr(flooder_address, '@') + 1;
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    memcpy(to.sun_path + 1, name, strlen(name));
+    const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    while (connect(fd, (const struct sockaddr *)&to, size) != 0) {
+        (void)sched_yield();
+    }
+    return fd;
+}
+
+static int flooder_main(void *self, skua_context *ctx)
+{
+    skua_socket listener;
+    skua_socket socket;
+    skua_payload payload;
+    skua_event *event;
+    void *bytes;
+    (void)self;
+    int error = skua_listen(ctx, flooder_address, NULL, &listener);
+    error = error != 0 ? error : skua_task_accept(ctx, listener, SKUA_FOREVER, &socket);
+    error = error != 0 ? error : skua_payload_alloc(ctx, 0, MUCH, &bytes, &payload);
+    if (error == 0) {
+        memset(bytes, 'x', MUCH);
+        error = skua_yield_write(ctx, 1, socket, payload, SKUA_FOREVER);
+        (void)skua_socket_close(ctx, socket);
+    }
+    return error != 0 ? error : skua_task_receive(ctx, &event, SKUA_FOREVER);
+}
+
+static bool is_closing(void *nothing)
+{
+    (void)nothing;
+    return ask("sockets socket 0 10 closing") == 1;
+}
+
+static bool is_all_gone(void *nothing)
+{
+    (void)nothing;
+    (void)ask("sockets socket 0 10 closing");
+    return inspect_number(inspect_find(client, "seen", 0), 3) == 0;
+}
+
+TEST(socket_that_still_writes_is_nobodys_and_closing)
+{
+    static const skua_process_type flooder = {.name = "flooder", .main = flooder_main};
+    skua_pid pid;
+    (void)snprintf(flooder_address, sizeof flooder_address, "unix:@skua-test-%ld", (long)getpid());
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    client = client_open();
+    assert_int_equal(skua_process_submit(world_runtime(), &flooder, skua_nothing(), &pid), 0);
+    const int fd = connect_to_flooder();
+    wait_until(is_closing, NULL, "the socket lingers");
+    const struct inspect_line *line = row(0);
+    assert_int_equal(inspect_pid(line, OWNER).bits, 0);
+    assert_string_equal(line->fields[TYPE], "-");
+    assert_string_equal(line->fields[LOCAL], flooder_address);
+    assert_int_equal(inspect_number(line, QUEUED) + inspect_number(line, OUT), MUCH);
+    assert_int_equal(inspect_number(inspect_find(client, "seen", 0), 3), 1);
+    assert_int_equal(close(fd), 0);
+    wait_until(is_all_gone, NULL, "its peer is gone, and so is it");
+}
+
+/* ---- pages, filters, orders ---- */
+
+TEST(sockets_come_page_by_page_and_each_once)
+{
+    open_scene();
+    uint64_t seen[CONNECTIONS + 1];
+    size_t count = 0;
+    uint64_t after = 0;
+    const struct inspect_line *more;
+    do {
+        client_ask(client, "sockets socket %016" PRIx64 " 2", after);
+        assert_true(inspect_count(client, "socket") <= 2);
+        for (size_t i = 0; i < inspect_count(client, "socket"); i++) {
+            assert_true(count < COUNT_OF(seen));
+            seen[count] = inspect_pid(row(i), SOCKET).bits;
+            assert_true(count == 0 || seen[count] > seen[count - 1]);
+            count++;
+        }
+        more = inspect_find(client, "more", 0);
+        after = more != NULL ? inspect_pid(more, 1).bits : 0;
+    } while (more != NULL);
+    assert_int_equal(count, CONNECTIONS + 1);
+}
+
+TEST(sockets_are_filtered_by_state_owner_and_type)
+{
+    char request[100];
+    open_scene();
+    assert_int_equal(ask("sockets socket 0 256 any"), CONNECTIONS + 1);
+    assert_int_equal(ask("sockets socket 0 256 any 0"), CONNECTIONS + 1);
+    assert_int_equal(ask("sockets socket 0 256 open"), CONNECTIONS);
+    assert_int_equal(ask("sockets socket 0 256 listening"), 1);
+    assert_int_equal(ask("sockets socket 0 256 connecting"), 0);
+    assert_int_equal(ask("sockets socket 0 256 any 0 echoer"), CONNECTIONS);
+    assert_int_equal(ask("sockets socket 0 256 any 0 nobody at all"), 0);
+    assert_int_equal(ask("sockets socket 0 256 open 0 server"), 0);
+    (void)snprintf(request, sizeof request, "sockets socket 0 256 any %" PRIx64, server.bits);
+    assert_int_equal(ask(request), 1);
+    assert_string_equal(row(0)->fields[STATE], "listening");
+    (void)snprintf(request, sizeof request, "sockets socket 0 256 open %" PRIx64, server.bits);
+    assert_int_equal(ask(request), 0);
+}
+
+TEST(largest_sockets_come_first)
+{
+    open_scene();
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        echo_exchange(connections[i], 10 * ((i + 2) % CONNECTIONS) + 1);
+    }
+    assert_int_equal(ask("sockets in 0 10"), CONNECTIONS + 1);
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        assert_int_equal(inspect_number(row(i), IN), 10 * (CONNECTIONS - 1 - i) + 2);
+    }
+    assert_int_equal(ask("sockets in 0 2"), 2);
+    assert_int_equal(ask("sockets out 0 10"), CONNECTIONS + 1);
+    assert_int_equal(ask("sockets queued 0 10"), CONNECTIONS + 1);
+    assert_int_equal(ask("sockets idle 0 10"), CONNECTIONS + 1);
+    for (size_t i = 1; i <= CONNECTIONS; i++) {
+        assert_true(inspect_number(row(i), IDLE) <= inspect_number(row(i - 1), IDLE));
+    }
+    assert_int_equal(inspect_count(client, "more"), 0);
+}
+
+TEST(requests_for_sockets_that_make_no_sense_are_refused)
+{
+    static const char *const wrong[] = {
+        "sockets",
+        "sockets socket",
+        "sockets socket 0",
+        "sockets socket 0 0",
+        "sockets socket 0 257",
+        "sockets socket x 10",
+        "sockets socket 0 ten",
+        "sockets socket 0 10 shut",
+        "sockets socket 0 10 any somebody",
+        "sockets socket 0 10 any ",
+        "sockets pid 0 10",
+        "sockets in 1 10",
+        "sockets in 0 10 open",
+        "sockets  0 10",
+    };
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    client = client_open();
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        client_ask_wrong(client, SKUA_E_INVALID, "%s", wrong[i]);
+    }
+    assert_int_equal(ask("sockets socket ffffffff00000000 10"), 0);
+}
