@@ -321,6 +321,56 @@ static void wake_at(struct transport *transport, struct worker *worker, uint64_t
     net_wake_sockets(poller_of(transport), worker, when);
 }
 
+/* ---- readiness ---- */
+
+int kernel_register(struct epoll_set *set, int fd, uint64_t key)
+{
+    struct epoll_event event = {
+        .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
+        .data.u64 = KERNEL_KEY | key,
+    };
+    return epoll_set_control(set, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* A number that was closed a moment ago may mean another file: reports of that name a socket that
+ * is gone. */
+void kernel_register_all(struct epoll_set *set, struct sockets *sockets)
+{
+    for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
+        struct socket *socket = socket_at(sockets, slot);
+        const uint64_t word = load_acquire(&socket->word);
+        if (load_acquire(&socket->owner) != 0 || ((uint32_t)word & SOCKET_LINGERS) != 0) {
+            (void)!kernel_register(set, socket_fd(socket),
+                                   (uint64_t)slot << 32 | socket_word_generation(word));
+        }
+    }
+}
+
+static uint32_t reports_of(uint32_t events)
+{
+    return ((events & EPOLLIN) != 0 ? SOCKET_READABLE : 0) |
+           ((events & EPOLLOUT) != 0 ? SOCKET_WRITABLE : 0) |
+           ((events & (EPOLLRDHUP | EPOLLHUP)) != 0 ? SOCKET_HANGUP : 0) |
+           ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);
+}
+
+uint32_t kernel_report(struct sockets *sockets, struct worker *worker, struct epoll_event *events,
+                       uint32_t count, struct epoll_set *set)
+{
+    uint32_t others = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t key = events[i].data.u64 & ~KERNEL_KEY;
+        if (events[i].data.u64 == key) {
+            events[others++] = events[i];
+        } else if (sockets_has_slot(sockets, socket_slot(key))) {
+            sockets_report(sockets, worker, key, reports_of(events[i].events));
+        } else {
+            epoll_set_suspect(set); /* an event of another epoll, which has the number now */
+        }
+    }
+    return others;
+}
+
 void kernel_init(struct kernel *kernel, struct net *net)
 {
     kernel->transport = (struct transport){

@@ -13,6 +13,7 @@
 
 #include "base/mutex.h"
 #include "base/os_error.h"
+#include "net/kernel.h"
 #include "sched/chores.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
@@ -34,10 +35,6 @@
 #define LOSSES_MAX 3
 /* The initial capacity of the table. */
 #define CAPACITY_MIN 64
-
-/* The data of a registration: {1 | slot:31 | generation:32} of a socket, {0 | serial:31 |
- * number:32} of another descriptor. */
-#define SOCKET_KEY (UINT64_C(1) << 63)
 
 /* ---- waiters, under the lock ---- */
 
@@ -112,7 +109,7 @@ static int control_locked(struct net *net, int operation, int fd,
 {
     struct epoll_event event = {
         .events = events | EPOLLET | EPOLLONESHOT,
-        .data.u64 = ((uint64_t)descriptor->serial << 32 | (uint32_t)fd) & ~SOCKET_KEY,
+        .data.u64 = ((uint64_t)descriptor->serial << 32 | (uint32_t)fd) & ~KERNEL_KEY,
     };
     return epoll_set_control(&net->set, operation, fd, &event);
 }
@@ -151,32 +148,6 @@ static void register_again_locked(struct net *net, struct worker *worker, int fd
     count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
-/* ---- sockets ---- */
-
-static int register_socket_locked(struct net *net, int fd, uint64_t key)
-{
-    struct epoll_event event = {
-        .events = READABLE | WRITABLE | (uint32_t)EPOLLET,
-        .data.u64 = SOCKET_KEY | key,
-    };
-    return epoll_set_control(&net->set, EPOLL_CTL_ADD, fd, &event);
-}
-
-/* A number that was closed a moment ago may mean another file: reports of that name a socket that
- * is gone. */
-static void register_sockets_again_locked(struct net *net)
-{
-    struct sockets *sockets = net->sockets;
-    for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
-        struct socket *socket = socket_at(sockets, slot);
-        const uint64_t word = load_acquire(&socket->word);
-        if (load_acquire(&socket->owner) != 0 || ((uint32_t)word & SOCKET_LINGERS) != 0) {
-            (void)!register_socket_locked(net, socket_fd(socket),
-                                          (uint64_t)slot << 32 | socket_word_generation(word));
-        }
-    }
-}
-
 /* Finds out what was closed, if anything, and makes up for it. What is to be logged is kept for
  * tell_lost. Returns whether there is another epoll now. */
 static bool mend_locked(struct net *net, struct worker *worker)
@@ -191,7 +162,7 @@ static bool mend_locked(struct net *net, struct worker *worker)
         for (uint32_t fd = 0; fd < net->capacity; fd++) {
             register_again_locked(net, worker, (int)fd);
         }
-        register_sockets_again_locked(net);
+        kernel_register_all(&net->set, net->sockets);
     }
     return true;
 }
@@ -468,37 +439,10 @@ static void end_ready_waits_locked(struct net *net, struct worker *worker, int f
     count_waits_locked(net, true, descriptor->waiters != NULL);
 }
 
-static uint32_t reports_of(uint32_t events)
-{
-    return ((events & EPOLLIN) != 0 ? SOCKET_READABLE : 0) |
-           ((events & EPOLLOUT) != 0 ? SOCKET_WRITABLE : 0) |
-           ((events & (EPOLLRDHUP | EPOLLHUP)) != 0 ? SOCKET_HANGUP : 0) |
-           ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);
-}
-
-/* Reports what sockets are ready; returns how many others there are, and moves these to the
- * front. */
-static uint32_t report_sockets(struct net *net, struct worker *worker, uint32_t ready)
-{
-    uint32_t others = 0;
-    for (uint32_t i = 0; i < ready; i++) {
-        const uint64_t data = net->ready[i].data.u64;
-        if ((data & SOCKET_KEY) == 0) {
-            net->ready[others++] = net->ready[i];
-        } else if (sockets_has_slot(net->sockets, socket_slot(data & ~SOCKET_KEY))) {
-            sockets_report(net->sockets, worker, data & ~SOCKET_KEY,
-                           reports_of(net->ready[i].events));
-        } else {
-            epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
-        }
-    }
-    return others;
-}
-
 static void finish_ready(struct poller *poller, struct worker *worker, uint32_t ready)
 {
     struct net *net = CONTAINER_OF(poller, struct net, poller);
-    ready = report_sockets(net, worker, ready);
+    ready = kernel_report(net->sockets, worker, net->ready, ready, &net->set);
     if (ready == 0) {
         return;
     }
@@ -508,7 +452,7 @@ static void finish_ready(struct poller *poller, struct worker *worker, uint32_t 
         const uint32_t fd = (uint32_t)data;
         if (UNLIKELY(fd >= net->capacity)) {
             epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
-        } else if (((uint64_t)net->descriptors[fd].serial << 32 & ~SOCKET_KEY) ==
+        } else if (((uint64_t)net->descriptors[fd].serial << 32 & ~KERNEL_KEY) ==
                    (data & ~(uint64_t)UINT32_MAX)) { /* not about an earlier file */
             end_ready_waits_locked(net, worker, (int)fd, readiness_of(net->ready[i].events));
         }
@@ -600,7 +544,7 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
 
 static int watch_locked(struct net *net, int fd, uint64_t key)
 {
-    int error = register_socket_locked(net, fd, key);
+    int error = kernel_register(&net->set, fd, key);
     if (UNLIKELY(error != 0) && !epoll_set_is_known(&net->set)) {
         (void)mend_locked(net, NULL); /* which registers this one, too */
         error = load_relaxed(&net->set.epoll) == EPOLL_SET_NONE ? EBADF : 0; /* under the lock */

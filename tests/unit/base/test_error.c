@@ -63,6 +63,21 @@ static const struct {
     {-5049, "SKUA_E_NOT_TASK"},
     {-5050, "SKUA_E_STACK_LIMIT"},
     {-5051, "SKUA_E_SHADOW_STACK"},
+    {-5052, "SKUA_E_SOCKET"},
+    {-5053, "SKUA_E_SOCKET_BUSY"},
+    {-5054, "SKUA_E_SOCKET_FULL"},
+    {-5055, "SKUA_E_RESET"},
+    {-5056, "SKUA_E_REFUSED"},
+    {-5057, "SKUA_E_UNREACHABLE"},
+    {-5058, "SKUA_E_ADDRESS"},
+    {-5059, "SKUA_E_ADDRESS_IN_USE"},
+    {-5060, "SKUA_E_PERMISSION"},
+    {-5061, "SKUA_E_DESCRIPTORS"},
+    {-5062, "SKUA_E_NETWORK"},
+    {-5063, "SKUA_E_IDLE"},
+    {-5064, "SKUA_E_NO_PROGRESS"},
+    {-5065, "SKUA_E_TOO_LONG"},
+    {-5066, "SKUA_E_SHUT_DOWN"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 
