@@ -174,6 +174,18 @@ static inline SKUA_NODISCARD int skua_yield_write(skua_context *ctx, uint64_t ta
     return skua_yield_write_from(ctx, tag, socket, &payload, timeout_ns);
 }
 
+/* Like skua_socket_write, with a pointer to the payload. */
+SKUA_API int skua_socket_write_from(skua_context *ctx, skua_socket socket, skua_payload *payload);
+
+/* Writes like skua_yield_write, but nothing completes: for servers that answer and read on. That
+ * the peer is gone shows in the next read; that it is slow, in SKUA_E_SOCKET_FULL.
+ * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
+ * Returns: as skua_yield_write. */
+static inline int skua_socket_write(skua_context *ctx, skua_socket socket, skua_payload payload)
+{
+    return skua_socket_write_from(ctx, socket, &payload);
+}
+
 /* ---- ending ---- */
 
 /* Says to the peer that no more is written, after what is queued: its reads come to the end of

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/allocator.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +13,9 @@ static void *allocate(size_t size, size_t alignment)
 {
     if (size >= HUGE_PAGE && alignment < HUGE_PAGE) {
         alignment = HUGE_PAGE;
+    }
+    if (alignment <= alignof(max_align_t) && size < HUGE_PAGE) {
+        return malloc(size);
     }
     void *pointer;
     if (posix_memalign(&pointer, alignment < sizeof(void *) ? sizeof(void *) : alignment, size) !=

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -189,11 +190,13 @@ static int detach(struct transport *transport, int fd)
 
 /* ---- data ---- */
 
+/* Bare system calls: the library's functions are points where a thread can be cancelled, and for
+ * that they change the state of the thread twice. */
 static ssize_t read_bytes(struct transport *transport, int fd, void *data, size_t size)
 {
     (void)transport;
     for (;;) {
-        const ssize_t count = recv(fd, data, size, 0);
+        const ssize_t count = syscall(SYS_recvfrom, fd, data, size, 0, NULL, NULL);
         if (count >= 0 || errno != EINTR) {
             return count >= 0 ? count : -errno;
         }
@@ -209,9 +212,9 @@ static ssize_t write_bytes(struct transport *transport, int fd, const struct iov
     const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
                                    .msg_iovlen = (size_t)count};
     for (;;) {
-        const ssize_t written = count == 1
-                                    ? send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
-                                    : sendmsg(fd, &message, MSG_NOSIGNAL);
+        const ssize_t written = count == 1 ? syscall(SYS_sendto, fd, pieces->iov_base,
+                                                     pieces->iov_len, MSG_NOSIGNAL, NULL, 0)
+                                           : syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
         if (written >= 0 || errno != EINTR) {
             return written >= 0 ? written : -errno;
         }

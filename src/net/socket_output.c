@@ -107,6 +107,18 @@ static void advance(struct sockets *sockets, struct socket *socket, size_t count
     }
 }
 
+/* `worker` is the caller's or null. */
+static void count_sent(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                       size_t count)
+{
+    count_queued(socket, queued_in(socket) - count);
+    store_relaxed(&socket->bytes_out, load_relaxed(&socket->bytes_out) + count); /* statistic */
+    NOTE_AMOUNT(sockets->sched, worker, sent_bytes, count);
+    if (LIKELY(worker != NULL)) {
+        socket_note_active(socket, worker);
+    }
+}
+
 /* `worker` is the caller's or null. Returns 0 when all has left, -EAGAIN, -EINPROGRESS when the
  * turn is over, or why it failed. */
 static int write_queued(struct sockets *sockets, struct worker *worker, struct socket *socket,
@@ -125,11 +137,7 @@ static int write_queued(struct sockets *sockets, struct worker *worker, struct s
         }
         written += (size_t)count;
         advance(sockets, socket, (size_t)count, done);
-        count_queued(socket, queued_in(socket) - (size_t)count);
-        store_relaxed(&socket->bytes_out, /* for inspectors */
-                      load_relaxed(&socket->bytes_out) + (uint64_t)count);
-        NOTE_AMOUNT(sockets->sched, worker, sent_bytes, (uint64_t)count);
-        socket_note_active(socket, now);
+        count_sent(sockets, worker, socket, (size_t)count);
         socket->wrote_at = now;
         if (socket->first == OBJECT_NONE) {
             return 0;
@@ -265,10 +273,37 @@ bool socket_write_lingering_locked(struct sockets *sockets, struct worker *worke
 
 /* ---- the yield ---- */
 
-/* The write is queued, and the last one of its step sends all off. Returns 0 if the new one has
- * left at once. */
-static int queue(struct sockets *sockets, struct worker *worker, struct process *process,
-                 struct socket *socket, uint32_t slot, uint32_t index)
+/* Whether the only write of a step has left at once and whole, as nearly always. */
+static bool leaves_alone(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                         uint32_t index)
+{
+    struct transport *transport = sockets->transport;
+    struct event_node *piece = piece_at(sockets, index);
+    const struct iovec bytes = {
+        .iov_base = (void *)(uintptr_t)skua_payload_data(&piece->as.event.payload),
+        .iov_len = piece_length(piece),
+    };
+    if (socket->first != OBJECT_NONE || socket->unstarted > 1 ||
+        (socket->flags & (SOCKET_SHUTS | SOCKET_CLOSES)) != 0) {
+        return false;
+    }
+    const ssize_t count = transport->write(transport, socket_fd(socket), &bytes, 1);
+    if (count < 0) {
+        return false; /* the second try says why */
+    }
+    count_sent(sockets, worker, socket, (size_t)count);
+    piece->as.event.from.bits = (uint64_t)count;
+    if ((size_t)count < bytes.iov_len) {
+        return false;
+    }
+    socket->unstarted = 0;
+    release_piece(sockets, worker, index);
+    return true;
+}
+
+/* The write is queued, and the last one of its step sends all off. */
+static void queue(struct sockets *sockets, struct worker *worker, struct process *process,
+                  struct socket *socket, uint32_t slot, uint32_t index)
 {
     if (socket->first == OBJECT_NONE) {
         socket->wrote_at = sockets_now(worker);
@@ -281,7 +316,6 @@ static int queue(struct sockets *sockets, struct worker *worker, struct process 
             sockets_close(sockets, worker, process, slot, false);
         }
     }
-    return SKUA_PENDING;
 }
 
 /* A write that never gets into the queue. */
@@ -310,7 +344,13 @@ int sockets_start_write(void *arg, struct worker *worker, const struct yield *yi
         }
         return failure;
     }
-    return queue(sockets, worker, context->process, socket, slot, yield->as.write.node);
+    /* One that may have ended meanwhile is completed by the guard of its call. */
+    if (yield->timeout == SKUA_FOREVER &&
+        leaves_alone(sockets, worker, socket, yield->as.write.node)) {
+        return 0;
+    }
+    queue(sockets, worker, context->process, socket, slot, yield->as.write.node);
+    return SKUA_PENDING;
 }
 
 /* The step has failed, so its process ends. */

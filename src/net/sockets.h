@@ -267,10 +267,13 @@ static inline int socket_end_of_input(const struct socket *socket)
     return (socket->flags & SOCKET_BROKEN) != 0 ? SKUA_E_RESET : 0;
 }
 
-/* Data went through it. */
-static inline void socket_note_active(struct socket *socket, uint64_t now)
+/* Data went through it. When, is known exactly if there is a limit to idling, and otherwise as of
+ * the worker's last look at the clock. */
+static inline void socket_note_active(struct socket *socket, struct worker *worker)
 {
-    store_relaxed(&socket->active_at, now); /* for inspectors; one writer */
+    const bool is_limited = socket->extra != NULL && socket->extra->idle_ns != 0;
+    store_relaxed(&socket->active_at, /* for inspectors; one writer */
+                  UNLIKELY(is_limited) ? sockets_now(worker) : worker->checked_at);
 }
 
 /* Writes on for a socket without an owner, if it is still the one that the key names. */

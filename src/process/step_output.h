@@ -22,7 +22,8 @@ struct blocking_call;
  * means that nothing can fail once the yield is accepted. */
 struct yield {
     uint32_t command; /* a program's, or that of a service (dispatch/service.h) */
-    uint32_t node;    /* OBJECT_NONE: not a yield; takes back those tagged `cancels` */
+    uint32_t node;    /* OBJECT_NONE: not a yield, but what is done in its place among them: a write
+                       * that nobody waits for, or else taking back those tagged `cancels` */
     union {
         uint64_t timeout; /* from the end of the step on; SKUA_FOREVER: none */
         uint64_t cancels;
@@ -138,8 +139,17 @@ NODISCARD static inline int step_output_yield(struct step_output *out, uint64_t 
     return error;
 }
 
+/* Whether it takes back others. */
+static inline bool yield_cancels(const struct yield *yield)
+{
+    return yield->node == OBJECT_NONE && yield->command == 0;
+}
+
 /* Adds a request to take back yields. Returns 0, SKUA_E_DONE or SKUA_E_NO_MEMORY. */
 NODISCARD int step_output_cancel(struct step_output *out, uint64_t tag);
+
+/* The same for something that a service does without a completion. */
+NODISCARD int step_output_act(struct step_output *out, uint32_t command, struct yield **yield);
 
 /* Fills the reserve as far as there is memory; empties it. */
 void step_output_fill_reserve(struct step_output *out);

@@ -290,17 +290,27 @@ static int refuse_bytes(const skua_context *ctx, struct socket *socket, const sk
     return is_full ? SKUA_E_SOCKET_FULL : 0;
 }
 
+/* A write: whether and how its end is told. */
+struct write_wish {
+    bool completes;
+    uint64_t tag; /* if it does */
+    uint64_t timeout_ns;
+};
+
 /* Adds a write whose bytes can be queued. */
-static int add_write(skua_context *ctx, uint64_t tag, skua_socket handle, struct socket *socket,
-                     const skua_payload *payload, uint64_t timeout_ns)
+static int add_write(skua_context *ctx, skua_socket handle, struct socket *socket,
+                     const skua_payload *payload, const struct write_wish *wish)
 {
+    struct step_output *out = &ctx->worker->out;
+    const uint32_t command = service_command(SERVICE_WRITE);
     struct yield *yield;
     uint32_t node;
     if (!event_acquire_owner(&ctx->sched->events, &ctx->worker->caches.events, &node)) {
         return SKUA_E_NO_MEMORY;
     }
-    const int error = step_output_yield(&ctx->worker->out, tag, service_command(SERVICE_WRITE),
-                                        timeout_ns, &yield);
+    const int error = wish->completes
+                          ? step_output_yield(out, wish->tag, command, wish->timeout_ns, &yield)
+                          : step_output_act(out, command, &yield);
     if (error != 0) {
         event_release_owner(&ctx->sched->events, &ctx->worker->caches.events, node);
         return error;
@@ -315,8 +325,9 @@ static int add_write(skua_context *ctx, uint64_t tag, skua_socket handle, struct
     return 0;
 }
 
-int skua_yield_write_from(skua_context *ctx, uint64_t tag, skua_socket socket,
-                          skua_payload *payload, uint64_t timeout_ns)
+/* Takes the payload, always. */
+static int write_with(skua_context *ctx, skua_socket socket, skua_payload *payload,
+                      const struct write_wish *wish)
 {
     int error;
     if (payload == NULL) {
@@ -327,7 +338,7 @@ int skua_yield_write_from(skua_context *ctx, uint64_t tag, skua_socket socket,
         error = refuse_bytes(ctx, found, payload);
     }
     if (error == 0) {
-        error = add_write(ctx, tag, socket, found, payload, timeout_ns);
+        error = add_write(ctx, socket, found, payload, wish);
     }
     if (error != 0) {
         payload_discard(payload);
@@ -335,6 +346,19 @@ int skua_yield_write_from(skua_context *ctx, uint64_t tag, skua_socket socket,
         payload_mark_taken(payload);
     }
     return error;
+}
+
+int skua_yield_write_from(skua_context *ctx, uint64_t tag, skua_socket socket,
+                          skua_payload *payload, uint64_t timeout_ns)
+{
+    return write_with(
+        ctx, socket, payload,
+        &(struct write_wish){.completes = true, .tag = tag, .timeout_ns = timeout_ns});
+}
+
+int skua_socket_write_from(skua_context *ctx, skua_socket socket, skua_payload *payload)
+{
+    return write_with(ctx, socket, payload, &(struct write_wish){.completes = false});
 }
 
 /* ---- ending ---- */
@@ -444,7 +468,7 @@ int skua_socket_set(skua_context *ctx, skua_socket socket, enum skua_socket_opti
     }
     if (option == SKUA_SOCKET_IDLE && value != 0 && found->kind == SOCKET_STREAM) {
         const uint64_t now = time_now(ctx->sched->time);
-        socket_note_active(found, now);
+        store_relaxed(&found->active_at, now); /* for inspectors; one writer */
         sockets_set_alarm(sockets, ctx->worker, found, time_after(now, value));
     }
     return 0;

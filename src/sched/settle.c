@@ -235,6 +235,19 @@ static void dispatch_one(struct worker *worker, struct process *process, struct 
     keep_call(worker, process, yield, listener);
 }
 
+/* What is no yield. */
+static void act_silently(struct worker *worker, struct process *process, const struct yield *yield,
+                         struct finished_calls *finished)
+{
+    if (yield_cancels(yield)) {
+        cancel_tag(worker, process, yield->cancels, finished);
+        return;
+    }
+    const struct service *service = service_of(worker->sched->services, yield);
+    skua_payload nothing;
+    (void)service->start(service->arg, worker, yield, (skua_completion){0}, &nothing);
+}
+
 /* Completions queue behind everything that has arrived, or a process that always yields would never
  * see a message. If nothing has arrived, that takes no atomic operation. */
 static void queue_completions(struct worker *worker, struct process *process,
@@ -265,7 +278,7 @@ static NOINLINE void dispatch_yields(struct worker *worker, struct process *proc
     for (uint32_t i = 0; i < out->yield_count; i++) {
         struct yield *yield = &out->yields[i];
         if (UNLIKELY(yield->node == OBJECT_NONE)) {
-            cancel_tag(worker, process, yield->cancels, &finished);
+            act_silently(worker, process, yield, &finished);
         } else {
             dispatch_one(worker, process, yield, &finished);
         }
@@ -283,7 +296,7 @@ static void discard_yields(struct worker *worker)
     for (uint32_t i = 0; i < out->yield_count; i++) {
         struct yield *yield = &out->yields[i];
         const struct service *service = service_of(worker->sched->services, yield);
-        if (yield->node == OBJECT_NONE) {
+        if (yield_cancels(yield)) {
             continue;
         }
         if (service == NULL) {
@@ -291,7 +304,9 @@ static void discard_yields(struct worker *worker)
         } else if (service->discard != NULL) {
             service->discard(worker, yield);
         }
-        event_release_owner(out->events, out->event_cache, yield->node);
+        if (yield->node != OBJECT_NONE) {
+            event_release_owner(out->events, out->event_cache, yield->node);
+        }
     }
     refill_reserve(out);
 }

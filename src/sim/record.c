@@ -214,7 +214,8 @@ static void record_yield(struct sim *sim, const struct worker *worker, const str
 {
     record.what = yield->command;
     record.type_name = command_name(worker->sched, yield);
-    record.tag = event_at(&worker->sched->events, yield->node)->as.call.tag;
+    record.tag =
+        yield->node != OBJECT_NONE ? event_at(&worker->sched->events, yield->node)->as.call.tag : 0;
     add(sim, (uint64_t)SKUA_SIM_YIELD << 32 | yield->command);
     add(sim, record.tag);
     add_arguments(sim, yield);
@@ -235,7 +236,7 @@ static void record_step_end(struct observer *observer, const struct worker *work
     add(sim, out->yield_count);
     for (uint32_t i = 0; i < out->yield_count; i++) {
         const struct yield *yield = &out->yields[i];
-        if (yield->node != OBJECT_NONE) {
+        if (!yield_cancels(yield)) {
             record_yield(sim, worker, yield, record_of(worker, SKUA_SIM_YIELD));
             continue;
         }
