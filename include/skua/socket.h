@@ -91,7 +91,8 @@ SKUA_API SKUA_NODISCARD int skua_yield_connect(skua_context *ctx, uint64_t tag, 
                                                const char *source, uint64_t timeout_ns);
 
 /* Makes a socket of a descriptor: of a connected TCP or Unix stream, or one that listens.
- * Takes:   fd, unless it fails; the program must not use or close it any more.
+ * Takes:   fd, unless it fails; the program must not use or close it any more. The file of a Unix
+ *          address that somebody else has made stays when the socket is closed.
  * Gives:   *socket, zero on error.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_DESCRIPTOR (not open, or not such a socket); SKUA_E_NOT_SIMULATED;
  *          SKUA_E_NO_MEMORY; SKUA_E_NETWORK; SKUA_E_CONTEXT; SKUA_E_INVALID. */

@@ -332,7 +332,10 @@ int kernel_register(struct epoll_set *set, int fd, uint64_t key)
         .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
         .data.u64 = KERNEL_KEY | key,
     };
-    return epoll_set_control(set, EPOLL_CTL_ADD, fd, &event);
+    const int error = epoll_set_control(set, EPOLL_CTL_ADD, fd, &event);
+    /* The program has another number for the same file, which has kept an earlier registration of
+     * this one. */
+    return error == EEXIST ? epoll_set_control(set, EPOLL_CTL_MOD, fd, &event) : error;
 }
 
 /* A number that was closed a moment ago may mean another file: reports of that name a socket that

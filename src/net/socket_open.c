@@ -106,6 +106,7 @@ static int accept_one(struct sockets *sockets, struct worker *worker, struct pro
     int error =
         sockets_open(sockets, worker, process, worker->context->self, fd, SOCKET_STREAM, &slot);
     if (error != 0) {
+        transport->close(transport, fd, true);
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);
@@ -281,6 +282,7 @@ int sockets_start_connect(void *arg, struct worker *worker, const struct yield *
     const int error = sockets_open(sockets, worker, context->process, context->self, fd,
                                    SOCKET_CONNECTING, &slot);
     if (error != 0) {
+        transport->close(transport, fd, true);
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);

@@ -190,6 +190,13 @@ struct socket_extra *socket_extra(struct sockets *sockets, struct socket *socket
     return socket->extra;
 }
 
+static void free_extra(struct sockets *sockets, struct socket *socket)
+{
+    allocator_free(&sockets->sched->allocator, socket->extra, sizeof *socket->extra,
+                   alignof(struct socket_extra));
+    socket->extra = NULL;
+}
+
 void block_free(struct block *block)
 {
     if (block != NULL) {
@@ -262,30 +269,36 @@ static void unopen_locked(struct sockets *sockets, struct worker *worker, uint32
     release_locked(sockets, socket, slot);
 }
 
+/* What a socket that was opened needs besides its slot. */
+static int furnish(struct sockets *sockets, struct process *process, struct socket *socket,
+                   uint32_t slot)
+{
+    struct transport *transport = sockets->transport;
+    if (!sockets_list(sockets, process, socket, slot) ||
+        (socket->kind == SOCKET_LISTENER && socket_extra(sockets, socket) == NULL)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    const int refused = transport->watch(transport, socket_fd(socket), socket_key(socket, slot));
+    return refused < 0 ? sockets_error(-refused) : 0;
+}
+
 int sockets_open(struct sockets *sockets, struct worker *worker, struct process *process,
                  skua_pid owner, int fd, enum socket_kind kind, uint32_t *slot)
 {
-    struct transport *transport = sockets->transport;
     mutex_lock(&sockets->lock);
     int error = open_locked(sockets, worker, owner, fd, kind, slot);
     mutex_unlock(&sockets->lock);
-    if (error == 0) {
-        struct socket *socket = socket_at(sockets, *slot);
-        if (!sockets_list(sockets, process, socket, *slot)) {
-            error = SKUA_E_NO_MEMORY;
-        } else {
-            const int refused = transport->watch(transport, fd, socket_key(socket, *slot));
-            error = refused < 0 ? sockets_error(-refused) : 0;
-        }
-        if (error != 0) {
-            sockets_unlist(sockets, process, socket, *slot);
-            mutex_lock(&sockets->lock);
-            unopen_locked(sockets, worker, *slot);
-            mutex_unlock(&sockets->lock);
-        }
-    }
     if (error != 0) {
-        transport->close(transport, fd, true);
+        return error;
+    }
+    struct socket *socket = socket_at(sockets, *slot);
+    error = furnish(sockets, process, socket, *slot);
+    if (error != 0) {
+        sockets_unlist(sockets, process, socket, *slot);
+        free_extra(sockets, socket);
+        mutex_lock(&sockets->lock);
+        unopen_locked(sockets, worker, *slot);
+        mutex_unlock(&sockets->lock);
     }
     return error;
 }
@@ -378,17 +391,15 @@ int sockets_error(int system_error)
 /* Nothing is left of the socket but its slot, for unopen_locked. */
 static void dispose(struct sockets *sockets, struct socket *socket, bool reset)
 {
-    struct scheduler *sched = sockets->sched;
     struct transport *transport = sockets->transport;
-    if (socket->kind == SOCKET_LISTENER && transport->unlisten != NULL) {
+    if (socket->kind == SOCKET_LISTENER && !socket->extra->is_adopted &&
+        transport->unlisten != NULL) {
         transport->unlisten(transport, socket_fd(socket));
     }
     transport->close(transport, socket_fd(socket), reset);
     block_free(socket->input);
     socket->input = NULL;
-    allocator_free(&sched->allocator, socket->extra, sizeof *socket->extra,
-                   alignof(struct socket_extra));
-    socket->extra = NULL;
+    free_extra(sockets, socket);
 }
 
 static void end_lingering_locked(struct sockets *sockets, struct worker *worker,
@@ -501,9 +512,7 @@ int sockets_release(struct sockets *sockets, struct worker *worker, struct proce
     }
     sockets_unlist(sockets, process, socket, slot);
     mutex_lock(&sockets->lock);
-    allocator_free(&sockets->sched->allocator, socket->extra, sizeof *socket->extra,
-                   alignof(struct socket_extra));
-    socket->extra = NULL;
+    free_extra(sockets, socket);
     unopen_locked(sockets, worker, slot);
     mutex_unlock(&sockets->lock);
     *fd = number;

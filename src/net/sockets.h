@@ -59,6 +59,7 @@ struct socket_extra {
     uint64_t held;       /* of a listener: a socket that came too late for its accept, or 0 */
     uint64_t pause_ns;   /* of a listener: before it tries again to accept */
     bool delays;         /* of a listener: accepted sockets do not have nodelay */
+    bool is_adopted;     /* of a listener: its file is not ours */
 };
 
 struct socket {
@@ -174,8 +175,9 @@ static inline uint32_t socket_slot(uint64_t key)
 /* The socket that a handle names, if it is this process's; otherwise null. */
 NODISCARD struct socket *sockets_find(struct sockets *sockets, skua_pid owner, skua_socket handle);
 
-/* Makes a socket of a number of the transport, watched and owned by `process`. Closes the number on
- * error: SKUA_E_NO_MEMORY, SKUA_E_NETWORK. */
+/* Makes a socket of a number of the transport, watched and owned by `process`. On error, which is
+ * SKUA_E_NO_MEMORY or SKUA_E_NETWORK, the number is the caller's to close. A listener has an
+ * `extra`. */
 NODISCARD int sockets_open(struct sockets *sockets, struct worker *worker, struct process *process,
                            skua_pid owner, int fd, enum socket_kind kind, uint32_t *slot);
 

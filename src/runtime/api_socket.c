@@ -45,27 +45,42 @@ static struct socket *find_stream(const skua_context *ctx, skua_socket handle, i
 
 /* ---- opening ---- */
 
-/* Makes a socket of what the transport has opened. */
-static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, skua_socket *handle)
+/* Makes a socket of what the transport has opened, or of a descriptor that the program keeps if
+ * that fails. */
+static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, bool is_adopted,
+                       skua_socket *handle)
 {
     struct sockets *sockets = own_sockets(ctx);
+    struct transport *transport = sockets->transport;
+    struct address address;
     uint32_t slot;
     const int error = sockets_open(sockets, ctx->worker, ctx->process, ctx->self, fd, kind, &slot);
     if (error != 0) {
+        if (is_adopted) {
+            (void)!transport->detach(transport, fd);
+        } else {
+            transport->close(transport, fd, true);
+        }
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);
-    if (kind == SOCKET_LISTENER && socket_extra(sockets, socket) == NULL) {
-        sockets_close(sockets, ctx->worker, ctx->process, slot, true);
-        return SKUA_E_NO_MEMORY;
+    if (socket->extra != NULL) {
+        socket->extra->is_adopted = is_adopted;
     }
-    struct address address;
-    if (sockets->transport->address(sockets->transport, fd, false, &address) == 0 &&
+    if (transport->address(transport, fd, false, &address) == 0 &&
         address.as.any.sa_family == AF_UNIX) {
         socket->flags |= SOCKET_IS_LOCAL;
     }
     *handle = (skua_socket){socket_key(socket, slot)};
     return 0;
+}
+
+/* A path that cannot be made is an address that cannot be listened on. */
+static int listen_error(int system_error)
+{
+    const bool is_path = system_error == ENOENT || system_error == ENOTDIR ||
+                         system_error == ENAMETOOLONG || system_error == ELOOP;
+    return is_path ? os_error_keep(system_error, SKUA_E_ADDRESS) : sockets_error(system_error);
 }
 
 int skua_listen_sized(skua_context *ctx, const char *address, const skua_listen_options *options,
@@ -91,7 +106,7 @@ int skua_listen_sized(skua_context *ctx, const char *address, const skua_listen_
     }
     struct transport *transport = own_sockets(ctx)->transport;
     const int fd = transport->listen(transport, ctx->self, &parsed, &own);
-    return fd < 0 ? sockets_error(-fd) : open_handle(ctx, fd, SOCKET_LISTENER, listener);
+    return fd < 0 ? listen_error(-fd) : open_handle(ctx, fd, SOCKET_LISTENER, false, listener);
 }
 
 int skua_socket_adopt(skua_context *ctx, int fd, skua_socket *socket)
@@ -113,7 +128,7 @@ int skua_socket_adopt(skua_context *ctx, int fd, skua_socket *socket)
     if (number < 0) {
         return os_error_keep(-number, SKUA_E_DESCRIPTOR);
     }
-    return open_handle(ctx, number, listens ? SOCKET_LISTENER : SOCKET_STREAM, socket);
+    return open_handle(ctx, number, listens ? SOCKET_LISTENER : SOCKET_STREAM, true, socket);
 }
 
 int skua_socket_detach(skua_context *ctx, skua_socket socket, int *fd)
