@@ -543,6 +543,25 @@ void sockets_break(struct sockets *sockets, struct worker *worker, struct proces
 
 /* ---- beginning and end ---- */
 
+/* The signal, unless it is on its way to the owner, and the writes that are queued. */
+static void show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg)
+{
+    struct sockets *sockets = CONTAINER_OF(hooks, struct sockets, hooks);
+    for (uint32_t slot = 1; sockets->is_ready && object_pool_holds(&sockets->pool, slot); slot++) {
+        struct socket *socket = socket_at(sockets, slot);
+        if (socket->kind == SOCKET_FREE) {
+            continue;
+        }
+        if ((load_acquire(&socket->word) & SOCKET_SIGNALLED) == 0) { /* MO-socket */
+            put(arg, socket->signal);
+        }
+        for (uint32_t index = socket->first; index != OBJECT_NONE;) {
+            put(arg, index);
+            index = event_at(&sockets->sched->events, index)->next;
+        }
+    }
+}
+
 void sockets_init(struct sockets *sockets, struct scheduler *sched, struct transport *transport)
 {
     memset(sockets, 0, sizeof *sockets);
@@ -551,7 +570,8 @@ void sockets_init(struct sockets *sockets, struct scheduler *sched, struct trans
                                            .drop = sockets_drop,
                                            .leave = sockets_leave,
                                            .give_at_spawn = sockets_give_at_spawn,
-                                           .take_back = sockets_take_back};
+                                           .take_back = sockets_take_back,
+                                           .show = show_nodes};
     sockets->sched = sched;
     sockets->transport = transport;
     mutex_init(&sockets->lock);
@@ -599,6 +619,7 @@ void sockets_deinit(struct sockets *sockets)
             block_free(sockets->scratch[i]);
         }
         object_pool_deinit(&sockets->pool);
+        sockets->is_ready = false; /* the last audit is still to come */
     }
     const uint32_t slots = sched->table.pool.segment_count *
                            (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / sizeof(struct process));

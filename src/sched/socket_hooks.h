@@ -27,6 +27,8 @@ struct socket_hooks {
                          skua_pid pid, skua_socket socket);
     void (*take_back)(struct socket_hooks *hooks, skua_context *parent, struct process *child,
                       skua_socket socket);
+    /* Shows the event nodes that sockets keep; for audits, at a quiet moment. */
+    void (*show)(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg);
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/mutex.h"
 #include "dispatch/call.h"
 #include "relations/request.h"
+#include "sched/socket_hooks.h"
 #include "sched/stats.h"
 #include "sched/tasks.h"
 #include "watch/census.h"
@@ -94,6 +95,20 @@ static void walk_queue_locked(struct audit *audit, struct global_queue *queue, e
                      census_place_name(place), sorted, counted);
     }
     (void)walk_queue_list(audit, load_acquire(&queue->inbox), place); /* MO-global */
+}
+
+static void show_node_of_socket(void *arg, uint32_t index)
+{
+    struct audit *audit = arg;
+    (void)census_put(&audit->nodes, index, PLACE_RELATION);
+}
+
+static void walk_sockets(struct audit *audit)
+{
+    struct socket_hooks *sockets = audit->sched->sockets;
+    if (sockets != NULL) {
+        sockets->show(sockets, show_node_of_socket, audit);
+    }
 }
 
 static void walk_tokens_locked(struct audit *audit)
@@ -499,6 +514,7 @@ static void check_all_locked(struct audit *audit)
     if (has_slots && has_nodes) {
         walk_free_locked(audit);
         walk_tokens_locked(audit);
+        walk_sockets(audit);
         check_slots_locked(audit);
         walk_wheels_locked(audit);
         names_show_waiters_any(&sched->names, show_waiter, audit);
