@@ -251,7 +251,7 @@ SKUA_API int skua_sim_complete_after(skua_runtime *runtime, skua_completion comp
  * all addresses of the own host; names of Unix sockets are local to a host. Nothing else can be
  * reached. Bytes take a while, come in order, and wait in the writer's window until they are read.
  * There are no packets, and nothing is lost but by a reset or a silent drop. An attempt to connect
- * ends after 127 s with ETIMEDOUT, as on Linux. skua_socket_adopt and skua_socket_detach return
+ * ends after 127 s with SKUA_E_TIMEOUT, as on Linux. skua_socket_adopt and skua_socket_detach return
  * SKUA_E_NOT_SIMULATED. */
 #define SKUA_SIM_HOSTS_MAX 254
 
