@@ -19,6 +19,7 @@ static const struct command commands[] = {
     {"run", "run a module: processes in a shared object", run_command},
     {"new", "create a new module", new_command},
     {"ps", "list the processes of a running program", ps_command},
+    {"sockets", "list the sockets of a running program", sockets_command},
     {"top", "watch a running program: workers and processes", top_command},
     {"stat", "print statistics of a running program, one line per second", stat_command},
     {"info", "show the details of one process", info_command},

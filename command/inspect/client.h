@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to the inspector of a running program: what `skua ps`, `top`, `stat`, `info`,
+/* A connection to the inspector of a running program: what `skua ps`, `sockets`, `top`, `stat`, `info`,
  * `trace` and `metrics` share. What is spoken is in docs/inspector.md.
  *
  * The other side may be anything: a program of another version, one that hangs, one that was made

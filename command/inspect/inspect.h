@@ -8,6 +8,9 @@
 
 #include "command/inspect/client.h"
 
+/* Room for an address, and for the name and label of a process. */
+enum { ADDRESS_TEXT_SIZE = 128, NAME_TEXT_SIZE = 160 };
+
 /* ---- options.c: what their command lines share ---- */
 
 /* The line of --help about the option that they all have. */
@@ -26,7 +29,7 @@ int unknown_argument(const char *command, const char *argument);
 /* Returns the status, or STATUS_FAILURE after a complaint if what was printed got lost. */
 int finish_output(const char *command, int status);
 
-/* ---- processes.c: lists of processes ---- */
+/* ---- processes.c: lists of processes and sockets ---- */
 
 /* What a process waits for, in words. */
 struct wait_text {
@@ -42,7 +45,7 @@ struct process_row {
     char type[65]; /* programs send no longer ones */
     char state[16];
     /* By rows_describe. */
-    char name[160]; /* the first, how many more, and the label; or - */
+    char name[NAME_TEXT_SIZE]; /* the first, how many more, and the label; or - */
     uint64_t yields;
     struct wait_text waits;
     bool is_task;   /* and waits */
@@ -82,6 +85,23 @@ enum client_result page_read_largest(struct client *client, enum process_sort so
 
 /* A line `process`. False if it makes no sense. */
 bool row_read(const struct line *line, struct process_row *row);
+
+/* A line `socket`, as the program says it. */
+struct socket_row {
+    uint64_t socket;
+    uint64_t owner; /* 0: nobody */
+    char type[65];  /* of the owner */
+    char state[16];
+    char local[ADDRESS_TEXT_SIZE];
+    char peer[ADDRESS_TEXT_SIZE]; /* - if there is none; likewise above */
+    uint64_t bytes_in;
+    uint64_t bytes_out;
+    uint64_t queued;
+    uint64_t idle_ns;
+};
+
+/* False if it makes no sense. */
+bool socket_row_read(const struct line *line, struct socket_row *row);
 
 /* ---- describe.c: what processes say of themselves ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists of processes, as the inspector gives them. */
+/* Lists of processes and sockets, as the inspector gives them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -30,6 +30,28 @@ bool row_read(const struct line *line, struct process_row *row)
            line_text(line, 3, row->state, sizeof row->state) &&
            line_number(line, 4, &row->mailbox) && line_number(line, 5, &row->steps) &&
            line_number(line, 6, &row->run_ns) && line_number(line, 7, &row->age_ns);
+}
+
+/* `-` in place of none: a column that is empty is hard to tell from none. */
+static bool read_address(const struct line *line, size_t field, char address[ADDRESS_TEXT_SIZE])
+{
+    if (!line_text(line, field, address, ADDRESS_TEXT_SIZE)) {
+        return false;
+    }
+    if (address[0] == '\0') {
+        strcpy(address, "-");
+    }
+    return true;
+}
+
+bool socket_row_read(const struct line *line, struct socket_row *row)
+{
+    return line_pid(line, 1, &row->socket) && line_pid(line, 2, &row->owner) &&
+           line_text(line, 3, row->type, sizeof row->type) &&
+           line_text(line, 4, row->state, sizeof row->state) && read_address(line, 5, row->local) &&
+           read_address(line, 6, row->peer) && line_number(line, 7, &row->bytes_in) &&
+           line_number(line, 8, &row->bytes_out) && line_number(line, 9, &row->queued) &&
+           line_number(line, 10, &row->idle_ns);
 }
 
 static bool take_line(const struct line *line, size_t limit, struct process_page *page)

@@ -4,31 +4,20 @@
  * The table is read and printed a page at a time, so that a million rows need no more memory than
  * a few, and the first ones are there at once. A page is read as a whole before it is printed:
  * whoever reads the table may take its time, while the program waits for nobody. */
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "command/commands.h"
 #include "command/format.h"
 #include "command/inspect/inspect.h"
-#include "command/inspect/screen.h"
+#include "command/inspect/paper.h"
 #include "command/support.h"
-
-enum { ROWS_DEFAULT = 50, ROWS_LEAST = 10 };
 
 /* With --all, processes of larger programs are not asked what they wait for: that costs time, also
  * of the program. */
 enum { ASKED_MAX = 10000 };
-
-/* The status of a shell that finds no such command. */
-enum { NO_COMMAND = 127 };
 
 struct options {
     const char *program;
@@ -43,18 +32,16 @@ struct options {
 struct table {
     const struct options *options;
     struct client *client;
-    FILE *out;
+    struct paper *paper;
     uint64_t rows_max;
     bool has_header;
     uint64_t rows;       /* printed so far */
     uint64_t last;       /* the PID of the last one */
-    size_t columns;      /* of the terminal; 0: lines may be longer */
     size_t type_columns; /* grows with the longest name seen */
     size_t name_columns; /* likewise */
     uint64_t live;       /* as the last page said */
-    int write_error;
-    bool is_cut;     /* there are more */
-    bool has_stacks; /* of some process it is known how much of its stack was used */
+    bool is_cut;         /* there are more */
+    bool has_stacks;     /* of some process it is known how much of its stack was used */
 };
 
 static int help(void)
@@ -191,11 +178,6 @@ static bool check_options(const struct options *options)
 
 /* ---- the table ---- */
 
-static struct screen lines_of(const struct table *table)
-{
-    return (struct screen){.out = table->out, .columns = table->columns, .lines_left = SIZE_MAX};
-}
-
 /* The column of --stacks, or nothing. */
 static struct formatted stack_column(const struct table *table, const char *text)
 {
@@ -208,7 +190,7 @@ static struct formatted stack_column(const struct table *table, const char *text
 
 static void print_header(struct table *table)
 {
-    struct screen screen = lines_of(table);
+    struct screen screen = paper_lines(table->paper);
     screen_line(&screen, "%-16s  %-*s  %-7s  %9s  %11s  %8s  %8s  %s%-*s  %s", "PID",
                 (int)table->type_columns, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN", "AGE",
                 stack_column(table, "STACK").text, (int)table->name_columns, "NAME", "WAITS FOR");
@@ -216,7 +198,7 @@ static void print_header(struct table *table)
 
 static void print_row(struct table *table, const struct process_row *row)
 {
-    struct screen screen = lines_of(table);
+    struct screen screen = paper_lines(table->paper);
     screen_line(&screen,
                 "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %8s  %8s  %s%-*s  %s",
                 row->pid, text_width(row->type, table->type_columns), row->type, row->state,
@@ -260,18 +242,6 @@ static size_t page_limit(const struct table *table)
     return left >= PAGE_ROWS_MAX ? PAGE_ROWS_MAX : (size_t)left + 1;
 }
 
-/* Whether nobody reads the pipe any more. Where a filter lets nothing through, writing would not
- * tell. */
-static bool is_closed(FILE *out)
-{
-    struct pollfd fd = {.fd = fileno(out)};
-    if (poll(&fd, 1, 0) <= 0 || (fd.revents & POLLERR) == 0) {
-        return false;
-    }
-    errno = EPIPE;
-    return true;
-}
-
 static enum client_result read_page(struct table *table, uint64_t after, struct process_page *page)
 {
     const struct options *options = table->options;
@@ -312,8 +282,7 @@ static enum client_result print_table(struct table *table)
             return CLIENT_BROKEN; /* would go on for ever */
         }
         print_page(table, &page);
-        if (fflush(table->out) != 0 || is_closed(table->out)) {
-            table->write_error = errno;
+        if (!paper_flush(table->paper)) {
             return CLIENT_END;
         }
         table->live = page.live;
@@ -356,58 +325,16 @@ static void print_rest(const struct table *table)
     }
 }
 
-/* ---- where it goes ---- */
-
-static uint64_t default_rows(void)
-{
-    struct winsize size;
-    const int around = 3; /* the header, the line about what is left, the prompt */
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) {
-        return ROWS_DEFAULT;
-    }
-    return size.ws_row < ROWS_LEAST + around ? ROWS_LEAST : (uint64_t)(size.ws_row - around);
-}
-
-/* How wide the terminal is; 0 if the table goes elsewhere. */
-static size_t terminal_columns(void)
-{
-    struct winsize size;
-    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
-}
-
-/* Opens a pager; null if there is none, or nobody to look at it. */
-static FILE *open_pager(void)
-{
-    const char *pager = getenv("PAGER");
-    if (!isatty(STDOUT_FILENO) || (pager != NULL && pager[0] == '\0')) {
-        return NULL;
-    }
-    if (pager == NULL) {
-        if (system("command -v less >/dev/null 2>&1") != 0) {
-            return NULL;
-        }
-        pager = "less -S";
-    }
-    return popen(pager, "w");
-}
-
-/* Waits until the pager has ended. Returns whether there was one: the shell has said why not. */
-static bool close_pager(FILE *pager)
-{
-    const int status = pclose(pager);
-    return !(WIFEXITED(status) && WEXITSTATUS(status) == NO_COMMAND);
-}
-
-static struct table make_table(struct client *client, const struct options *options)
+static struct table make_table(struct client *client, const struct options *options,
+                               struct paper *paper)
 {
     struct table table = {
         .options = options,
         .client = client,
-        .out = stdout,
+        .paper = paper,
         .rows_max = options->all        ? UINT64_MAX
                     : options->rows > 0 ? options->rows
-                                        : default_rows(),
-        .columns = terminal_columns(),
+                                        : paper_rows(),
         .type_columns = strlen("TYPE"),
         .name_columns = strlen("NAME"),
     };
@@ -417,43 +344,24 @@ static struct table make_table(struct client *client, const struct options *opti
     return table;
 }
 
-/* Prints the table through a pager. Returns false if there is none. */
-static bool print_paged(struct table *table, enum client_result *result)
+/* May be called again, with other paper. */
+static enum client_result print(void *arg, struct paper *paper)
 {
-    FILE *pager = open_pager();
-    if (pager == NULL) {
-        return false;
-    }
-    signal(SIGINT, SIG_IGN); /* Ctrl-C is the pager's */
-    table->out = pager;
-    table->columns = 0;
-    *result = print_table(table);
-    const bool was_there = close_pager(pager);
-    signal(SIGINT, SIG_DFL);
-    return was_there;
+    struct table *table = arg;
+    *table = make_table(table->client, table->options, paper);
+    return print_table(table);
 }
 
 static int show(struct client *client, const struct options *options)
 {
-    struct table table = make_table(client, options);
-    enum client_result result;
-    signal(SIGPIPE, SIG_IGN);
-    if (!options->all || !print_paged(&table, &result)) {
-        table = make_table(client, options);
-        result = print_table(&table);
+    struct paper paper;
+    struct table table = {.client = client, .options = options};
+    const int status = paper_print(client, options->all, print, &table, &paper);
+    if (status == 0 && paper.write_error == 0) {
+        explain_stacks(&table);
+        print_rest(&table);
     }
-    if (result != CLIENT_END) {
-        return client_failure(client, result);
-    }
-    if (table.write_error == EPIPE) {
-        return 0; /* whoever read the table has had enough */
-    }
-    if (table.write_error != 0) {
-        return failure("ps", "cannot write: %s", strerror(table.write_error));
-    }
-    explain_stacks(&table);
-    print_rest(&table);
-    return 0;
+    return status;
 }
 
 int ps_command(int argc, char **argv)

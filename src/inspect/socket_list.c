@@ -15,7 +15,7 @@
 
 /* ---- words ---- */
 
-static const char *state_name(enum skua_socket_state state)
+static const char *word_of(enum skua_socket_state state)
 {
     switch (state) {
     case SKUA_SOCKET_LISTENING:
@@ -35,7 +35,7 @@ static const char *state_name(enum skua_socket_state state)
 static bool is_state(const char *word)
 {
     for (int state = SKUA_SOCKET_LISTENING; state <= SKUA_SOCKET_CLOSING; state++) {
-        if (strcmp(word, state_name((enum skua_socket_state)state)) == 0) {
+        if (strcmp(word, word_of((enum skua_socket_state)state)) == 0) {
             return true;
         }
     }
@@ -87,7 +87,7 @@ void socket_list_add_line(struct scheduler *sched, const skua_socket_snapshot *i
 {
     text_add(out, "socket\t%016" PRIx64 "\t%016" PRIx64 "\t", info->socket.bits, info->owner.bits);
     text_add_name(out, type_of_owner(sched, info->owner));
-    text_add(out, "\t%s\t", state_name(info->state));
+    text_add(out, "\t%s\t", word_of(info->state));
     text_add_address(out, info->local);
     text_add(out, "\t");
     text_add_address(out, info->peer);
@@ -100,7 +100,7 @@ void socket_list_add_line(struct scheduler *sched, const skua_socket_snapshot *i
 static bool lets_through(struct scheduler *sched, const struct filter *filter,
                          const skua_socket_snapshot *info)
 {
-    return (filter->state == NULL || strcmp(filter->state, state_name(info->state)) == 0) &&
+    return (filter->state == NULL || strcmp(filter->state, word_of(info->state)) == 0) &&
            (filter->owner == 0 || filter->owner == info->owner.bits) &&
            (filter->type == NULL || text_is_name(filter->type, type_of_owner(sched, info->owner)));
 }
