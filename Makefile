@@ -47,13 +47,16 @@ aarch64: ## build the library for aarch64 and run tasks in an emulator, if it is
 	tests/builds/aarch64 build/aarch64 || [ $$? -eq 77 ]
 
 # An input that fails is kept in build/fuzz. Threads run as they like: it may need some runs again.
-fuzz_program = build/fuzz/tests/fuzz/fuzz_api
-fuzz: ## fuzz the public interface for a minute; options of libFuzzer with ARGS=
+fuzz_program = build/fuzz/tests/fuzz/fuzz_
+fuzz: ## fuzz the interface for a minute, codecs for ten seconds; options of libFuzzer with ARGS=
 	tools/bootstrap check
 	$(MAKE) build-fuzz
-	$(fuzz_program) -max_total_time=60 -max_len=512 -len_control=0 -use_cmp=0 -timeout=120 \
-	  -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ $(ARGS) || \
-	  { echo "repeat with: $(fuzz_program) -runs=1000 $$(ls -t build/fuzz/*-* | head -n 1)"; exit 1; }
+	set -e; for target in api:60 codec:10; do \
+	  $(fuzz_program)$${target%:*} -max_total_time=$${target#*:} -max_len=512 -len_control=0 \
+	    -use_cmp=0 -timeout=120 -verbosity=0 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	    $(ARGS) || { echo "repeat with: $(fuzz_program)$${target%:*} -runs=1000" \
+	    "$$(ls -t build/fuzz/*-* | head -n 1)"; exit 1; }; \
+	done
 
 property: build-release ## run random programs, simulated and on threads; SEEDS= how many, SEED= the first
 	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)

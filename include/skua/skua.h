@@ -6,6 +6,7 @@
 #include <skua/blocking.h>
 #include <skua/call.h>
 #include <skua/clock.h>
+#include <skua/codec.h>
 #include <skua/command.h>
 #include <skua/error.h>
 #include <skua/inspect.h>

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* From bytes to messages: cuts what is read from a stream into lines, frames or pieces of your own,
+ * however the bytes were split on their way.
+ *
+ *     skua_input input = {.limit = 4096};
+ *     ...
+ *     error = skua_input_append(&input, skua_payload_take(&event->payload)); // what a read gave
+ *     while (error == 0 && (more = skua_input_take_line(&input, &line, &size)) > 0) {
+ *         ... `size` bytes at `line`, without the line end
+ *     }
+ *     error = more < 0 ? more : skua_yield_read(ctx, READ, socket, SKUA_READ_MAX, SKUA_FOREVER);
+ *
+ * What is taken out is mostly not copied: it lies in the payload that brought it. Only what begins
+ * in one payload and ends in a later one is put together. An input takes time in proportion to its
+ * bytes, also if they come one by one, and memory for at most `limit` bytes that wait, besides the
+ * payload that came last; as long as nothing waits, it takes none. */
+#ifndef SKUA_CODEC_H
+#define SKUA_CODEC_H
+
+#include <skua/error.h>
+#include <skua/payload.h>
+#include <skua/types.h>
+
+SKUA_BEGIN_DECLS
+
+/* ---- taking apart ---- */
+
+/* Bytes that have come and wait to be taken out. Set the limit, leave the rest zero, and do not
+ * copy it while it is in use. */
+typedef struct skua_input {
+    size_t limit;         /* bytes of a line or frame, without line end or prefix; not 0 */
+    skua_alloc_fn *alloc; /* where its memory comes from; null: malloc */
+    void *alloc_arg;      /* handed to alloc */
+    /* What follows is up to Skua. */
+    int error;             /* that ended it: some bytes are missing since */
+    unsigned char *carry;  /* the bytes before those of `piece` */
+    size_t capacity;       /* of carry */
+    size_t start, end;     /* the part of carry that waits */
+    skua_payload piece;    /* came last */
+    size_t used;           /* bytes at the beginning of piece that have been taken out */
+    size_t scanned;        /* bytes that wait and among which no line ends */
+    uintptr_t reserved[4]; /* zero */
+} skua_input;
+
+/* Like skua_input_append, with a pointer to the payload. */
+SKUA_API SKUA_NODISCARD int skua_input_append_from(skua_input *input, skua_payload *payload);
+
+/* Adds the bytes of a payload. Before that, take out all that there is: only part of a line or
+ * frame should still wait. After an error the stream has a gap: nothing can be taken any more.
+ * Takes:   payload, always.      Threads: the owner's.      Blocks: never.
+ * Returns: 0; SKUA_E_TOO_LONG (more than `limit` bytes waited before); SKUA_E_NO_MEMORY;
+ *          SKUA_E_PAYLOAD_TYPE (a pointer payload); SKUA_E_TAKEN; SKUA_E_INVALID (null, or no
+ *          limit); the error of an earlier append. */
+static inline SKUA_NODISCARD int skua_input_append(skua_input *input, skua_payload payload)
+{
+    return skua_input_append_from(input, &payload);
+}
+
+/* Takes out the next line. A line ends with "\n" or "\r\n".
+ * Gives:   *line, `*size` bytes without the line end and not ended by a zero, valid until the next
+ *          call with this input; null and 0 if there is none.
+ * Threads: the owner's.      Blocks: never.
+ * Returns: 1 (here it is); 0 (there is no whole line yet); SKUA_E_TOO_LONG (it has more than
+ *          `limit` bytes, and stays); SKUA_E_NO_MEMORY (it stays, try again); SKUA_E_INVALID; the
+ *          error of an earlier append. */
+SKUA_API SKUA_NODISCARD int skua_input_take_line(skua_input *input, const char **line,
+                                                 size_t *size);
+
+/* How the length of a frame, which does not count itself, is written before it: in how many bytes,
+ * and in which order. */
+enum skua_frame {
+    SKUA_FRAME_U8 = 1,      /* one byte */
+    SKUA_FRAME_BE16 = 2,    /* two, most significant first */
+    SKUA_FRAME_BE32 = 4,    /* four */
+    SKUA_FRAME_BE64 = 8,    /* eight */
+    SKUA_FRAME_LE16 = 0x12, /* two, least significant first */
+    SKUA_FRAME_LE32 = 0x14, /* four */
+    SKUA_FRAME_LE64 = 0x18, /* eight */
+};
+
+/* The longest prefix. */
+#define SKUA_FRAME_PREFIX_MAX 8
+
+/* Takes out the next frame.
+ * Gives:   *data, `*size` bytes without the prefix, valid until the next call with this input; null
+ *          and 0 if there is none.
+ * Threads: the owner's.      Blocks: never.
+ * Returns: 1 (here it is); 0 (there is no whole frame yet); SKUA_E_TOO_LONG (it says that it has
+ *          more than `limit` bytes, and stays); SKUA_E_NO_MEMORY (it stays, try again);
+ *          SKUA_E_INVALID (also: no such format); the error of an earlier append. */
+SKUA_API SKUA_NODISCARD int skua_input_take_frame(skua_input *input, enum skua_frame format,
+                                                  const void **data, size_t *size);
+
+/* ---- for parsers of one's own ---- */
+
+/* Shows all bytes that wait, in one piece, and leaves them there.
+ * Gives:   *data, `*size` bytes, valid until the next call with this input; null and 0 if there are
+ *          none.
+ * Threads: the owner's.      Blocks: never.
+ * Returns: 0; SKUA_E_NO_MEMORY (try again); SKUA_E_INVALID; the error of an earlier append. */
+SKUA_API SKUA_NODISCARD int skua_input_peek(skua_input *input, const void **data, size_t *size);
+
+/* Takes out `size` bytes and throws them away. Where skua_input_peek has shown them they stay
+ * readable until the next call.
+ * Threads: the owner's.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (there are not so many). */
+SKUA_API int skua_input_skip(skua_input *input, size_t size);
+
+/* How many bytes wait: at the end of a stream, those of a line or frame that was cut off.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API size_t skua_input_size(const skua_input *input);
+
+/* Frees what an input holds, for the `close` of its process. It is empty then, and can be used
+ * again for another stream. Null is ignored.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_input_clear(skua_input *input);
+
+/* ---- putting together ---- */
+
+/* Writes the prefix of a frame of `size` bytes.
+ * Gives:   prefix, which has room for SKUA_FRAME_PREFIX_MAX bytes.
+ * Threads: any.      Blocks: never.
+ * Returns: how many bytes it has; SKUA_E_TOO_LONG (no such prefix can say `size`);
+ *          SKUA_E_INVALID (null, or no such format). */
+SKUA_API SKUA_NODISCARD int skua_frame_prefix(enum skua_frame format, size_t size, void *prefix);
+
+/* Makes a payload of a frame, to be written: its prefix and a copy of the bytes.
+ * Borrows: data.      Gives: *payload, empty on error.
+ * Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: 0; as skua_frame_prefix; as skua_payload_alloc. */
+static inline SKUA_NODISCARD int skua_frame_payload(skua_context *ctx, enum skua_frame format,
+                                                    const void *data, size_t size,
+                                                    skua_payload *payload)
+{
+    unsigned char prefix[SKUA_FRAME_PREFIX_MAX];
+    const int length = skua_frame_prefix(format, size, prefix);
+    const size_t total = size + (size_t)(length < 0 ? 0 : length);
+    void *bytes = payload->as.bytes;
+    int error = length < 0 ? length : 0;
+    *payload = skua_payload_empty(0);
+    if (error == 0 && total <= SKUA_PAYLOAD_INLINE_SIZE) {
+        payload->storage = SKUA_PAYLOAD_INLINE;
+        payload->inline_size = (uint16_t)total;
+    } else if (error == 0) {
+        error = skua_payload_alloc(ctx, 0, total, &bytes, payload);
+    }
+    if (error == 0) {
+        __builtin_memcpy(bytes, prefix, total - size);
+    }
+    if (error == 0 && size > 0) {
+        __builtin_memcpy((char *)bytes + (total - size), data, size);
+    }
+    return error;
+}
+
+SKUA_END_DECLS
+
+#endif
