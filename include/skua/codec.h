@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* From bytes to messages: cuts what is read from a stream into lines, frames or pieces of your own,
- * however the bytes were split on their way.
+/* From bytes to messages and back. An input cuts what is read from a stream into lines, frames or
+ * pieces of your own, however the bytes were split on their way. An output collects what is to be
+ * written.
  *
  *     skua_input input = {.limit = 4096};
  *     ...
  *     error = skua_input_append(&input, skua_payload_take(&event->payload)); // what a read gave
- *     while (error == 0 && (more = skua_input_take_line(&input, &line, &size)) > 0) {
- *         ... `size` bytes at `line`, without the line end
+ *     while (error == 0 && (more = skua_input_take_line(&input, &line)) > 0) {
+ *         ... line.size bytes at line.data, without the line end
  *     }
  *     error = more < 0 ? more : skua_yield_read(ctx, READ, socket, SKUA_READ_MAX, SKUA_FOREVER);
  *
@@ -22,6 +23,23 @@
 #include <skua/types.h>
 
 SKUA_BEGIN_DECLS
+
+/* ---- bytes ---- */
+
+/* Some bytes that lie elsewhere; not ended by a zero. */
+typedef struct skua_bytes {
+    const char *data; /* where they begin; null if there are none */
+    size_t size;      /* how many */
+} skua_bytes;
+
+/* Whether they are this word, in upper or lower case: ASCII letters only.
+ * Borrows: word.      Threads: any.      Blocks: never. */
+SKUA_API bool skua_bytes_is(skua_bytes bytes, const char *word);
+
+/* Reads a decimal number, with or without a "-" before it and with nothing else.
+ * Gives:   *number, 0 on error.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (not a number, or not one of 64 bits). */
+SKUA_API SKUA_NODISCARD int skua_bytes_to_number(skua_bytes bytes, int64_t *number);
 
 /* ---- taking apart ---- */
 
@@ -57,14 +75,13 @@ static inline SKUA_NODISCARD int skua_input_append(skua_input *input, skua_paylo
 }
 
 /* Takes out the next line. A line ends with "\n" or "\r\n".
- * Gives:   *line, `*size` bytes without the line end and not ended by a zero, valid until the next
- *          call with this input; null and 0 if there is none.
+ * Gives:   *line, without the line end, valid until the next call with this input; none if there
+ *          is no line.
  * Threads: the owner's.      Blocks: never.
  * Returns: 1 (here it is); 0 (there is no whole line yet); SKUA_E_TOO_LONG (it has more than
  *          `limit` bytes, and stays); SKUA_E_NO_MEMORY (it stays, try again); SKUA_E_INVALID; the
  *          error of an earlier append. */
-SKUA_API SKUA_NODISCARD int skua_input_take_line(skua_input *input, const char **line,
-                                                 size_t *size);
+SKUA_API SKUA_NODISCARD int skua_input_take_line(skua_input *input, skua_bytes *line);
 
 /* How the length of a frame, which does not count itself, is written before it: in how many bytes,
  * and in which order. */
@@ -82,23 +99,22 @@ enum skua_frame {
 #define SKUA_FRAME_PREFIX_MAX 8
 
 /* Takes out the next frame.
- * Gives:   *data, `*size` bytes without the prefix, valid until the next call with this input; null
- *          and 0 if there is none.
+ * Gives:   *frame, without the prefix, valid until the next call with this input; none if there is
+ *          no frame.
  * Threads: the owner's.      Blocks: never.
  * Returns: 1 (here it is); 0 (there is no whole frame yet); SKUA_E_TOO_LONG (it says that it has
  *          more than `limit` bytes, and stays); SKUA_E_NO_MEMORY (it stays, try again);
  *          SKUA_E_INVALID (also: no such format); the error of an earlier append. */
 SKUA_API SKUA_NODISCARD int skua_input_take_frame(skua_input *input, enum skua_frame format,
-                                                  const void **data, size_t *size);
+                                                  skua_bytes *frame);
 
 /* ---- for parsers of one's own ---- */
 
 /* Shows all bytes that wait, in one piece, and leaves them there.
- * Gives:   *data, `*size` bytes, valid until the next call with this input; null and 0 if there are
- *          none.
+ * Gives:   *bytes, valid until the next call with this input.
  * Threads: the owner's.      Blocks: never.
  * Returns: 0; SKUA_E_NO_MEMORY (try again); SKUA_E_INVALID; the error of an earlier append. */
-SKUA_API SKUA_NODISCARD int skua_input_peek(skua_input *input, const void **data, size_t *size);
+SKUA_API SKUA_NODISCARD int skua_input_peek(skua_input *input, skua_bytes *bytes);
 
 /* Takes out `size` bytes and throws them away. Where skua_input_peek has shown them they stay
  * readable until the next call.
@@ -152,6 +168,54 @@ static inline SKUA_NODISCARD int skua_frame_payload(skua_context *ctx, enum skua
     }
     return error;
 }
+
+/* Bytes that are collected to be written together. All zero is one that is empty. Putting something
+ * in cannot fail: if there is no memory, skua_output_take says so. */
+typedef struct skua_output {
+    skua_alloc_fn *alloc; /* where its memory comes from; null: malloc */
+    void *alloc_arg;      /* handed to alloc */
+    /* What follows is up to Skua. */
+    int error;             /* that makes it useless */
+    char *data;            /* what was put in */
+    size_t size, capacity; /* of that */
+    uintptr_t reserved[4]; /* zero */
+} skua_output;
+
+/* Makes room for so many bytes more: internal. */
+SKUA_API bool skua_output_grow_(skua_output *output, size_t size);
+
+/* Puts in some bytes.
+ * Borrows: data.      Threads: the owner's.      Blocks: never. */
+static inline void skua_output_put(skua_output *output, const void *data, size_t size)
+{
+    if (output->capacity - output->size >= size || skua_output_grow_(output, size)) {
+        if (size > 0) {
+            __builtin_memcpy(output->data + output->size, data, size);
+            output->size += size;
+        }
+    }
+}
+
+/* Puts in a text, without its zero.
+ * Borrows: text.      Threads: the owner's.      Blocks: never. */
+static inline void skua_output_text(skua_output *output, const char *text)
+{
+    skua_output_put(output, text, __builtin_strlen(text));
+}
+
+/* Puts in a number, in decimal.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_output_number(skua_output *output, int64_t number);
+
+/* Takes out all that was put in, as a payload to be written. The output is empty then.
+ * Gives:   *payload; empty if nothing was put in, and on error.
+ * Threads: the owner's.      Blocks: never.
+ * Returns: 0; SKUA_E_NO_MEMORY (and what was put in is lost); SKUA_E_INVALID. */
+SKUA_API SKUA_NODISCARD int skua_output_take(skua_output *output, skua_payload *payload);
+
+/* Frees what an output holds. Null is ignored.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_output_clear(skua_output *output);
 
 SKUA_END_DECLS
 

@@ -208,15 +208,14 @@ static unsigned char byte_at(const skua_input *input, size_t index)
                                   : piece_bytes(input)[index - carried(input)];
 }
 
-int skua_input_take_line(skua_input *input, const char **line, size_t *size)
+int skua_input_take_line(skua_input *input, skua_bytes *line)
 {
-    int error = line != NULL && size != NULL ? begin(input) : SKUA_E_INVALID;
+    int error = line != NULL ? begin(input) : SKUA_E_INVALID;
     const unsigned char *data;
     if (error != 0) {
         return error;
     }
-    *line = NULL;
-    *size = 0;
+    *line = (skua_bytes){0};
     const size_t end = find_line_end(input);
     const size_t length = end > 0 && byte_at(input, end - 1) == '\r' ? end - 1 : end;
     if (length > input->limit) {
@@ -229,8 +228,7 @@ int skua_input_take_line(skua_input *input, const char **line, size_t *size)
     if (error != 0) {
         return error;
     }
-    *line = (const char *)data;
-    *size = length;
+    *line = (skua_bytes){(const char *)data, length};
     consume(input, end + 1);
     return 1;
 }
@@ -264,18 +262,16 @@ static unsigned shift_of(enum skua_frame format, size_t index)
     return 8 * (unsigned)place;
 }
 
-int skua_input_take_frame(skua_input *input, enum skua_frame format, const void **data,
-                          size_t *size)
+int skua_input_take_frame(skua_input *input, enum skua_frame format, skua_bytes *frame)
 {
     const size_t prefix = prefix_size(format);
-    int error = data != NULL && size != NULL && prefix > 0 ? begin(input) : SKUA_E_INVALID;
-    const unsigned char *frame;
+    int error = frame != NULL && prefix > 0 ? begin(input) : SKUA_E_INVALID;
+    const unsigned char *data;
     uint64_t length = 0;
     if (error != 0) {
         return error;
     }
-    *data = NULL;
-    *size = 0;
+    *frame = (skua_bytes){0};
     if (waiting(input) < prefix) {
         return 0;
     }
@@ -288,12 +284,11 @@ int skua_input_take_frame(skua_input *input, enum skua_frame format, const void 
     if (waiting(input) - prefix < length) {
         return 0;
     }
-    error = gather(input, prefix + (size_t)length, &frame);
+    error = gather(input, prefix + (size_t)length, &data);
     if (error != 0) {
         return error;
     }
-    *data = frame + prefix;
-    *size = (size_t)length;
+    *frame = (skua_bytes){(const char *)data + prefix, (size_t)length};
     consume(input, prefix + (size_t)length);
     return 1;
 }
@@ -316,16 +311,15 @@ int skua_frame_prefix(enum skua_frame format, size_t size, void *prefix)
 
 /* ---- the rest ---- */
 
-int skua_input_peek(skua_input *input, const void **data, size_t *size)
+int skua_input_peek(skua_input *input, skua_bytes *bytes)
 {
-    int error = data != NULL && size != NULL ? begin(input) : SKUA_E_INVALID;
-    const unsigned char *bytes = NULL;
+    int error = bytes != NULL ? begin(input) : SKUA_E_INVALID;
+    const unsigned char *data = NULL;
     if (error == 0) {
-        error = gather(input, waiting(input), &bytes);
+        error = gather(input, waiting(input), &data);
     }
     if (error == 0) {
-        *data = bytes;
-        *size = waiting(input);
+        *bytes = (skua_bytes){(const char *)data, waiting(input)};
     }
     return error;
 }

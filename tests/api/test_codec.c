@@ -22,16 +22,15 @@ static int make_frames(struct turn *turn, const struct act *act)
     char bytes[LARGEST];
     memset(bytes, 'x', sizeof bytes);
     for (size_t i = 0; i < COUNT_OF(frames); i++) {
-        const void *data;
-        size_t size;
+        skua_bytes frame;
         skua_payload payload;
         assert_int_equal(
             skua_frame_payload(turn->ctx, frames[i].format, bytes, frames[i].size, &payload), 0);
         assert_int_equal(payload.storage, frames[i].storage);
         assert_int_equal(skua_input_append(input, payload), 0);
-        assert_int_equal(skua_input_take_frame(input, frames[i].format, &data, &size), 1);
-        assert_int_equal(size, frames[i].size);
-        assert_memory_equal(data, bytes, size);
+        assert_int_equal(skua_input_take_frame(input, frames[i].format, &frame), 1);
+        assert_int_equal(frame.size, frames[i].size);
+        assert_memory_equal(frame.data, bytes, frame.size);
     }
     skua_input_clear(input);
     return 0;

@@ -28,36 +28,29 @@ struct plan {
     uint64_t cuts; /* their seed; 0: none */
 };
 
-static void note(struct outcome *outcome, const void *data, size_t size)
+static void note(struct outcome *outcome, skua_bytes bytes)
 {
-    const unsigned char *bytes = data;
-    outcome->hash = random_mix(outcome->hash + size + 1);
-    for (size_t i = 0; i < size; i++) {
-        outcome->hash = random_mix(outcome->hash + bytes[i]);
+    outcome->hash = random_mix(outcome->hash + bytes.size + 1);
+    for (size_t i = 0; i < bytes.size; i++) {
+        outcome->hash = random_mix(outcome->hash + (unsigned char)bytes.data[i]);
     }
     outcome->items++;
     EXPECT(outcome->items < ITEMS);
 }
 
-static int take_one(skua_input *input, const struct plan *plan, const void **data, size_t *size)
+static int take_one(skua_input *input, const struct plan *plan, skua_bytes *bytes)
 {
-    const char *line = NULL;
-    if (plan->format != 0) {
-        return skua_input_take_frame(input, plan->format, data, size);
-    }
-    const int more = skua_input_take_line(input, &line, size);
-    *data = line;
-    return more;
+    return plan->format != 0 ? skua_input_take_frame(input, plan->format, bytes)
+                             : skua_input_take_line(input, bytes);
 }
 
 static void take_all(skua_input *input, const struct plan *plan, struct outcome *outcome)
 {
-    const void *data;
-    size_t size;
+    skua_bytes bytes;
     int more;
-    while ((more = take_one(input, plan, &data, &size)) > 0) {
-        EXPECT(size <= plan->limit);
-        note(outcome, data, size);
+    while ((more = take_one(input, plan, &bytes)) > 0) {
+        EXPECT(bytes.size <= plan->limit);
+        note(outcome, bytes);
     }
     EXPECT(more == 0 || more == SKUA_E_TOO_LONG);
     outcome->error = more;

@@ -37,26 +37,20 @@ static skua_payload copy_of(const void *data, size_t size)
     return skua_payload_owned(0, copy, size, drop_copy);
 }
 
-static int take(skua_input *input, const struct reading *reading, const void **data, size_t *size)
+static int take(skua_input *input, const struct reading *reading, skua_bytes *bytes)
 {
-    const char *line = NULL;
-    if (reading->format != 0) {
-        return skua_input_take_frame(input, reading->format, data, size);
-    }
-    const int more = skua_input_take_line(input, &line, size);
-    *data = line;
-    return more;
+    return reading->format != 0 ? skua_input_take_frame(input, reading->format, bytes)
+                                : skua_input_take_line(input, bytes);
 }
 
 /* Takes out all that there is; whether the stream can go on. */
 static bool take_all(skua_input *input, const struct reading *reading, char *text)
 {
-    const void *data;
-    size_t size;
+    skua_bytes bytes;
     int more;
-    while ((more = take(input, reading, &data, &size)) > 0) {
+    while ((more = take(input, reading, &bytes)) > 0) {
         const size_t length = strlen(text);
-        (void)snprintf(text + length, TEXT_SIZE - length, "(%.*s)", (int)size, (const char *)data);
+        (void)snprintf(text + length, TEXT_SIZE - length, "(%.*s)", (int)bytes.size, bytes.data);
     }
     if (more < 0) {
         assert_int_equal(more, SKUA_E_TOO_LONG);
@@ -162,35 +156,33 @@ TEST(line_of_one_payload_is_not_copied)
 {
     static const char stream[] = "first\nsecond\nthird";
     skua_input input = {.limit = 100};
-    const char *line;
-    size_t size;
+    skua_bytes line;
     assert_int_equal(skua_input_append(&input, skua_payload_static(0, stream, 18)), 0);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_ptr_equal(line, stream);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_ptr_equal(line, stream + 6);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 0);
-    assert_null(line);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_ptr_equal(line.data, stream);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_ptr_equal(line.data, stream + 6);
+    assert_int_equal(skua_input_take_line(&input, &line), 0);
+    assert_null(line.data);
     /* The next payload completes the third, and what follows lies where it came from. */
     assert_int_equal(skua_input_append(&input, skua_payload_static(0, "\nfourth\n", 8)), 0);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_memory_equal(line, "third", size);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_memory_equal(line, "fourth", size);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_memory_equal(line.data, "third", line.size);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_memory_equal(line.data, "fourth", line.size);
     skua_input_clear(&input);
 }
 
 TEST(input_in_which_nothing_waits_holds_no_memory)
 {
-    const char *line;
-    size_t size;
+    skua_bytes line;
     counting_allocator_init(&memory);
     skua_input input = open_input(100);
     assert_int_equal(skua_input_append(&input, copy_of("ab", 2)), 0);
     assert_int_equal(skua_input_append(&input, copy_of("c\n", 2)), 0);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_memory_equal(line, "abc", 3);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 0);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_memory_equal(line.data, "abc", 3);
+    assert_int_equal(skua_input_take_line(&input, &line), 0);
     assert_true(counting_allocator_is_clean(&memory));
     assert_int_equal(input.piece.storage, SKUA_PAYLOAD_EMPTY);
 }
@@ -200,27 +192,25 @@ TEST(input_in_which_nothing_waits_holds_no_memory)
 TEST(bytes_that_come_one_by_one_take_linear_time)
 {
     const size_t length = 1 << 20;
-    const char *line = NULL;
-    size_t size = 0;
+    skua_bytes line;
     counting_allocator_init(&memory);
     skua_input input = open_input(length);
     for (size_t i = 0; i < length; i++) {
         assert_int_equal(skua_input_append(&input, skua_payload_static(0, "x", 1)), 0);
-        assert_int_equal(skua_input_take_line(&input, &line, &size), 0);
+        assert_int_equal(skua_input_take_line(&input, &line), 0);
     }
     assert_in_range(counting_allocator_attempts(&memory), 1, 20);
     assert_in_range(counting_allocator_live_bytes(&memory), length - 1, length + 8);
     assert_int_equal(skua_input_append(&input, skua_payload_static(0, "\n", 1)), 0);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_int_equal(size, length);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_int_equal(line.size, length);
     skua_input_clear(&input);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
 TEST(endless_line_takes_no_more_memory_than_the_limit)
 {
-    const char *line;
-    size_t size;
+    skua_bytes line;
     int error = 0;
     counting_allocator_init(&memory);
     skua_input input = open_input(1000);
@@ -229,11 +219,11 @@ TEST(endless_line_takes_no_more_memory_than_the_limit)
     }
     assert_int_equal(error, SKUA_E_TOO_LONG);
     assert_in_range(counting_allocator_live_bytes(&memory), 0, 1008);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), SKUA_E_TOO_LONG);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_TOO_LONG);
     assert_int_equal(skua_input_append(&input, copy_of("\n", 1)), SKUA_E_TOO_LONG);
     skua_input_clear(&input);
     assert_int_equal(skua_input_append(&input, copy_of("\n", 1)), 0);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
     skua_input_clear(&input);
     assert_true(counting_allocator_is_clean(&memory));
 }
@@ -254,22 +244,21 @@ TEST(several_payloads_can_be_appended_at_once)
 
 TEST(parser_of_ones_own_sees_all_that_waits)
 {
-    const void *data;
-    size_t size;
+    skua_bytes all;
     counting_allocator_init(&memory);
     skua_input input = open_input(100);
-    assert_int_equal(skua_input_peek(&input, &data, &size), 0);
-    assert_int_equal(size, 0);
+    assert_int_equal(skua_input_peek(&input, &all), 0);
+    assert_int_equal(all.size, 0);
     assert_int_equal(skua_input_append(&input, copy_of("abcdef", 6)), 0);
-    assert_int_equal(skua_input_peek(&input, &data, &size), 0);
-    assert_int_equal(size, 6);
-    assert_ptr_equal(data, skua_payload_data(&input.piece));
+    assert_int_equal(skua_input_peek(&input, &all), 0);
+    assert_int_equal(all.size, 6);
+    assert_ptr_equal(all.data, skua_payload_data(&input.piece));
     assert_int_equal(skua_input_skip(&input, 4), 0);
-    assert_memory_equal(data, "abcdef", 6); /* until the next call */
+    assert_memory_equal(all.data, "abcdef", 6); /* until the next call */
     assert_int_equal(skua_input_append(&input, copy_of("gh", 2)), 0);
-    assert_int_equal(skua_input_peek(&input, &data, &size), 0);
-    assert_int_equal(size, 4);
-    assert_memory_equal(data, "efgh", 4);
+    assert_int_equal(skua_input_peek(&input, &all), 0);
+    assert_int_equal(all.size, 4);
+    assert_memory_equal(all.data, "efgh", 4);
     assert_int_equal(skua_input_skip(&input, 5), SKUA_E_INVALID);
     assert_int_equal(skua_input_skip(&input, 4), 0);
     assert_int_equal(skua_input_size(&input), 0);
@@ -279,8 +268,7 @@ TEST(parser_of_ones_own_sees_all_that_waits)
 
 TEST(bytes_are_not_lost_when_there_is_no_memory_to_take_them_out)
 {
-    const char *line;
-    size_t size;
+    skua_bytes line;
     counting_allocator_init(&memory);
     skua_input input = open_input(1000);
     assert_int_equal(skua_input_append(&input, copy_of("ab", 2)), 0);
@@ -288,29 +276,28 @@ TEST(bytes_are_not_lost_when_there_is_no_memory_to_take_them_out)
     input.carry = counting_allocate(&memory, input.carry, input.capacity, 2, 1); /* just fits */
     input.capacity = 2;
     counting_allocator_fail_once(&memory, 1);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), SKUA_E_NO_MEMORY);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_memory_equal(line, "abc", 3);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), 1);
-    assert_memory_equal(line, "d", 1);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_NO_MEMORY);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_memory_equal(line.data, "abc", 3);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_memory_equal(line.data, "d", 1);
     skua_input_clear(&input);
     assert_true(counting_allocator_is_clean(&memory));
 }
 
 TEST(stream_that_lost_bytes_for_lack_of_memory_has_ended)
 {
-    const char *line;
-    const void *data;
-    size_t size;
+    skua_bytes line;
+    skua_bytes all;
     counting_allocator_init(&memory);
     skua_input input = open_input(1000);
     assert_int_equal(skua_input_append(&input, copy_of("ab", 2)), 0);
     counting_allocator_fail_once(&memory, 1);
     assert_int_equal(skua_input_append(&input, copy_of("c\n", 2)), SKUA_E_NO_MEMORY);
     assert_int_equal(skua_input_append(&input, copy_of("d\n", 2)), SKUA_E_NO_MEMORY);
-    assert_int_equal(skua_input_take_line(&input, &line, &size), SKUA_E_NO_MEMORY);
-    assert_int_equal(skua_input_take_frame(&input, SKUA_FRAME_U8, &data, &size), SKUA_E_NO_MEMORY);
-    assert_int_equal(skua_input_peek(&input, &data, &size), SKUA_E_NO_MEMORY);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_NO_MEMORY);
+    assert_int_equal(skua_input_take_frame(&input, SKUA_FRAME_U8, &all), SKUA_E_NO_MEMORY);
+    assert_int_equal(skua_input_peek(&input, &all), SKUA_E_NO_MEMORY);
     skua_input_clear(&input);
     assert_true(counting_allocator_is_clean(&memory));
 }
@@ -318,21 +305,18 @@ TEST(stream_that_lost_bytes_for_lack_of_memory_has_ended)
 TEST(input_refuses_what_makes_no_sense)
 {
     skua_input input = {.limit = 10}, no_limit = {0};
-    const char *line;
-    const void *data;
-    size_t size;
+    skua_bytes line;
+    skua_bytes all;
     skua_payload payload = copy_of("abc", 3);
     assert_int_equal(skua_input_append(NULL, skua_payload_take(&payload)), SKUA_E_INVALID);
     assert_int_equal(skua_input_append_from(&input, NULL), SKUA_E_INVALID);
     assert_int_equal(skua_input_append(&no_limit, skua_nothing()), SKUA_E_INVALID);
-    assert_int_equal(skua_input_take_line(NULL, &line, &size), SKUA_E_INVALID);
-    assert_int_equal(skua_input_take_line(&input, NULL, &size), SKUA_E_INVALID);
-    assert_int_equal(skua_input_take_line(&input, &line, NULL), SKUA_E_INVALID);
-    assert_int_equal(skua_input_take_frame(&input, (enum skua_frame)3, &data, &size),
-                     SKUA_E_INVALID);
-    assert_int_equal(skua_input_take_frame(&input, (enum skua_frame)0x11, &data, &size),
-                     SKUA_E_INVALID);
-    assert_int_equal(skua_input_peek(&input, NULL, &size), SKUA_E_INVALID);
+    assert_int_equal(skua_input_take_line(NULL, &line), SKUA_E_INVALID);
+    assert_int_equal(skua_input_take_line(&input, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_input_take_frame(&input, SKUA_FRAME_U8, NULL), SKUA_E_INVALID);
+    assert_int_equal(skua_input_take_frame(&input, (enum skua_frame)3, &all), SKUA_E_INVALID);
+    assert_int_equal(skua_input_take_frame(&input, (enum skua_frame)0x11, &all), SKUA_E_INVALID);
+    assert_int_equal(skua_input_peek(&input, NULL), SKUA_E_INVALID);
     assert_int_equal(skua_input_skip(NULL, 0), SKUA_E_INVALID);
     assert_int_equal(skua_input_size(NULL), 0);
     skua_input_clear(NULL);
