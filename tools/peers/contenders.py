@@ -60,8 +60,8 @@ def run_logged(argv, log, what):
             raise Trouble(what) from error
 
 
-def prepare_peer(source, output, bootstrap, log):
-    """Installs and builds the peer."""
+def build_peer(source, output, bootstrap, log):
+    """Installs what the peer needs and builds it; returns its program."""
     output.mkdir(parents=True, exist_ok=True)
     packages = first_match(r"\A(.*)", source / "packages", "").split()
     run_logged([bootstrap, "packages", *packages], log, "cannot be installed")
@@ -69,7 +69,16 @@ def prepare_peer(source, output, bootstrap, log):
     program = output / "run"
     if not program.exists():
         raise Trouble("cannot be built: no program is left behind")
-    return Contender(name=source.name, version=first_line([source / "version"]) or "unknown",
+    return program
+
+
+def version_of(source):
+    return first_line([source / "version"]) or "unknown"
+
+
+def prepare_peer(source, output, bootstrap, log):
+    program = build_peer(source, output, bootstrap, log)
+    return Contender(name=source.name, version=version_of(source),
                      workloads=listed([program, "--list"]), program=program)
 
 

@@ -30,10 +30,10 @@ def figure_of(results, workload, name, field=None):
     return summarize(values) if values else None
 
 
-def ratio_to_skua(results, workload, name):
+def ratio_to_skua(results, workload, name, field=None):
     """How many times as much as Skua a peer takes: the ratio of the medians, and the smallest and
     largest ratio of runs of the same round. None if one was not measured or Skua takes nothing."""
-    peer, skua = (values_of(results, workload, who) for who in (name, SKUA))
+    peer, skua = (values_of(results, workload, who, field) for who in (name, SKUA))
     if not peer or not skua or min(skua) <= 0:
         return None
     pairs = [a / b for a, b in zip(peer, skua)]

@@ -24,12 +24,12 @@ def lift_priority():
         Path("/proc/self/autogroup").write_text(AUTOGROUP_NICE)
 
 
-def run_program(argv, seconds):
+def run_program(argv, seconds, prepare=lift_priority):
     """What a program prints. It has a session of its own; all of that ends with it."""
     # Between fork and exec only: this program has one thread.
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, start_new_session=True,
-                          preexec_fn=lift_priority) as process:
+                          preexec_fn=prepare) as process:
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
@@ -65,8 +65,9 @@ def orders(names, rounds):
 class Progress:
     """One line on a terminal, nothing elsewhere."""
 
-    def __init__(self, runs):
+    def __init__(self, runs, tool="bench_peers"):
         self.left = runs
+        self.tool = tool
         self.tells = sys.stderr.isatty()
 
     def show(self, text):
@@ -79,7 +80,7 @@ class Progress:
 
     def say(self, text):
         self.show("")
-        print(f"bench_peers: {text}", file=sys.stderr)
+        print(f"{self.tool}: {text}", file=sys.stderr)
 
 
 def measure_workload(workload, contenders, options, progress):
