@@ -18,19 +18,24 @@ class Workload:
     load: str = ""
     options: tuple[str, ...] = ()
     port: str = "echo"  # which of a server's
-    rounds: int | None = None  # where more tell no more
+    most_rounds: int = 1000  # more tell no more
+    most_workers: int = 1000  # more would not be used
+    counts_calls: bool = False
+    small_pages: bool = False  # no huge ones, which hide how much of them is in use
 
 
 # 100 connections and 64 bytes, 10,000 connections, 1 GiB: as the load generator has them by itself.
 WORKLOADS = {workload.name: workload for workload in (
-    Workload("echo", "100 clients send 64 bytes and wait for the echo, 100,000 times", "echo"),
-    Workload("echo-calls", "system calls of an echo, counted by strace", "echo",
-             ("--count", "20000"), rounds=1),
-    Workload("idle", "10,000 connections that are silent, then send 64 bytes all at once", "idle"),
+    Workload("echo", "100 clients send 64 bytes and wait for the echo, 50,000 times", "echo"),
+    Workload("echo-calls", "the system calls of an echo", "echo", most_rounds=3,
+             counts_calls=True),
+    Workload("idle", "memory of 10,000 connections that are silent, in pages of 4 KiB", "idle",
+             most_rounds=5, small_pages=True),
+    Workload("burst", "10,000 connections that are silent, then send 64 bytes all at once", "idle"),
     Workload("storm", "10,000 clients connect at once and send 64 bytes", "storm"),
-    Workload("bulk", "1 GiB from one client", "bulk", port="sink"),
+    Workload("bulk", "1 GiB from one client", "bulk", port="sink", most_workers=1),
     Workload("kv", "redis-benchmark with the example of a key-value store, and with Redis"),
-    Workload("kv-calls", "system calls of a GET, counted by strace", rounds=1),
+    Workload("kv-calls", "the system calls of a GET", most_rounds=3, counts_calls=True),
 )}
 
 KV_COMMANDS = {"get": "GET", "set": "SET", "ping_mbulk": "PING"}
@@ -65,7 +70,8 @@ FIGURES = {figure.name: figure for figure in (
     Figure("echo calls", "echo-calls", "calls", "calls", "system calls of an echo"),
     Figure("idle", "idle", "bytes", "bytes", "memory of a connection at rest"),
     Figure("idle again", "idle", "bytes_after", "bytes", "the same after all were busy at once"),
-    Figure("burst p99", "idle", "p99_us", "us", "how long a client waits when all send, p99"),
+    Figure("burst", "burst", "cpu_us", "us", "CPU time of an echo when all send"),
+    Figure("burst p99", "burst", "p99_us", "us", "how long a client waits when all send, p99"),
     Figure("storm", "storm", "cpu_us", "us", "CPU time of a connection with one echo"),
     Figure("storm p99", "storm", "p99_us", "us", "from connecting to the echo, p99"),
     Figure("bulk", "bulk", "cpu_s", "s", "CPU time of 1 GiB"),

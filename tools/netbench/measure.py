@@ -3,12 +3,8 @@
 begins; within it every round has a run of each server, and begins with another one."""
 
 import json
-import re
-import signal
-import subprocess
-import tempfile
-from pathlib import Path
 
+from netbench.calls import per_operation, run_counted
 from netbench.figures import KV_COMMANDS, KV_PIPELINES, SKUA, WORKLOADS, key_of, kv_field
 from netbench.servers import cpu_seconds, cpus_for, serving, start_on
 from peers.contenders import Trouble
@@ -16,106 +12,64 @@ from peers.measure import Progress, orders, run_program
 
 RUN_SECONDS = 120
 KV_CLIENTS = 50
-KV_REQUESTS = {1: 50000, 16: 400000}  # by how many are sent together
-KV_COUNTED = 20000  # requests under strace
-STRACE_SECONDS = 20
-
-
-class Calls:
-    """Counts the system calls of a process while the body of the `with` runs: `calls`, by name."""
-
-    def __init__(self, pid):
-        self.pid = pid
-        self.calls = {}
-
-    def __enter__(self):
-        self.folder = tempfile.TemporaryDirectory(prefix="skua-")
-        self.path = Path(self.folder.name) / "calls"
-        try:
-            self.strace = subprocess.Popen(["strace", "-f", "-c", "-o", self.path, "-p",
-                                            str(self.pid)], stderr=subprocess.PIPE, text=True)
-        except OSError as error:
-            self.folder.cleanup()
-            raise Trouble(f"cannot be traced: {error}") from error
-        line = self.strace.stderr.readline()
-        if "attached" not in line:
-            self.__exit__()
-            raise Trouble(f"cannot be traced: {line.strip()}")
-        return self
-
-    def __exit__(self, *_):
-        if self.strace.poll() is None:
-            self.strace.send_signal(signal.SIGINT)
-        self.strace.communicate(timeout=STRACE_SECONDS)
-        if self.path.exists():
-            self.calls = calls_of(self.path.read_text())
-        self.folder.cleanup()
-
-
-def calls_of(text):
-    """The table of `strace -c`: how often each call was made, by name."""
-    lines = re.findall(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+)(?: +\d+)? +(\w+)$", text, re.MULTILINE)
-    return {name: int(count) for count, name in lines if name != "total"}
-
-
-def per_operation(calls, operations):
-    """What a run says of its calls; those that are rare are part of the sum only."""
-    each = {name: count / operations for name, count in calls.items()}
-    return {"calls": sum(each.values()),
-            "by_name": {name: round(count, 3) for name, count in sorted(each.items())
-                        if count >= 0.005}}
+KV_REQUESTS = {1: 30000, 16: 240000}  # by how many are sent together
+KV_COUNTED = 20000  # requests whose calls are counted
 
 
 def play_clients(load, workload, workers, running, seconds):
-    """What the load generator prints."""
+    """What the load generator prints, and if calls are counted, those."""
     about = WORKLOADS[workload]
     argv = [load, about.load, str(running.ports[about.port]), "--server", str(running.pid),
             "--seconds", str(int(seconds)), *about.options]
-    return json.loads(run_program(argv, seconds + 10, start_on(cpus_for(workers)[0])))
+    seconds += 10  # it ends by itself
+    prepare = start_on(cpus_for(workers)[0])
+    if not about.counts_calls:
+        return json.loads(run_program(argv, seconds, prepare))
+    out, calls = run_counted(argv, running.pid, seconds, prepare)
+    return per_operation(calls, json.loads(out)["total"])
 
 
-def request_many(port, command, pipeline, count, workers, seconds):
-    """redis-benchmark, which must say that it is through."""
-    argv = ["redis-benchmark", "-p", str(port), "-c", str(KV_CLIENTS), "-n", str(count),
+def benchmark(port, command, pipeline, count):
+    """The command line of redis-benchmark."""
+    return ["redis-benchmark", "-p", str(port), "-c", str(KV_CLIENTS), "-n", str(count),
             "-P", str(pipeline), "-t", command, "--csv"]
-    out = run_program(argv, seconds, start_on(cpus_for(workers)[0]))
+
+
+def expect_answers(out, command):
     if f'"{command.upper()}"' not in out:
         raise Trouble(f"does not answer {command}")
 
 
 def run_kv(workers, running, seconds):
     """CPU time of each kind of request. Keys are set before they are asked for."""
-    run = {}
+    run, prepare = {}, start_on(cpus_for(workers)[0])
     for pipeline in KV_PIPELINES:
         for command in sorted(KV_COMMANDS, key=lambda command: command != "set"):
             before = cpu_seconds(running.pid)
             count = KV_REQUESTS[pipeline]
-            request_many(running.ports["kv"], command, pipeline, count, workers, seconds)
+            expect_answers(run_program(benchmark(running.ports["kv"], command, pipeline, count),
+                                       seconds, prepare), command)
             used = cpu_seconds(running.pid) - before
             run[kv_field(command, pipeline)] = used * 1e6 / count
     return run
 
 
 def run_kv_calls(workers, running, seconds):
-    port = running.ports["kv"]
-    request_many(port, "set", 1, KV_CLIENTS, workers, seconds)
-    with Calls(running.pid) as counted:
-        request_many(port, "get", 1, KV_COUNTED, workers, seconds)
-    return per_operation(counted.calls, KV_COUNTED)
+    port, prepare = running.ports["kv"], start_on(cpus_for(workers)[0])
+    run_program(benchmark(port, "set", 1, KV_CLIENTS), seconds, prepare)
+    out, calls = run_counted(benchmark(port, "get", 1, KV_COUNTED), running.pid, seconds, prepare)
+    expect_answers(out, "get")
+    return per_operation(calls, KV_COUNTED)
 
 
 def run_once(server, workload, workers, load, seconds):
     """The figures of one run."""
     try:
-        with serving(server, workers) as running:
+        with serving(server, workers, WORKLOADS[workload].small_pages) as running:
             if workload == "kv":
                 return run_kv(workers, running, seconds)
             if workload == "kv-calls":
                 return run_kv_calls(workers, running, seconds)
-            if workload == "echo-calls":
-                with Calls(running.pid) as counted:
-                    run = play_clients(load, workload, workers, running, seconds)
-                return per_operation(counted.calls, run["total"])
             return play_clients(load, workload, workers, running, seconds)
     except ValueError as error:
         raise Trouble(f"is measured in vain: {error!r}") from error
@@ -123,8 +77,12 @@ def run_once(server, workload, workers, load, seconds):
         raise Trouble(f"cannot be measured: {error}") from error
 
 
+def workers_of(workload, options):
+    return [workers for workers in options.workers if workers <= WORKLOADS[workload].most_workers]
+
+
 def rounds_of(workload, options):
-    return WORKLOADS[workload].rounds or options.rounds
+    return min(options.rounds, WORKLOADS[workload].most_rounds)
 
 
 def measure_workload(workload, workers, servers, load, options, progress):
@@ -149,7 +107,7 @@ def measure_workload(workload, workers, servers, load, options, progress):
 def measure_all(workloads, servers, load, options):
     """All runs by workload with workers, and server; and why some have none."""
     entries = {(workload, workers): [server for server in servers if workload in server.workloads]
-               for workload in workloads for workers in options.workers}
+               for workload in workloads for workers in workers_of(workload, options)}
     progress = Progress(sum(rounds_of(workload, options) * len(takers)
                             for (workload, _), takers in entries.items()), "bench_net")
     results, dropped = {}, {}

@@ -7,6 +7,7 @@ keys and values: the example of Skua, and Redis.
 Each run has a fresh server. Clients have the first CPU for themselves if the others suffice for
 the server's workers, as otherwise the scheduler decides now and then that both share one."""
 
+import ctypes
 import os
 import select
 import signal
@@ -24,6 +25,7 @@ from peers.contenders import Trouble, build_peer, run_logged, version_of
 from peers.machine import first_line
 from peers.measure import lift_priority
 
+PR_SET_THP_DISABLE = 41  # linux/prctl.h
 START_SECONDS = 20
 END_SECONDS = 20
 KV_EXAMPLE = "12_kv"
@@ -117,11 +119,13 @@ def cpu_seconds(pid):
     return time.clock_gettime(~pid << 3 | 2)
 
 
-def start_on(cpus):
+def start_on(cpus, small_pages=False):
     """For Popen: what to do between fork and exec."""
     def prepare():
         os.sched_setaffinity(0, cpus)
         lift_priority()
+        if small_pages:
+            ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
     return prepare
 
 
@@ -166,7 +170,7 @@ def end_server(process, by_signal):
 
 
 @contextmanager
-def serving(server, workers):
+def serving(server, workers, small_pages=False):
     """Runs a server while the body of the `with` does."""
     port = 0 if server.tells_ports else free_port()
     with tempfile.TemporaryDirectory(prefix="skua-") as folder, \
@@ -176,7 +180,7 @@ def serving(server, workers):
             process = subprocess.Popen(
                 server.command(workers, port), stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL if port else subprocess.PIPE, stderr=errors, cwd=folder,
-                start_new_session=True, preexec_fn=start_on(cpus_for(workers)[1]))
+                start_new_session=True, preexec_fn=start_on(cpus_for(workers)[1], small_pages))
         except OSError as error:
             raise Trouble(f"cannot be run: {error}") from error
         try:

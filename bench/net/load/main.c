@@ -24,7 +24,7 @@ static const char usage[] =
     "  bulk    one client that only sends; the server answers with the number of bytes\n"
     "\n"
     "  --connections N  clients (100; idle and storm: 10000)\n"
-    "  --count N        echoes, after a fifth as many to warm up (100000)\n"
+    "  --count N        echoes, after a fifth as many to warm up (50000)\n"
     "  --size N         bytes of a message (64)\n"
     "  --bytes N        of a bulk transfer (1 GiB)\n"
     "  --server PID     look at the CPU time and the memory of this process\n"
@@ -140,7 +140,7 @@ static const struct workload *read_arguments(int argc, char **argv, struct load_
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
     *options = (struct load_options){
-        .size = 64, .count = 100000, .bytes = UINT64_C(1) << 30, .seconds = 60};
+        .size = 64, .count = 50000, .bytes = UINT64_C(1) << 30, .seconds = 60};
     for (int letter; (letter = getopt_long(argc, argv, "", names, NULL)) != -1;) {
         read_option(options, letter, optarg);
     }
