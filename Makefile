@@ -14,7 +14,7 @@ endef
 
 .NOTPARALLEL:
 .PHONY: help run test sanitizers tidy check mutants property aarch64 proof fuzz stress bench bench-peers \
-	bench-scaling inspect-cost limits profile install deb clean
+	bench-net bench-scaling inspect-cost limits profile install deb clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -77,6 +77,9 @@ bench: ## run the benchmarks; choose with ARGS=
 
 bench-peers: build-release ## compare with Go, Erlang, Tokio, CAF, ...; choose with ARGS=
 	tools/bench_peers $(ARGS)
+
+bench-net: build-release ## compare servers with epoll, libuv, Go, Tokio, Redis; choose with ARGS=
+	tools/bench_net $(ARGS)
 
 bench-scaling: build-release ## measure the cost by number of workers and by size; options with ARGS=
 	tools/bench_scaling $(ARGS)
