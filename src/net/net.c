@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/os_error.h"
 #include "net/kernel.h"
+#include "net/waiters.h"
 #include "sched/chores.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
@@ -26,83 +27,11 @@
 #define CHECK_PERIOD_NS (UINT64_C(10) * 1000000000)
 /* Descriptors that a check covers before it releases the lock for a moment. */
 #define CHECK_BATCH 256
-#define READABLE    ((uint32_t)EPOLLIN | (uint32_t)EPOLLRDHUP)
-#define WRITABLE    ((uint32_t)EPOLLOUT)
 
-/* Ended waiters do not matter as long as there are few waiters. */
-#define WAITERS_FEW 8
 /* So many epolls that are lost in a row are replaced before a wait is refused. */
 #define LOSSES_MAX 3
 /* The initial capacity of the table. */
 #define CAPACITY_MIN 64
-
-/* ---- waiters, under the lock ---- */
-
-static void remove_waiter_locked(struct net *net, struct net_waiter **link)
-{
-    struct net_waiter *waiter = *link;
-    *link = waiter->next;
-    allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
-}
-
-static void count_waits_locked(struct net *net, bool before, bool after)
-{
-    if (!before && after) {
-        (void)fetch_add_seq_cst(&net->sched->poll.waits, 1); /* P1, MO-poll */
-    } else if (before && !after) {
-        (void)fetch_sub_seq_cst(&net->sched->poll.waits, 1); /* MO-poll */
-    }
-}
-
-static uint32_t wanted_by(const struct net_waiter *waiter)
-{
-    return waiter->writes ? WRITABLE : READABLE;
-}
-
-/* Maps the kernel's events to READABLE and WRITABLE: an error or a hang-up, which the kernel
- * reports whatever was asked for, ends every wait. */
-static uint32_t readiness_of(uint32_t events)
-{
-    const uint32_t failed = EPOLLERR | EPOLLHUP;
-    return ((events & (READABLE | failed)) != 0 ? READABLE : 0) |
-           ((events & (WRITABLE | failed)) != 0 ? WRITABLE : 0);
-}
-
-static void complete_wait_locked(struct net *net, struct worker *worker,
-                                 const struct net_waiter *waiter, int error)
-{
-    skua_payload nothing = skua_payload_empty(0);
-    const int late = deliver_completion(net->sched, worker, waiter->completion, error, &nothing);
-    if (late == 0 && error == 0) {
-        NOTE_COUNT(net->sched, worker, ready);
-    }
-}
-
-/* Goes through all waiters of a descriptor. Completes with `error` those that want one of `events`,
- * or all of them if `error` is not 0; frees those whose calls have ended otherwise. */
-static void scan_waiters_locked(struct net *net, struct worker *worker,
-                                struct net_descriptor *descriptor, uint32_t events, int error)
-{
-    struct net_waiter **link = &descriptor->waiters;
-    descriptor->wanted = 0;
-    descriptor->count = 0;
-    while (*link != NULL) {
-        struct net_waiter *waiter = *link;
-        const bool open = deliver_is_open(net->sched, waiter->completion);
-        const bool ends = error != 0 || (events & wanted_by(waiter)) != 0;
-        if (open && !ends) {
-            descriptor->wanted |= wanted_by(waiter);
-            descriptor->count++;
-            link = &waiter->next;
-            continue;
-        }
-        if (open) {
-            complete_wait_locked(net, worker, waiter, error);
-        }
-        remove_waiter_locked(net, link);
-    }
-    descriptor->scan_at = 2 * descriptor->count + WAITERS_FEW;
-}
 
 static int control_locked(struct net *net, int operation, int fd,
                           const struct net_descriptor *descriptor, uint32_t events)
@@ -119,7 +48,7 @@ static void end_closed_waits_locked(struct net *net, struct worker *worker,
                                     struct net_descriptor *descriptor)
 {
     descriptor->serial++;
-    scan_waiters_locked(net, worker, descriptor, 0, SKUA_E_CLOSED);
+    waiters_scan_locked(net, worker, descriptor, 0, SKUA_E_CLOSED);
 }
 
 static int error_of(int system_error)
@@ -142,10 +71,10 @@ static void register_again_locked(struct net *net, struct worker *worker, int fd
         epoll_set_suspect(&net->set); /* it is lost again, so this will be made up for */
     } else if (error != 0) {
         descriptor->serial++;
-        scan_waiters_locked(net, worker, descriptor, 0,
+        waiters_scan_locked(net, worker, descriptor, 0,
                             error == EBADF ? SKUA_E_CLOSED : error_of(error));
     }
-    count_waits_locked(net, true, descriptor->waiters != NULL);
+    waiters_count_locked(net, true, descriptor->waiters != NULL);
 }
 
 /* Finds out what was closed, if anything, and makes up for it. What is to be logged is kept for
@@ -338,18 +267,18 @@ static int wait_locked(struct net *net, struct worker *worker, int fd, skua_comp
     const bool had_waiters = descriptor->waiters != NULL;
     *waiter = (struct net_waiter){.completion = completion, .writes = writes};
     if (descriptor->count >= descriptor->scan_at) {
-        scan_waiters_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
+        waiters_scan_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
     }
-    const int error = arm_locked(net, worker, fd, descriptor, wanted_by(waiter));
+    const int error = arm_locked(net, worker, fd, descriptor, waiters_wanted_by(waiter));
     if (error == 0) {
         waiter->next = descriptor->waiters;
         descriptor->waiters = waiter;
-        descriptor->wanted |= wanted_by(waiter);
+        descriptor->wanted |= waiters_wanted_by(waiter);
         descriptor->count++;
     } else {
         allocator_free(&net->sched->allocator, waiter, sizeof *waiter, alignof(struct net_waiter));
     }
-    count_waits_locked(net, had_waiters, descriptor->waiters != NULL);
+    waiters_count_locked(net, had_waiters, descriptor->waiters != NULL);
     return error != 0 ? error : SKUA_PENDING;
 }
 
@@ -432,11 +361,11 @@ static void end_ready_waits_locked(struct net *net, struct worker *worker, int f
         return;
     }
     if (control_locked(net, EPOLL_CTL_MOD, fd, descriptor, remaining) == 0) {
-        scan_waiters_locked(net, worker, descriptor, events, 0);
+        waiters_scan_locked(net, worker, descriptor, events, 0);
     } else {
         end_closed_waits_locked(net, worker, descriptor);
     }
-    count_waits_locked(net, true, descriptor->waiters != NULL);
+    waiters_count_locked(net, true, descriptor->waiters != NULL);
 }
 
 static void finish_ready(struct poller *poller, struct worker *worker, uint32_t ready)
@@ -454,7 +383,8 @@ static void finish_ready(struct poller *poller, struct worker *worker, uint32_t 
             epoll_set_suspect(&net->set); /* an event of another epoll, which has the number now */
         } else if (((uint64_t)net->descriptors[fd].serial << 32 & ~KERNEL_KEY) ==
                    (data & ~(uint64_t)UINT32_MAX)) { /* not about an earlier file */
-            end_ready_waits_locked(net, worker, (int)fd, readiness_of(net->ready[i].events));
+            end_ready_waits_locked(net, worker, (int)fd,
+                                   waiters_readiness_of(net->ready[i].events));
         }
     }
     mutex_unlock(&net->lock);
@@ -466,12 +396,12 @@ static void check_descriptor_locked(struct net *net, struct worker *worker, int 
     if (descriptor->waiters == NULL) {
         return;
     }
-    scan_waiters_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
+    waiters_scan_locked(net, worker, descriptor, 0, 0); /* only frees ended ones */
     if (descriptor->waiters != NULL &&
         control_locked(net, EPOLL_CTL_MOD, fd, descriptor, descriptor->wanted) != 0) {
         end_closed_waits_locked(net, worker, descriptor);
     }
-    count_waits_locked(net, true, descriptor->waiters != NULL);
+    waiters_count_locked(net, true, descriptor->waiters != NULL);
 }
 
 static void check_locked(struct net *net, struct worker *worker, uint32_t first)
@@ -507,7 +437,7 @@ static int close_locked(struct net *net, struct worker *worker, int fd, int *rea
     }
     if ((uint32_t)fd < net->capacity && net->descriptors[fd].waiters != NULL) {
         end_closed_waits_locked(net, worker, &net->descriptors[fd]);
-        count_waits_locked(net, true, false);
+        waiters_count_locked(net, true, false);
     }
     const int duplicate = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     (void)!epoll_set_control(&net->set, EPOLL_CTL_DEL, fd, NULL); /* it may not be registered */
@@ -615,7 +545,7 @@ void net_deinit(struct net *net)
 {
     for (uint32_t fd = 0; fd < net->capacity; fd++) {
         while (net->descriptors[fd].waiters != NULL) {
-            remove_waiter_locked(net, &net->descriptors[fd].waiters);
+            waiters_remove_locked(net, &net->descriptors[fd].waiters);
         }
     }
     allocator_free(&net->sched->allocator, net->descriptors, table_size(net->capacity),
