@@ -26,13 +26,14 @@ struct yield {
     uint64_t tag;
     char kind[16];
     char about[24];
-    char text[65];
+    char text[ADDRESS_TEXT_SIZE]; /* a name, or the address of a socket */
     bool has_time;
     uint64_t left_ns;
     uint64_t period_ns;
     uint64_t hops;   /* of a call: how often it was forwarded */
     char debtor[24]; /* who owes the answer since, as PID and type, if it is known */
     char debtor_type[65];
+    char peer[ADDRESS_TEXT_SIZE]; /* of a socket; empty: unknown, or none */
 };
 
 /* Appends. */
@@ -57,6 +58,35 @@ static bool read_debtor(const struct line *line, size_t field, struct yield *yie
             line_text(line, field + 2, yield->debtor_type, sizeof yield->debtor_type));
 }
 
+/* Yields of sockets, what is said of them, and which way the data goes. */
+static const struct socket_kind {
+    const char *kind;
+    const char *text;
+    const char *arrow;
+} socket_kinds[] = {
+    {"accept", "connection at", "<-"},
+    {"read", "socket to read:", "<-"},
+    {"write", "socket to write:", "->"},
+    {"hangup", "end of input:", "<-"},
+};
+
+/* Null: it is not about a socket. */
+static const struct socket_kind *find_socket_kind(const char *kind)
+{
+    for (size_t i = 0; i < sizeof socket_kinds / sizeof socket_kinds[0]; i++) {
+        if (strcmp(kind, socket_kinds[i].kind) == 0) {
+            return &socket_kinds[i];
+        }
+    }
+    return NULL;
+}
+
+static bool read_peer(const struct line *line, size_t field, struct yield *yield)
+{
+    return find_socket_kind(yield->kind) == NULL || line->count <= field ||
+           line_text(line, field, yield->peer, sizeof yield->peer);
+}
+
 static bool read_yield(const struct line *line, size_t field, struct yield *yield)
 {
     *yield = (struct yield){.has_time = true};
@@ -68,7 +98,8 @@ static bool read_yield(const struct line *line, size_t field, struct yield *yiel
            line_text(line, field + 2, yield->about, sizeof yield->about) &&
            line_text(line, field + 3, yield->text, sizeof yield->text) &&
            (!yield->has_time || line_number(line, field + 4, &yield->left_ns)) &&
-           line_number(line, field + 5, &yield->period_ns) && read_debtor(line, field + 6, yield);
+           line_number(line, field + 5, &yield->period_ns) && read_debtor(line, field + 6, yield) &&
+           read_peer(line, field + 6, yield);
 }
 
 /* What ends at its time: a timer, or a tick. Returns whether it is one. */
@@ -104,6 +135,34 @@ static void add_peer(struct wait_text *out, const char *pid, const char *type)
     }
 }
 
+/* Two addresses, as far as they are known. */
+static void add_addresses(struct wait_text *out, const char *local, const char *arrow,
+                          const char *peer)
+{
+    if (local[0] != '\0') {
+        add(out, " %s", local);
+    }
+    if (peer[0] != '\0') {
+        add(out, " %s %s", arrow, peer);
+    }
+}
+
+/* Returns whether it is about a socket. A Unix socket may have no address on either side. */
+static bool add_socket(struct wait_text *out, const struct yield *yield)
+{
+    const struct socket_kind *kind = find_socket_kind(yield->kind);
+    if (kind == NULL) {
+        return false;
+    }
+    add(out, "%s", kind->text);
+    if (yield->text[0] != '\0' || yield->peer[0] != '\0') {
+        add_addresses(out, yield->text, kind->arrow, yield->peer);
+    } else {
+        add(out, " %s", yield->about);
+    }
+    return true;
+}
+
 static void add_subject(struct wait_text *out, const struct yield *yield)
 {
     static const struct {
@@ -132,7 +191,9 @@ static void add_subject(struct wait_text *out, const struct yield *yield)
         add(out, "name '%s'", yield->text);
     } else if (strcmp(yield->kind, "blocking") == 0) {
         add(out, "blocking pool");
-    } else { /* a command, or what later versions know */
+    } else if (strcmp(yield->kind, "connect") == 0) {
+        add(out, "connection to be made");
+    } else if (!add_socket(out, yield)) { /* a command, or what later versions know */
         add(out, "%s %s", yield->kind, yield->about);
         if (yield->text[0] != '\0') {
             add(out, " (%s)", yield->text);
@@ -456,4 +517,19 @@ enum client_result names_describe(struct client *client, const uint64_t *pids, s
         result = ask(client, pids + i, smaller(count - i, ASKED_MAX), take_names, &taker);
     }
     return result;
+}
+
+bool socket_describe(const struct line *line, struct wait_text *out)
+{
+    struct socket_row row;
+    out->text[0] = '\0';
+    if (!socket_row_read(line, &row)) {
+        return false;
+    }
+    add(out, "%s", row.state);
+    add_addresses(out, strcmp(row.local, "-") != 0 ? row.local : "", "<->",
+                  strcmp(row.peer, "-") != 0 ? row.peer : "");
+    add(out, ", in %" PRIu64 ", out %" PRIu64 ", queued %" PRIu64 ", idle %s", row.bytes_in,
+        row.bytes_out, row.queued, format_time(row.idle_ns).text);
+    return true;
 }

@@ -15,9 +15,11 @@ static int help(void)
         "usage: skua info PID [-p PROGRAM]\n\n"
         "Shows one process of a running program, one line per detail: what it waits for, its\n"
         "names and its label, up to 8 of the processes that it is linked to, that monitor it, and\n"
-        "whose calls it has not answered, and up to 20 of its open yields. Of a task also the "
-        "file\n"
-        "and line where it waits, and the functions that have called each other there.\n"
+        "whose calls it has not answered, and up to 20 of its open yields and of its sockets. Of "
+        "a\n"
+        "task also the file and line where it waits, and the functions that have called each "
+        "other\n"
+        "there.\n"
         "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
         "\nExamples:\n"
         "  skua info 0001000000000001\n",
@@ -63,6 +65,11 @@ static bool print_list_line(const struct line *line, bool is_task)
             return false;
         }
         printf("yield: %s\n", text.text);
+    } else if (line_is(line, "socket")) {
+        if (!socket_describe(line, &text)) {
+            return false;
+        }
+        printf("socket: %s\n", text.text);
     }
     return true;
 }
@@ -88,8 +95,9 @@ static void begin_list(struct list *list, const struct line *line)
     static const struct {
         const char *detail;
         const char *kind;
-    } lists[] = {{"names", "name"}, {"links", "link"},   {"monitors", "monitor"},
-                 {"owed", "owes"},  {"yields", "yield"}, {"frames", "frame"}};
+    } lists[] = {{"names", "name"},  {"links", "link"},   {"monitors", "monitor"},
+                 {"owed", "owes"},   {"yields", "yield"}, {"sockets", "socket"},
+                 {"frames", "frame"}};
     end_list(list);
     list->is_exact = true;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {

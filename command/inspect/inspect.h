@@ -33,7 +33,7 @@ int finish_output(const char *command, int status);
 
 /* What a process waits for, in words. */
 struct wait_text {
-    char text[200];
+    char text[400]; /* a socket has two addresses */
 };
 
 struct process_row {
@@ -126,9 +126,10 @@ bool row_describe_stack(struct process_row *row, const struct line *line);
 /* Programs count the names, yields and relations of a process up to here: there may be more. */
 #define LIST_COUNT_MAX UINT64_C(4096)
 
-/* A line `yield`, of a task or not, or `owes`, in words. False if it makes no sense. */
+/* A line `yield`, of a task or not, `owes` or `socket`, in words. False if it makes no sense. */
 bool yield_describe(const struct line *line, bool is_task, struct wait_text *out);
 bool request_describe(const struct line *line, struct wait_text *out);
+bool socket_describe(const struct line *line, struct wait_text *out);
 
 /* ---- samples.c: counters at one moment, and what has changed since another ---- */
 

@@ -39,7 +39,7 @@ static bool read_address(const struct line *line, size_t field, char address[ADD
         return false;
     }
     if (address[0] == '\0') {
-        strcpy(address, "-");
+        copy_text(address, ADDRESS_TEXT_SIZE, "-");
     }
     return true;
 }

@@ -271,7 +271,7 @@ static enum client_result name_owners(struct table *table)
     uint64_t pids[PAGE_ROWS_MAX];
     size_t count = 0;
     for (size_t i = 0; i < page->count; i++) {
-        strcpy(page->names[i], "-");
+        copy_text(page->names[i], sizeof page->names[i], "-");
         bool is_new = page->rows[i].owner != 0;
         for (size_t k = 0; k < count; k++) {
             is_new = is_new && pids[k] != page->rows[i].owner;

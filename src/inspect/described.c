@@ -6,6 +6,7 @@
 #include <skua/switch.h>
 
 #include "dispatch/call.h"
+#include "inspect/socket_list.h"
 #include "inspect/symbol.h"
 #include "sched/process_info.h"
 
@@ -50,6 +51,30 @@ static void add_command(struct scheduler *sched, uint32_t command, struct text *
     add_text(out, handler != NULL && handler->name != NULL ? handler->name : "");
 }
 
+/* The socket that a yield of this process is about, if it still has it. */
+static bool find_socket(struct scheduler *sched, skua_pid owner, uint32_t slot,
+                        skua_socket_snapshot *info)
+{
+    return sockets_snapshot(sockets_of_hooks(sched->sockets), slot, info) &&
+           skua_pid_equal(info->owner, owner);
+}
+
+static bool is_about_socket(const struct described_wait *wait)
+{
+    return wait->kind > SERVICE_ACCEPT && wait->kind - 1 != SERVICE_CONNECT;
+}
+
+/* Its number and its address. */
+static void add_socket(const skua_socket_snapshot *info, struct text *out)
+{
+    if (info->socket.bits != 0) {
+        text_add(out, "\t%016" PRIx64 "\t", info->socket.bits);
+        text_add_address(out, info->local);
+    } else {
+        text_add(out, "\t-\t");
+    }
+}
+
 /* Whom or what a yield is about: a number or a PID, and a name. */
 static void add_subject(struct scheduler *sched, const struct described_wait *wait,
                         struct text *out)
@@ -76,14 +101,28 @@ static void add_subject(struct scheduler *sched, const struct described_wait *wa
     }
 }
 
-static void add_wait(struct scheduler *sched, const struct described_wait *wait, struct text *out)
+/* A yield of the process `pid`. */
+static void add_wait(struct scheduler *sched, skua_pid pid, const struct described_wait *wait,
+                     struct text *out)
 {
     const bool is_command = wait->kind == CALL_SUBJECT_COMMAND;
+    skua_socket_snapshot socket = {.socket = {0}};
     text_add(out, "\t%" PRIu64 "\t%s", wait->tag,
              is_command ? "command" : sched->services[wait->kind - 1].name);
-    add_subject(sched, wait, out);
+    if (is_about_socket(wait)) {
+        if (!find_socket(sched, pid, wait->number, &socket)) {
+            socket = (skua_socket_snapshot){.socket = {0}};
+        }
+        add_socket(&socket, out);
+    } else {
+        add_subject(sched, wait, out);
+    }
     add_time_left(out, wait->has_deadline, wait->left_ns);
     text_add(out, "\t%" PRIu64, wait->period);
+    if (is_about_socket(wait)) {
+        text_add(out, "\t");
+        text_add_address(out, socket.peer);
+    }
     if (wait->hops > 0) {
         text_add(out, "\t%" PRIu32, wait->hops);
         add_peer(sched, wait->debtor, out);
@@ -162,7 +201,7 @@ static void add_described(struct scheduler *sched, skua_pid pid,
     add_text(out, description->label);
     text_add(out, "\t%" PRIu32, description->waits);
     if (description->has_wait) {
-        add_wait(sched, &description->wait, out);
+        add_wait(sched, pid, &description->wait, out);
     }
     text_add(out, "\n");
     add_task(pid, &description->task, out);
@@ -234,14 +273,26 @@ static void add_requests(struct scheduler *sched, const struct description_detai
     }
 }
 
-static void add_yields(struct scheduler *sched, const struct description *description,
+static void add_yields(struct scheduler *sched, skua_pid pid, const struct description *description,
                        struct text *out)
 {
     text_add(out, "detail\tyields\t%" PRIu32 "\n", description->waits);
     for (uint32_t i = 0; i < description->details[0].waits_shown; i++) {
         text_add(out, "yield");
-        add_wait(sched, &description->details[0].waits[i], out);
+        add_wait(sched, pid, &description->details[0].waits[i], out);
         text_add(out, "\n");
+    }
+}
+
+static void add_sockets(struct scheduler *sched, skua_pid pid,
+                        const struct description_details *details, struct text *out)
+{
+    skua_socket_snapshot info;
+    text_add(out, "detail\tsockets\t%" PRIu32 "\n", details->sockets);
+    for (uint32_t i = 0; i < details->sockets && i < DESCRIBE_SOCKETS; i++) {
+        if (find_socket(sched, pid, details->socket_slots[i], &info)) {
+            socket_list_add_line(sched, &info, out);
+        }
     }
 }
 
@@ -278,7 +329,8 @@ uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct tex
         add_peers(sched, "link", details->linked, details->links, out);
         add_peers(sched, "monitor", details->watching, details->monitors, out);
         add_requests(sched, details, out);
-        add_yields(sched, description, out);
+        add_yields(sched, pid, description, out);
+        add_sockets(sched, pid, details, out);
         add_frames(description, out);
     }
     describe_free(sched, description);

@@ -76,3 +76,22 @@ bool sockets_snapshot(struct sockets *sockets, uint32_t slot, skua_socket_snapsh
 {
     return sockets_peek(sockets, slot, snapshot) && sockets_add_addresses(sockets, snapshot);
 }
+
+uint32_t sockets_list_slots(struct socket_hooks *hooks, struct process *process, uint32_t *slots,
+                            uint32_t capacity, uint32_t most)
+{
+    struct sockets *sockets = sockets_of_hooks(hooks);
+    uint32_t count = 0;
+    if ((process_progress(process) & PROCESS_SOCKETS) == 0) {
+        return 0;
+    }
+    uint32_t slot = *sockets_list_of(sockets, process, false);
+    while (slot != OBJECT_NONE && count < most) {
+        if (count < capacity) {
+            slots[count] = slot;
+        }
+        count++;
+        slot = socket_at(sockets, slot)->next;
+    }
+    return count;
+}

@@ -525,7 +525,8 @@ void sockets_init(struct sockets *sockets, struct scheduler *sched, struct trans
                                            .leave = sockets_leave,
                                            .give_at_spawn = sockets_give_at_spawn,
                                            .take_back = sockets_take_back,
-                                           .show = show_nodes};
+                                           .show = show_nodes,
+                                           .list = sockets_list_slots};
     sockets->sched = sched;
     sockets->transport = transport;
     mutex_init(&sockets->lock);

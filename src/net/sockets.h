@@ -285,7 +285,7 @@ void sockets_go_on_lingering(struct sockets *sockets, struct worker *worker, uin
 NODISCARD uint32_t *sockets_list_of(struct sockets *sockets, const struct process *process,
                                     bool make);
 
-/* ---- socket_signal.c, socket_give.c ---- */
+/* ---- socket_signal.c, socket_give.c, socket_snapshot.c ---- */
 
 static inline struct sockets *sockets_of_hooks(struct socket_hooks *hooks)
 {
@@ -303,6 +303,8 @@ NODISCARD int sockets_give_at_spawn(struct socket_hooks *hooks, skua_context *pa
                                     struct process *child, skua_pid pid, skua_socket handle);
 void sockets_take_back(struct socket_hooks *hooks, skua_context *parent, struct process *child,
                        skua_socket handle);
+NODISCARD uint32_t sockets_list_slots(struct socket_hooks *hooks, struct process *process,
+                                      uint32_t *slots, uint32_t capacity, uint32_t most);
 
 /* A socket that was given has arrived. */
 void sockets_take_given(struct sockets *sockets, struct worker *worker, struct process *process,

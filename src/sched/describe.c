@@ -13,6 +13,7 @@
 #include "sched/deliver.h"
 #include "sched/naming.h"
 #include "sched/signal.h"
+#include "sched/socket_hooks.h"
 #include "sched/stack_use.h"
 #include "sched/tasks.h"
 
@@ -346,6 +347,15 @@ static void fill_requests(struct scheduler *sched, const struct annex *annex,
     }
 }
 
+static void fill_sockets(struct scheduler *sched, struct process *process,
+                         struct description_details *details)
+{
+    if (sched->sockets != NULL) {
+        details->sockets = sched->sockets->list(sched->sockets, process, details->socket_slots,
+                                                DESCRIBE_SOCKETS, DESCRIBE_COUNT_MAX);
+    }
+}
+
 /* ---- answering ---- */
 
 static bool owes(const struct object_pool *events, const struct annex *annex, skua_completion about)
@@ -371,6 +381,9 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
     fill_waits(sched, process, description);
     fill_task(process, description);
     fill_stack(sched, process, &description->stack);
+    if (description->is_detailed) {
+        fill_sockets(sched, process, &description->details[0]);
+    }
     if (annex == NULL) {
         return;
     }

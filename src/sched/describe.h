@@ -24,11 +24,12 @@
 #define DESCRIBE_OPEN_MAX 256
 
 /* How much of each there is room for. */
-#define DESCRIBE_WAITS  20
-#define DESCRIBE_NAMES  16
-#define DESCRIBE_PEERS  8
-#define DESCRIBE_FRAMES 32
-#define DESCRIBE_WHERE  65 /* bytes of file and line */
+#define DESCRIBE_WAITS   20
+#define DESCRIBE_NAMES   16
+#define DESCRIBE_PEERS   8
+#define DESCRIBE_FRAMES  32
+#define DESCRIBE_SOCKETS 20
+#define DESCRIBE_WHERE   65 /* bytes of file and line */
 
 /* Lists are counted up to this, so that no process is kept busy by those who look. */
 #define DESCRIBE_COUNT_MAX 4096
@@ -42,7 +43,7 @@ enum description_answer {
 /* An open call: what the process has yielded. */
 struct described_wait {
     uint32_t kind;   /* as call_subject has it */
-    uint32_t number; /* of the descriptor or the command */
+    uint32_t number; /* of the descriptor or the command; the slot of the socket */
     skua_pid peer;   /* whom a call, monitor or join is about; zero: somebody who is gone */
     uint64_t tag;
     bool has_deadline;
@@ -90,6 +91,8 @@ struct description_details {
     uint32_t owed;
     uint32_t owed_shown;
     struct described_request requests[DESCRIBE_PEERS]; /* oldest first */
+    uint32_t sockets;
+    uint32_t socket_slots[DESCRIBE_SOCKETS]; /* newest first */
     uint32_t frames_shown;
     void *frames[DESCRIBE_FRAMES]; /* of a task, innermost first */
 };

@@ -29,6 +29,10 @@ struct socket_hooks {
                       skua_socket socket);
     /* Shows the event nodes that sockets keep; for audits, at a quiet moment. */
     void (*show)(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg);
+    /* Which sockets a process has, by slot, the newest first: fills in as many as `capacity`. Its
+     * worker calls. Returns how many there are; if there are more than `most`, that. */
+    uint32_t (*list)(struct socket_hooks *hooks, struct process *process, uint32_t *slots,
+                     uint32_t capacity, uint32_t most);
 };
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The request `sockets` of docs/inspector.md: what it tells of each socket, pages, filters and
- * orders. */
+ * orders; and what a process that waits for a socket says of itself. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -129,17 +129,30 @@ TEST(sockets_that_are_closed_are_gone)
 
 #define MUCH ((size_t)8 << 20)
 
-static char flooder_address[64];
+static char nearby_address[64];
 
-/* A connection to it, as soon as it listens. */
-static int connect_to_flooder(void)
+/* A Unix address that nobody else has, and a descriptor to use it with. */
+static int open_nearby(struct sockaddr_un *address, socklen_t *size)
 {
-    const char *name = strchr(flooder_address, '@') + 1;
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    memcpy(to.sun_path + 1, name, strlen(name));
-    const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    const int length =
+        snprintf(nearby_address, sizeof nearby_address, "unix:@skua-test-%ld", (long)getpid());
+    const char *name = strchr(nearby_address, '@') + 1;
+    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(address->sun_path + 1, name, strlen(name));
+    *size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length - strlen("unix:"));
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
+    return fd;
+}
+
+/* Starts a process that listens there; returns a connection to it. */
+static int connect_to(const skua_process_type *type)
+{
+    struct sockaddr_un to;
+    socklen_t size;
+    skua_pid pid;
+    const int fd = open_nearby(&to, &size);
+    assert_int_equal(skua_process_submit(world_runtime(), type, skua_nothing(), &pid), 0);
     while (connect(fd, (const struct sockaddr *)&to, size) != 0) {
         (void)sched_yield();
     }
@@ -154,7 +167,7 @@ static int flooder_main(void *self, skua_context *ctx)
     skua_event *event;
     void *bytes;
     (void)self;
-    int error = skua_listen(ctx, flooder_address, NULL, &listener);
+    int error = skua_listen(ctx, nearby_address, NULL, &listener);
     error = error != 0 ? error : skua_task_accept(ctx, listener, SKUA_FOREVER, &socket);
     error = error != 0 ? error : skua_payload_alloc(ctx, 0, MUCH, &bytes, &payload);
     if (error == 0) {
@@ -181,17 +194,14 @@ static bool is_all_gone(void *nothing)
 TEST(socket_that_still_writes_is_nobodys_and_closing)
 {
     static const skua_process_type flooder = {.name = "flooder", .main = flooder_main};
-    skua_pid pid;
-    (void)snprintf(flooder_address, sizeof flooder_address, "unix:@skua-test-%ld", (long)getpid());
     inspected_open((skua_runtime_config){.worker_count = WORKERS});
     client = client_open();
-    assert_int_equal(skua_process_submit(world_runtime(), &flooder, skua_nothing(), &pid), 0);
-    const int fd = connect_to_flooder();
+    const int fd = connect_to(&flooder);
     wait_until(is_closing, NULL, "the socket lingers");
     const struct inspect_line *line = row(0);
     assert_int_equal(inspect_pid(line, OWNER).bits, 0);
     assert_string_equal(line->fields[TYPE], "-");
-    assert_string_equal(line->fields[LOCAL], flooder_address);
+    assert_string_equal(line->fields[LOCAL], nearby_address);
     assert_int_equal(inspect_number(line, QUEUED) + inspect_number(line, OUT), MUCH);
     assert_int_equal(inspect_number(inspect_find(client, "seen", 0), 3), 1);
     assert_int_equal(close(fd), 0);
@@ -285,4 +295,99 @@ TEST(requests_for_sockets_that_make_no_sense_are_refused)
         client_ask_wrong(client, SKUA_E_INVALID, "%s", wrong[i]);
     }
     assert_int_equal(ask("sockets socket ffffffff00000000 10"), 0);
+}
+
+/* ---- what processes say of themselves ---- */
+
+TEST(process_that_accepts_or_reads_says_on_which_socket)
+{
+    char number[17];
+    char peer[SKUA_ADDRESS_SIZE];
+    open_scene();
+    assert_int_equal(ask("sockets socket 0 10 listening"), 1);
+    const uint64_t listener = inspect_pid(row(0), SOCKET).bits;
+    const struct inspect_line *line = client_describe(client, "describe", server);
+    assert_int_equal(line->count, DESCRIBED_FIELDS + 1);
+    assert_string_equal(line->fields[DESCRIBED_KIND], "accept");
+    assert_int_equal(inspect_pid(line, DESCRIBED_ABOUT).bits, listener);
+    assert_string_equal(line->fields[DESCRIBED_TEXT], echo_address());
+    assert_string_equal(line->fields[DESCRIBED_FIELDS], "");
+
+    assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS + 1);
+    echo_own_address(connections[0], peer);
+    const skua_pid echoer = inspect_pid(row_of(connections[0]), OWNER);
+    (void)snprintf(number, sizeof number, "%s", row_of(connections[0])->fields[SOCKET]);
+    do { /* it may be about to read */
+        line = client_describe(client, "describe", echoer);
+    } while (line->count == DESCRIBED_TAG);
+    assert_string_equal(line->fields[DESCRIBED_KIND], "read");
+    assert_string_equal(line->fields[DESCRIBED_ABOUT], number);
+    assert_string_equal(line->fields[DESCRIBED_TEXT], echo_address());
+    assert_string_equal(line->fields[DESCRIBED_FIELDS], peer);
+}
+
+enum { CONNECTED = 1, HUNG_UP, READ, WRITTEN };
+
+/* Connects, then waits for three things at once. */
+static int waiter_step(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    (void)count;
+    if (events[0].type == SKUA_EVENT_START) {
+        return skua_yield_connect(ctx, CONNECTED, nearby_address, NULL, SKUA_FOREVER);
+    }
+    if (events[0].type != SKUA_EVENT_COMPLETION || events[0].tag != CONNECTED) {
+        return 0;
+    }
+    skua_payload payload;
+    void *bytes;
+    const skua_socket socket = skua_payload_to_socket(&events[0].payload);
+    int error = events[0].error;
+    error = error != 0 ? error : skua_yield_hangup(ctx, HUNG_UP, socket, SKUA_FOREVER);
+    error = error != 0 ? error : skua_yield_read(ctx, READ, socket, 1, SKUA_FOREVER);
+    error = error != 0 ? error : skua_payload_alloc(ctx, 0, MUCH, &bytes, &payload);
+    if (error == 0) {
+        memset(bytes, 'x', MUCH);
+        error = skua_yield_write(ctx, WRITTEN, socket, payload, SKUA_FOREVER);
+    }
+    return error;
+}
+
+/* Tags rise from the oldest; the newest is first. */
+static bool tells_all(void *pid)
+{
+    client_ask(client, "process %" PRIx64, ((skua_pid *)pid)->bits);
+    return inspect_count(client, "yield") == 3;
+}
+
+TEST(process_with_several_waits_on_a_socket_tells_all_and_the_socket)
+{
+    static const skua_process_type waiter = {.name = "waiter", .step = waiter_step};
+    static const char *const kinds[] = {"write", "read", "hangup"};
+    struct sockaddr_un at;
+    socklen_t size;
+    skua_pid pid;
+    inspected_open((skua_runtime_config){.worker_count = WORKERS});
+    client = client_open();
+    const int fd = open_nearby(&at, &size);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&at, size), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(skua_process_submit(world_runtime(), &waiter, skua_nothing(), &pid), 0);
+    wait_until(tells_all, &pid, "the process waits for all three");
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const struct inspect_line *line = inspect_find(client, "yield", i);
+        assert_int_equal(line->count, 8);
+        assert_int_equal(inspect_number(line, 1), WRITTEN - i);
+        assert_string_equal(line->fields[2], kinds[i]);
+        assert_string_equal(line->fields[4], "");
+        assert_string_equal(line->fields[7], nearby_address);
+    }
+    assert_int_equal(inspect_count(client, "socket"), 1);
+    const struct inspect_line *line = row(0);
+    assert_true(skua_pid_equal(inspect_pid(line, OWNER), pid));
+    assert_string_equal(line->fields[PEER], nearby_address);
+    assert_int_equal(inspect_number(line, QUEUED) + inspect_number(line, OUT), MUCH);
+    const char *number = inspect_find(client, "yield", 0)->fields[3];
+    assert_string_equal(line->fields[SOCKET], number);
+    assert_int_equal(close(fd), 0);
 }
