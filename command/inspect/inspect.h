@@ -153,6 +153,8 @@ struct sample {
     uint64_t age_ns;
     uint64_t live;
     uint64_t global; /* processes in the global queue */
+    uint64_t sockets;
+    uint64_t closing; /* of them */
     uint64_t counter[COUNTERS];
     size_t worker_count;
     size_t worker_capacity;

@@ -88,11 +88,19 @@ static bool read_worker(const struct line *line, const struct columns *columns,
     return whole;
 }
 
+/* Programs of earlier versions tell nothing of sockets. */
+static bool read_now(const struct line *line, struct sample *sample)
+{
+    return line_number(line, 1, &sample->now_ns) && line_number(line, 2, &sample->age_ns) &&
+           line_number(line, 3, &sample->live) && line_number(line, 4, &sample->global) &&
+           (line->count <= 6 ||
+            (line_number(line, 5, &sample->sockets) && line_number(line, 6, &sample->closing)));
+}
+
 static bool take_line(const struct line *line, struct columns *columns, struct sample *sample)
 {
     if (line_is(line, "now")) {
-        return line_number(line, 1, &sample->now_ns) && line_number(line, 2, &sample->age_ns) &&
-               line_number(line, 3, &sample->live) && line_number(line, 4, &sample->global);
+        return read_now(line, sample);
     }
     if (line_is(line, "counters")) {
         return read_columns(line, columns);
@@ -109,6 +117,8 @@ enum client_result sample_read(struct client *client, struct sample *sample)
     struct line line;
     enum client_result result;
     sample->now_ns = 0;
+    sample->sockets = 0;
+    sample->closing = 0;
     sample->worker_count = 0;
     client_ask(client, "stats");
     while ((result = client_read(client, &line)) == CLIENT_LINE) {

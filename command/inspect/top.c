@@ -49,7 +49,8 @@ static int help(void)
 {
     fputs(
         "usage: skua top [-i INTERVAL] [--sort KEY] [-n ROWS] [--once] [-p PROGRAM]\n\n"
-        "Shows a running program live: rates, what its workers do, and its top processes.\n"
+        "Shows a running program live: rates, what its workers do, and its top processes; if it\n"
+        "has sockets, how many, and what goes through them.\n"
         "Press `h` for the keys.\n\n"
         "  -i INTERVAL            time between updates, at least 10ms; default 1s\n"
         "  --sort KEY             largest first by run (default), steps, mailbox or age\n"
@@ -79,6 +80,23 @@ static struct formatted rate(const struct top *top, enum counter counter)
     return format_count(sample_rate(&previous(top)->sample, &current(top)->sample, counter));
 }
 
+/* Nothing, if the program has never had any. */
+static void draw_sockets(const struct top *top, struct screen *screen)
+{
+    const struct sample *now = &current(top)->sample;
+    const uint64_t open = now->sockets > now->closing ? now->sockets - now->closing : 0;
+    if (now->sockets == 0 && now->counter[COUNTER_accepted] == 0 &&
+        now->counter[COUNTER_connected] == 0) {
+        return;
+    }
+    screen_line(screen,
+                "sockets: %" PRIu64 " open, %" PRIu64 " closing; per second: accepted %s, "
+                "connected %s, bytes in %s, out %s",
+                open, now->closing, rate(top, COUNTER_accepted).text,
+                rate(top, COUNTER_connected).text, rate(top, COUNTER_received_bytes).text,
+                rate(top, COUNTER_sent_bytes).text);
+}
+
 static void draw_head(const struct top *top, struct screen *screen)
 {
     const struct sample *now = &current(top)->sample;
@@ -94,6 +112,7 @@ static void draw_head(const struct top *top, struct screen *screen)
                 rate(top, COUNTER_spawned).text, rate(top, COUNTER_messages).text,
                 rate(top, COUNTER_steps).text, rate(top, COUNTER_stolen).text,
                 rate(top, COUNTER_parks).text, rate(top, COUNTER_timers).text);
+    draw_sockets(top, screen);
     screen_line(screen, "%s", "");
 }
 

@@ -145,10 +145,13 @@ static int answer_stats(struct answers *answers, const struct request *request, 
     stats_update_cpu(sched); /* at once: clients divide it by the time between two answers */
     skua_stats total;
     stats_read_total(sched, &total);
-    text_add(out, "now\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", now,
-             now - sched->account.created, total.live,
-             load_relaxed(&sched->global.sorted) +     /* a snapshot */
-                 load_relaxed(&sched->behind.sorted)); /* likewise */
+    const struct sockets_total sockets = sockets_count(sched->sockets);
+    text_add(out,
+             "now\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu32 "\n",
+             now, now - sched->account.created, total.live,
+             load_relaxed(&sched->global.sorted) +    /* a snapshot */
+                 load_relaxed(&sched->behind.sorted), /* likewise */
+             sockets.open, sockets.lingering);
 #define ADD_NAME(name) "\t" #name
     text_add(out, "counters" SKUA_STATS_MAP(ADD_NAME) "\n");
 #undef ADD_NAME

@@ -57,7 +57,7 @@ TEST(stats_have_a_column_for_every_counter)
     client_ask(client, "stats");
     const struct inspect_line *lines = client->lines;
     assert_int_equal(client->line_count, 3 + WORKERS);
-    assert_int_equal(lines[0].count, 5);
+    assert_int_equal(lines[0].count, 7);
     assert_string_equal(lines[0].fields[0], "now");
     assert_string_equal(lines[1].fields[0], "counters");
     assert_int_equal(lines[1].count, 1 + COUNTERS);

@@ -125,6 +125,15 @@ TEST(sockets_that_are_closed_are_gone)
     assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS);
 }
 
+TEST(stats_tell_how_many_sockets_there_are)
+{
+    open_scene();
+    client_ask(client, "stats");
+    const struct inspect_line *now = inspect_find(client, "now", 0);
+    assert_int_equal(inspect_number(now, 5), CONNECTIONS + 1);
+    assert_int_equal(inspect_number(now, 6), 0);
+}
+
 /* ---- a socket that was closed and has not written all ---- */
 
 #define MUCH ((size_t)8 << 20)
