@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum tag { ACCEPTED = 1, GOT, WRITTEN, ANSWERED };
+enum tag { ACCEPTED = 1, GOT, ANSWERED };
 
 /* ---- a connection ---- */
 
@@ -47,14 +47,14 @@ static int echo_step(void *self, skua_context *ctx, skua_event *events, size_t c
     if (events->error != 0) {
         return leave(ctx);
     }
-    if (events->type == SKUA_EVENT_START || events->tag == WRITTEN) {
+    if (events->type == SKUA_EVENT_START) {
         return read_more(session, ctx);
     }
     if (skua_payload_size(&events->payload) == 0) {
         return leave(ctx);
     }
-    return skua_yield_write(ctx, WRITTEN, session->socket, skua_payload_take(&events->payload),
-                            SKUA_FOREVER);
+    const int error = skua_socket_write(ctx, session->socket, skua_payload_take(&events->payload));
+    return error != 0 ? error : read_more(session, ctx);
 }
 
 static int sink_step(void *self, skua_context *ctx, skua_event *events, size_t count)
