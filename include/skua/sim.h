@@ -42,15 +42,17 @@ typedef struct skua_sim_network {
                             microseconds. Within a host it is a tenth of that. */
     uint64_t jitter_ns;  /* it takes up to this much longer; default: as latency_ns */
     uint32_t window;     /* bytes of a stream that its reader has not read; default 64 KiB */
-    /* A connect: is refused; takes longer. */
+    /* A connect is refused, though somebody listens. */
     uint32_t connect_refused;
+    /* A connect takes longer. */
     uint32_t connect_delay;
-    /* A new connection: can be accepted only later. */
+    /* A new connection can be accepted only later. */
     uint32_t accept_delay;
     /* A listen, connect or accept: there are no descriptors. */
     uint32_t no_descriptors;
-    /* A read or write: some of the bytes only. */
+    /* A read gives some of the bytes only; the others can be read soon after. */
     uint32_t short_read;
+    /* A write takes some of the bytes only; the same. */
     uint32_t short_write;
     /* A read or write: the connection is reset, for both sides. */
     uint32_t reset;
@@ -62,13 +64,11 @@ typedef struct skua_sim_network {
      * later. */
     uint32_t clog;
     /* A write or connect between two hosts: they are cut off from each other, in one direction or
-     * both; or one of them from all others. What is on its way then waits. It lasts from
-     * partition_min_ns, default 100 ms, to partition_max_ns, default 2 s; then these hosts are
-     * spared for at least partition_min_ns. */
+     * both; or one of them from all others. What is on its way then waits. */
     uint32_t partition;
-    uint64_t partition_min_ns;
-    uint64_t partition_max_ns;
-    uintptr_t reserved[4]; /* zero */
+    uint64_t partition_min_ns; /* that lasts at least so long, and so do pauses; default 100 ms */
+    uint64_t partition_max_ns; /* and at most so long; default 2 s */
+    uintptr_t reserved[4];     /* zero */
 } skua_sim_network;
 
 /* How often things go wrong, in a million occasions; 0: never. */
@@ -251,8 +251,8 @@ SKUA_API int skua_sim_complete_after(skua_runtime *runtime, skua_completion comp
  * all addresses of the own host; names of Unix sockets are local to a host. Nothing else can be
  * reached. Bytes take a while, come in order, and wait in the writer's window until they are read.
  * There are no packets, and nothing is lost but by a reset or a silent drop. An attempt to connect
- * ends after 127 s with SKUA_E_TIMEOUT, as on Linux. skua_socket_adopt and skua_socket_detach return
- * SKUA_E_NOT_SIMULATED. */
+ * ends after 127 s with SKUA_E_TIMEOUT, as on Linux. There are no descriptors: skua_socket_adopt
+ * and skua_socket_detach return SKUA_E_NOT_SIMULATED. */
 #define SKUA_SIM_HOSTS_MAX 254
 
 /* Like skua_sim_host_submit, with a pointer to the payload. */
@@ -282,13 +282,16 @@ SKUA_API int skua_sim_partition(skua_runtime *runtime, uint32_t a, uint32_t b, b
 
 /* Ends partitions and clogs between two hosts, in both directions, also those that faults have
  * made: what has waited arrives now. 0: all hosts, for either.
- * Threads, Blocks, Returns: as skua_sim_partition. */
+ * Threads: as skua_sim_faults_set.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null, not simulated, not such a number, or a is b); SKUA_E_BUSY
+ *          (another thread drives). */
 SKUA_API int skua_sim_heal(skua_runtime *runtime, uint32_t a, uint32_t b);
 
 /* Sets the latency between two hosts, in both directions, in place of latency_ns and jitter_ns,
  * for what is sent from now on; 0: as these say. a may be b: within a host.
- * Threads, Blocks: as skua_sim_partition.
- * Returns: as skua_sim_partition; SKUA_E_DURATION. */
+ * Threads: as skua_sim_faults_set.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (null, not simulated, or not such a number); SKUA_E_DURATION;
+ *          SKUA_E_BUSY (another thread drives); SKUA_E_NO_MEMORY. */
 SKUA_API int skua_sim_latency_set(skua_runtime *runtime, uint32_t a, uint32_t b,
                                   uint64_t latency_ns);
 

@@ -95,3 +95,23 @@ uint32_t sockets_list_slots(struct socket_hooks *hooks, struct process *process,
     }
     return count;
 }
+
+/* The signal, unless it is on its way to the owner, and the writes that are queued. */
+void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node),
+                        void *arg)
+{
+    struct sockets *sockets = CONTAINER_OF(hooks, struct sockets, hooks);
+    for (uint32_t slot = 1; sockets->is_ready && object_pool_holds(&sockets->pool, slot); slot++) {
+        struct socket *socket = socket_at(sockets, slot);
+        if (socket->kind == SOCKET_FREE) {
+            continue;
+        }
+        if ((load_acquire(&socket->word) & SOCKET_SIGNALLED) == 0) { /* MO-socket */
+            put(arg, socket->signal);
+        }
+        for (uint32_t index = socket->first; index != OBJECT_NONE;) {
+            put(arg, index);
+            index = event_at(&sockets->sched->events, index)->next;
+        }
+    }
+}

@@ -497,25 +497,6 @@ void sockets_break(struct sockets *sockets, struct worker *worker, struct proces
 
 /* ---- beginning and end ---- */
 
-/* The signal, unless it is on its way to the owner, and the writes that are queued. */
-static void show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg)
-{
-    struct sockets *sockets = CONTAINER_OF(hooks, struct sockets, hooks);
-    for (uint32_t slot = 1; sockets->is_ready && object_pool_holds(&sockets->pool, slot); slot++) {
-        struct socket *socket = socket_at(sockets, slot);
-        if (socket->kind == SOCKET_FREE) {
-            continue;
-        }
-        if ((load_acquire(&socket->word) & SOCKET_SIGNALLED) == 0) { /* MO-socket */
-            put(arg, socket->signal);
-        }
-        for (uint32_t index = socket->first; index != OBJECT_NONE;) {
-            put(arg, index);
-            index = event_at(&sockets->sched->events, index)->next;
-        }
-    }
-}
-
 void sockets_init(struct sockets *sockets, struct scheduler *sched, struct transport *transport)
 {
     memset(sockets, 0, sizeof *sockets);
@@ -525,7 +506,7 @@ void sockets_init(struct sockets *sockets, struct scheduler *sched, struct trans
                                            .leave = sockets_leave,
                                            .give_at_spawn = sockets_give_at_spawn,
                                            .take_back = sockets_take_back,
-                                           .show = show_nodes,
+                                           .show = sockets_show_nodes,
                                            .list = sockets_list_slots};
     sockets->sched = sched;
     sockets->transport = transport;

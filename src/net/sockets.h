@@ -380,6 +380,10 @@ static inline bool sockets_end_before(struct sockets *sockets, uint32_t slot)
     return load_acquire(&sockets->count) == 0 || !object_pool_holds(&sockets->pool, slot);
 }
 
+/* As socket_hooks.show. */
+void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node),
+                        void *arg);
+
 /* Fills in a snapshot of the socket in a slot, of any number; false if there is none. */
 NODISCARD bool sockets_snapshot(struct sockets *sockets, uint32_t slot,
                                 skua_socket_snapshot *snapshot);

@@ -18,6 +18,7 @@
 #include "commands.h"
 #include "counting_allocator.h"
 #include "ledger.h"
+#include "script.h"
 #include "waits.h"
 
 #define SLOTS 2
@@ -96,6 +97,7 @@ static skua_sim_faults choose_faults(struct reader *reader)
     static const uint32_t rates[] = {0, 0, 20000, 300000};
     const uint8_t choice = reader_byte(reader);
     const uint8_t more = reader_byte(reader);
+    const uint32_t broken = rates[more / 16 % 4]; /* of all that is the network's */
     return (skua_sim_faults){
         .message_delay = rates[choice % 4],
         .handler_error = rates[choice / 4 % 4],
@@ -105,6 +107,18 @@ static skua_sim_faults choose_faults(struct reader *reader)
         .process_kill = rates[more / 4 % 4] / 10,
         .delay_max_ns = more == 0xff ? UINT64_MAX : SKUA_MICROSECOND * more,
         .may_kill = more >= 0x80 ? spare_some : NULL,
+        .network = {.window = more % 16 == 1 ? 1 : 0,
+                    .connect_refused = broken,
+                    .connect_delay = broken,
+                    .accept_delay = broken,
+                    .no_descriptors = broken / 4,
+                    .short_read = broken,
+                    .short_write = broken,
+                    .reset = broken / 10,
+                    .silent_drop = broken / 10,
+                    .eof_late = broken,
+                    .clog = broken,
+                    .partition = broken},
     };
 }
 
@@ -371,6 +385,33 @@ static void switch_faults(struct reader *reader, struct slot *slot)
     (void)ANSWERS(skua_sim_faults_set(slot->runtime, &faults), ANSWER_OK | ANSWER(INVALID));
 }
 
+/* The same for hosts: mostly some that can exist. */
+static void move_hosts(struct reader *reader, struct slot *slot)
+{
+    const uint8_t choice = reader_byte(reader);
+    const uint32_t a = choice % 4;
+    const uint32_t b = choice >= 0xf0 ? 1000 : choice / 4 % 4;
+    join_other();
+    switch (choice / 16 % 4) {
+    case 0:
+        (void)ANSWERS(skua_sim_host_submit(slot->runtime, a, script_simple_type(),
+                                           choose_payload(reader, slot->runtime), NULL),
+                      ANSWERS_OF_SUBMIT);
+        break;
+    case 1:
+        (void)ANSWERS(skua_sim_partition(slot->runtime, a, b, choice % 2 == 0),
+                      ANSWER_OK | ANSWER(INVALID) | ANSWER(NO_MEMORY));
+        break;
+    case 2:
+        (void)ANSWERS(skua_sim_heal(slot->runtime, a, b), ANSWER_OK | ANSWER(INVALID));
+        break;
+    default:
+        (void)ANSWERS(skua_sim_latency_set(slot->runtime, a, b, choose_duration(reader)),
+                      ANSWER_OK | ANSWER(INVALID) | ANSWER(NO_MEMORY) | ANSWER(DURATION));
+        break;
+    }
+}
+
 static void run_operations(struct reader *reader)
 {
     static void (*const operations[])(struct reader *, struct slot *) = {
@@ -378,7 +419,7 @@ static void run_operations(struct reader *reader)
         call,          call,           call,          call,           call,
         move_pipe,     move_pipe,      create_alone,  register_alone, start,
         destroy_alone, start_other,    call_and_wait, call_and_wait,  run_short_of_memory,
-        call_and_wait, complete_later, switch_faults,
+        call_and_wait, complete_later, switch_faults, move_hosts,
     };
     while (!reader_is_empty(reader)) {
         const uint8_t choice = reader_byte(reader);
