@@ -11,13 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum tag { ACCEPTED = 1, GOT, ANSWERED };
+enum tag { ACCEPTED = 1, GOT, WRITTEN, ANSWERED };
+
+/* An echo waits for one of its answers after so many bytes: enough that short ones need not, little
+ * enough that a peer that does not read is not read from. */
+#define UNAWAITED_MAX ((size_t)256 * 1024)
 
 /* ---- a connection ---- */
 
 struct session {
     skua_socket socket;
-    uint64_t received;
+    uint64_t received; /* sink */
+    size_t unawaited;  /* echo: bytes of answers since it has waited for one */
 };
 
 static int session_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
@@ -40,21 +45,31 @@ static int leave(skua_context *ctx)
     return 0;
 }
 
+static int answer(struct session *session, skua_context *ctx, skua_payload *payload)
+{
+    session->unawaited += skua_payload_size(payload);
+    if (session->unawaited > UNAWAITED_MAX) {
+        session->unawaited = 0;
+        return skua_yield_write_from(ctx, WRITTEN, session->socket, payload, SKUA_FOREVER);
+    }
+    const int error = skua_socket_write_from(ctx, session->socket, payload);
+    return error != 0 ? error : read_more(session, ctx);
+}
+
 static int echo_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
-    const struct session *session = self;
+    struct session *session = self;
     (void)count; /* one yield is open at a time, and nobody sends messages */
     if (events->error != 0) {
         return leave(ctx);
     }
-    if (events->type == SKUA_EVENT_START) {
+    if (events->type == SKUA_EVENT_START || events->tag == WRITTEN) {
         return read_more(session, ctx);
     }
     if (skua_payload_size(&events->payload) == 0) {
         return leave(ctx);
     }
-    const int error = skua_socket_write(ctx, session->socket, skua_payload_take(&events->payload));
-    return error != 0 ? error : read_more(session, ctx);
+    return answer(session, ctx, &events->payload);
 }
 
 static int sink_step(void *self, skua_context *ctx, skua_event *events, size_t count)
