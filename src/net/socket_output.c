@@ -59,19 +59,19 @@ static void append(struct sockets *sockets, struct socket *socket, uint32_t inde
 
 /* Points at what is queued, as far as it fits. Returns how many pieces that is. */
 static int gather_pieces(struct sockets *sockets, const struct socket *socket,
-                         struct iovec pieces[PIECES_MAX], size_t *total)
+                         struct iovec pieces[PIECES_MAX])
 {
     int count = 0;
-    *total = 0;
+    size_t total = 0;
     for (uint32_t index = socket->first;
-         index != OBJECT_NONE && count < PIECES_MAX && *total < TURN_BYTES; count++) {
+         index != OBJECT_NONE && count < PIECES_MAX && total < TURN_BYTES; count++) {
         struct event_node *piece = piece_at(sockets, index);
         const size_t left = piece_length(piece);
         pieces[count].iov_base =
             (unsigned char *)(uintptr_t)skua_payload_data(&piece->as.event.payload) +
             piece->as.event.from.bits;
         pieces[count].iov_len = left;
-        *total += left;
+        total += left;
         index = piece->next;
     }
     return count;
@@ -129,8 +129,7 @@ static int write_queued(struct sockets *sockets, struct worker *worker, struct s
     size_t written = 0;
     *done = (struct done_writes){OBJECT_NONE, OBJECT_NONE};
     for (int round = 0; round < TURN_ROUNDS && written < TURN_BYTES; round++) {
-        size_t total;
-        const int piece_count = gather_pieces(sockets, socket, pieces, &total);
+        const int piece_count = gather_pieces(sockets, socket, pieces);
         const ssize_t count = transport->write(transport, socket_fd(socket), pieces, piece_count);
         if (count < 0) {
             return (int)count;
@@ -141,9 +140,6 @@ static int write_queued(struct sockets *sockets, struct worker *worker, struct s
         socket->wrote_at = now;
         if (socket->first == OBJECT_NONE) {
             return 0;
-        }
-        if ((size_t)count < total) {
-            return -EAGAIN; /* the system has no more room */
         }
     }
     return -EINPROGRESS;
@@ -228,27 +224,22 @@ static void give_up(struct sockets *sockets, struct worker *worker, struct proce
 void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct process *process,
                           struct socket *socket, uint32_t slot)
 {
-    struct done_writes done;
-    int outcome = 0;
-    while (socket->first != OBJECT_NONE) {
-        outcome = write_queued(sockets, worker, socket, sockets_now(worker), &done);
-        end_calls(sockets, worker, process, done.first, done.last, 0);
-        release_pieces(sockets, worker, done.first, done.last);
+    struct done_writes done = {OBJECT_NONE, OBJECT_NONE};
+    if (socket->first != OBJECT_NONE) {
+        int outcome = write_queued(sockets, worker, socket, sockets_now(worker), &done);
+        if (outcome == -EAGAIN) {
+            sockets_set_alarm(sockets, worker, socket, socket_progress_end(socket));
+            outcome = waits(socket) ? -EAGAIN : -EINPROGRESS;
+        }
         if (outcome == -EINPROGRESS) {
             sockets_signal_self(sockets, worker, socket, slot, SOCKET_WAITS_TO_WRITE,
                                 SOCKET_WRITABLE);
-            return;
-        }
-        if (outcome != -EAGAIN && outcome != 0) {
+        } else if (outcome != -EAGAIN && outcome != 0) {
             give_up(sockets, worker, process, socket, slot, sockets_error(-outcome));
-            return;
         }
-        if (outcome == -EAGAIN) {
-            sockets_set_alarm(sockets, worker, socket, socket_progress_end(socket));
-            if (waits(socket)) {
-                return;
-            }
-        }
+        /* These go in front of what has failed since. */
+        end_calls(sockets, worker, process, done.first, done.last, 0);
+        release_pieces(sockets, worker, done.first, done.last);
     }
     socket_shut_if_asked(sockets, socket);
 }

@@ -123,4 +123,18 @@ uint32_t open_sockets(void);
 uint32_t lingering_sockets(void);
 void await_sockets(uint32_t open);
 
+/* ---- the system in between ---- */
+
+/* What the runtime asks of the system, counted, and made to answer otherwise. All at any time. */
+struct meddler {
+    atomic_uint writes;
+    atomic_uint accepts;
+    atomic_uint most_pieces;  /* of one write */
+    atomic_size_t write_most; /* bytes that a write takes; 0: as many as there are */
+    atomic_int accept_error;  /* an errno that all accepts fail with, or 0 */
+};
+
+/* Between world_create and world_start. */
+struct meddler *meddler_install(void);
+
 #endif
