@@ -13,7 +13,8 @@
  * only, order nothing by addresses, and only one thread calls. Calls from other threads are safe
  * but make runs differ. Handlers must say that they may be called here, or bring a double (see
  * skua/command.h); so must blocking pools (skua/blocking.h). Waiting for a descriptor completes
- * with SKUA_E_NOT_SIMULATED, unless the program brings a double (skua_sim_services).
+ * with SKUA_E_NOT_SIMULATED, unless the program brings a double (skua_sim_services). Sockets
+ * (skua/socket.h) work between simulated hosts.
  *
  * skua_process_run and skua_process_wait have two more errors here, after which the process lives
  * on: SKUA_E_AT_REST (nothing can happen any more, and no timeout was given) and SKUA_E_BUSY

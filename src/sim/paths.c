@@ -14,6 +14,8 @@
 
 #define PORT_FIRST 49152
 
+#define SIDE_MIN 4
+
 /* ---- hosts ---- */
 
 static struct path *path_between(const struct network *network, uint32_t from, uint32_t to)
@@ -60,7 +62,11 @@ static bool make_room(struct network *network, uint32_t side)
 /* Makes sure that the tables know a host, whether or not it exists. */
 static bool know(struct network *network, uint32_t host)
 {
-    return host < network->side || make_room(network, host + 1);
+    uint32_t side = network->side > 0 ? network->side : SIDE_MIN;
+    while (side <= host) {
+        side *= 2;
+    }
+    return side == network->side || make_room(network, side);
 }
 
 int paths_add_host(struct network *network, uint32_t host)
@@ -157,9 +163,10 @@ static void draw_partition(struct network *network, uint32_t a, uint32_t b)
         cut_both(network, a, b, directions, until, values->partition_min_ns);
         return;
     }
+    const uint32_t alone = random_below(&sim->random, 2) == 0 ? a : b;
     for (uint32_t other = HOSTS_FIRST; other < network->side; other++) {
         if (paths_has_host(network, other)) {
-            cut_both(network, a, other, directions, until, values->partition_min_ns);
+            cut_both(network, alone, other, directions, until, values->partition_min_ns);
         }
     }
 }
@@ -175,7 +182,8 @@ void paths_trouble(struct network *network, const struct endpoint *from)
     }
     struct path *path = path_between(network, a, b);
     if (network_goes_wrong(network, values->clog, SKUA_SIM_CLOG, a, b, 0)) {
-        path->clogged_until = sim_some_time_later(sim);
+        const uint64_t until = sim_some_time_later(sim);
+        path->clogged_until = until > path->clogged_until ? until : path->clogged_until;
     }
     if (path->spared_until <= sim_now(sim) && sim_draw(sim, values->partition)) {
         draw_partition(network, a, b);
@@ -190,7 +198,7 @@ int paths_cut(struct network *network, uint32_t a, uint32_t b, bool both_ways)
         return SKUA_E_NO_MEMORY;
     }
     for (uint32_t other = HOSTS_FIRST; other < network->side; other++) {
-        if (b == 0 || b == other) {
+        if (b == other || (b == 0 && paths_has_host(network, other))) {
             cut_both(network, a, other, both_ways ? 3 : 1, UINT64_MAX, 0);
         }
     }

@@ -227,6 +227,60 @@ TEST(a_writer_whose_peer_does_not_read_has_to_wait)
     assert_noted(reader, 1100);
 }
 
+/* ---- deadlines ---- */
+
+static int accepts_and_rests(struct errand *errand, skua_context *ctx)
+{
+    skua_socket listener;
+    skua_socket socket;
+    skua_event *event;
+    CHECK(errand, skua_listen(ctx, "0.0.0.0:80", NULL, &listener) == 0);
+    CHECK(errand, skua_task_accept(ctx, listener, SKUA_FOREVER, &socket) == 0);
+    return skua_task_receive(ctx, &event, SKUA_FOREVER); /* nobody sends it anything */
+}
+
+/* Writes more than the window takes, and waits for what its socket does about that. */
+static int waits_for_progress(struct errand *errand, skua_context *ctx)
+{
+    uint64_t sent = 0;
+    skua_socket socket;
+    CHECK(errand, skua_task_connect(ctx, SERVER, NULL, SKUA_FOREVER, &socket) == 0);
+    const uint64_t began = skua_now(ctx);
+    const int error = write_numbers(ctx, socket, &sent, 5000, SKUA_FOREVER);
+    CHECK(errand, error == SKUA_E_NO_PROGRESS);
+    errand->number = skua_now(ctx) - began;
+    return 0;
+}
+
+static int waits_for_idleness(struct errand *errand, skua_context *ctx)
+{
+    skua_socket socket;
+    skua_payload data;
+    CHECK(errand, skua_task_connect(ctx, SERVER, NULL, SKUA_FOREVER, &socket) == 0);
+    const uint64_t began = skua_now(ctx);
+    CHECK(errand, skua_socket_set(ctx, socket, SKUA_SOCKET_IDLE, 3600 * SKUA_SECOND) == 0);
+    CHECK(errand, skua_task_read(ctx, socket, 1, SKUA_FOREVER, &data) == SKUA_E_IDLE);
+    errand->number = skua_now(ctx) - began;
+    return 0;
+}
+
+TEST(deadlines_of_sockets_are_in_virtual_time)
+{
+    static const struct {
+        errand_fn *waits;
+        uint64_t seconds;
+    } rows[] = {{waits_for_progress, 30}, {waits_for_idleness, 3600}};
+    FOR_ROWS (row, rows) {
+        world_open_sim(1, with_network((skua_sim_network){.window = 1000}));
+        host_start(SERVER_HOST, accepts_and_rests);
+        errands_go_on(SKUA_SECOND);
+        struct errand *client = host_start(CLIENT_HOST, row->waits);
+        assert_ends(client, 0);
+        assert_in_range(client->number, row->seconds * SKUA_SECOND,
+                        (row->seconds + 1) * SKUA_SECOND);
+    }
+}
+
 /* ---- partitions ---- */
 
 /* Asks every 100 ms, and notes whether there was an answer within a second. */
