@@ -36,6 +36,30 @@ typedef struct skua_bytes {
  * Borrows: word.      Threads: any.      Blocks: never. */
 SKUA_API bool skua_bytes_is(skua_bytes bytes, const char *word);
 
+/* Whether they are the same as others.
+ * Threads: any.      Blocks: never. */
+static inline bool skua_bytes_equal(skua_bytes a, skua_bytes b)
+{
+    return a.size == b.size && (a.size == 0 || __builtin_memcmp(a.data, b.data, a.size) == 0);
+}
+
+/* A hash of them: the same on every machine. With a seed that others do not know they cannot easily
+ * make many that have the same hash.
+ * Threads: any.      Blocks: never. */
+static inline uint64_t skua_bytes_hash(skua_bytes bytes, uint64_t seed)
+{
+    for (size_t i = 0; i < bytes.size; i++) {
+        seed = (seed ^ (unsigned char)bytes.data[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        seed ^= seed >> 29;
+    }
+    return (seed ^ seed >> 32) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* Cuts a line off their beginning; it ends with "\n" or "\r\n".
+ * Gives:   *line, without the line end.      Threads: any.      Blocks: never.
+ * Returns: whether there was one; if not, they stay as they are. */
+SKUA_API bool skua_bytes_cut_line(skua_bytes *bytes, skua_bytes *line);
+
 /* Reads a decimal number, with or without a "-" before it and with nothing else.
  * Gives:   *number, 0 on error.      Threads: any.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID (not a number, or not one of 64 bits). */
@@ -196,6 +220,13 @@ static inline void skua_output_put(skua_output *output, const void *data, size_t
     }
 }
 
+/* Likewise.
+ * Threads: the owner's.      Blocks: never. */
+static inline void skua_output_bytes(skua_output *output, skua_bytes bytes)
+{
+    skua_output_put(output, bytes.data, bytes.size);
+}
+
 /* Puts in a text, without its zero.
  * Borrows: text.      Threads: the owner's.      Blocks: never. */
 static inline void skua_output_text(skua_output *output, const char *text)
@@ -206,6 +237,11 @@ static inline void skua_output_text(skua_output *output, const char *text)
 /* Puts in a number, in decimal.
  * Threads: the owner's.      Blocks: never. */
 SKUA_API void skua_output_number(skua_output *output, int64_t number);
+
+/* Puts in what printf would print.
+ * Borrows: format and what it names.      Threads: the owner's.      Blocks: never. */
+SKUA_API __attribute__((format(printf, 2, 3))) void skua_output_format(skua_output *output,
+                                                                       const char *format, ...);
 
 /* Takes out all that was put in, as a payload to be written. The output is empty then.
  * Gives:   *payload; empty if nothing was put in, and on error.

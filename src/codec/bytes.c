@@ -2,6 +2,7 @@
 /* Words and numbers in bytes. By hand, because what the C library has for them asks for a zero at
  * the end, or for a locale. */
 #include <skua/codec.h>
+#include <string.h>
 
 static unsigned char lower(char letter)
 {
@@ -29,4 +30,17 @@ int skua_bytes_to_number(skua_bytes bytes, int64_t *number)
     }
     *number = is_wrong ? 0 : value;
     return is_wrong ? SKUA_E_INVALID : 0;
+}
+
+bool skua_bytes_cut_line(skua_bytes *bytes, skua_bytes *line)
+{
+    const char *end = bytes->size > 0 ? memchr(bytes->data, '\n', bytes->size) : NULL;
+    if (end == NULL) {
+        return false;
+    }
+    const size_t length = (size_t)(end - bytes->data);
+    const bool has_return = length > 0 && end[-1] == '\r';
+    *line = (skua_bytes){bytes->data, has_return ? length - 1 : length};
+    *bytes = (skua_bytes){end + 1, bytes->size - length - 1};
+    return true;
 }

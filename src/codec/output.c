@@ -2,7 +2,9 @@
 /* Collecting what is to be written. The bytes lie behind a head that knows how to free them, so that
  * they can be given away as a payload. */
 #include <skua/codec.h>
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/allocator.h"
@@ -75,6 +77,24 @@ void skua_output_number(skua_output *output, int64_t number)
         *--at = '-';
     }
     skua_output_put(output, at, (size_t)(text + sizeof text - at));
+}
+
+void skua_output_format(skua_output *output, const char *format, ...)
+{
+    char text[128];
+    va_list values, again;
+    va_start(values, format);
+    va_copy(again, values);
+    const int length = vsnprintf(text, sizeof text, format, values);
+    const size_t size = length > 0 ? (size_t)length : 0;
+    if (size < sizeof text) {
+        skua_output_put(output, text, size);
+    } else if (output->capacity - output->size > size || skua_output_grow_(output, size + 1)) {
+        (void)vsnprintf(output->data + output->size, size + 1, format, again);
+        output->size += size;
+    }
+    va_end(again);
+    va_end(values);
 }
 
 int skua_output_take(skua_output *output, skua_payload *payload)

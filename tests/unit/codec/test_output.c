@@ -78,6 +78,59 @@ TEST(output_without_memory_loses_all_or_nothing)
     }
 }
 
+TEST(output_formats_as_printf_does)
+{
+    static char large[1000];
+    skua_output output = open_output();
+    memset(large, 'x', sizeof large - 1);
+    skua_output_format(&output, "%d%%, %s", 100, "all");
+    assert_takes(&output, "100%, all", SKUA_PAYLOAD_INLINE);
+    for (size_t length = 120; length < sizeof large; length += length < 140 ? 1 : 100) {
+        skua_output_format(&output, "%.*s", (int)length, large);
+        skua_output_text(&output, "y");
+        assert_int_equal(output.size, length + 1);
+        assert_int_equal(output.data[length], 'y');
+        assert_memory_equal(output.data, large, length);
+        skua_output_clear(&output);
+    }
+    counting_allocator_fail_once(&memory, 1);
+    skua_output_format(&output, "%s", large);
+    skua_payload payload;
+    assert_int_equal(skua_output_take(&output, &payload), SKUA_E_NO_MEMORY);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+TEST(lines_are_cut_off_bytes)
+{
+    skua_bytes bytes = bytes_of("*2\r\n\n\r\nrest"), line;
+    assert_true(skua_bytes_cut_line(&bytes, &line));
+    assert_true(skua_bytes_equal(line, bytes_of("*2")));
+    assert_true(skua_bytes_cut_line(&bytes, &line));
+    assert_int_equal(line.size, 0);
+    assert_true(skua_bytes_cut_line(&bytes, &line));
+    assert_int_equal(line.size, 0);
+    assert_false(skua_bytes_cut_line(&bytes, &line));
+    assert_true(skua_bytes_equal(bytes, bytes_of("rest")));
+    bytes = (skua_bytes){0};
+    assert_false(skua_bytes_cut_line(&bytes, &line));
+}
+
+/* Not a test of its quality: that hashes of many keys differ, and fill all of a table. */
+TEST(hashes_of_bytes_differ)
+{
+    enum { KEYS = 4096 };
+    static unsigned in_bucket[KEYS / 16];
+    memset(in_bucket, 0, sizeof in_bucket);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        const uint64_t hash = skua_bytes_hash((skua_bytes){(const char *)&i, sizeof i}, 1);
+        assert_true(hash != skua_bytes_hash((skua_bytes){(const char *)&i, sizeof i}, 2));
+        in_bucket[hash % COUNT_OF(in_bucket)]++;
+    }
+    for (size_t i = 0; i < COUNT_OF(in_bucket); i++) {
+        assert_in_range(in_bucket[i], 1, 48);
+    }
+}
+
 TEST(numbers_are_written_and_read)
 {
     static const struct {
