@@ -105,6 +105,7 @@ struct batch {
     skua_context *ctx;                 /* of the process where it is */
     struct item *item;                 /* that the key names, or null */
     int sum, hops, subscriptions;
+    bool is_broken; /* the protocol is */
 };
 
 static void drop_batch(void *data, size_t size)
@@ -260,7 +261,7 @@ static void push(struct batch *b)
 
 static void pop(struct batch *b)
 {
-    skua_bytes rest = b->item->text, element;
+    skua_bytes rest = b->item->text, element = nothing;
     b->item->count -= (size_t)cut_bulk(&rest, &element);
     skua_output_bytes(&b->reply, element);
     edit(b->item, 0, element.size, nothing);
@@ -406,7 +407,7 @@ static void carry_out(struct batch *b, struct item **buckets, uint64_t hash)
     } else {
         skua_output_text(&b->reply, "-WRONGTYPE the key holds another kind of value\r\n");
     }
-    if (b->item != NULL && b->item->text.size == 0) {
+    if (*link != NULL && (*link)->text.size == 0) {
         drop(link);
     }
 }
@@ -474,44 +475,57 @@ static int start_init(void *self, skua_context *ctx, skua_payload *input, size_t
     return start_get(&input[0], self);
 }
 
+/* What a read has brought is part of the input; what was published is an answer. */
+static int take_in(struct batch *b, skua_event *event)
+{
+    const size_t size = skua_payload_size(&event->payload);
+    if (event->type == SKUA_EVENT_COMPLETION) {
+        const bool is_over = event->error != 0 || size == 0; /* the client has gone */
+        return is_over ? SKUA_E_CANCELLED
+                       : skua_input_append(&b->input, skua_payload_take(&event->payload));
+    }
+    skua_output_text(&b->reply, "*3\r\n$7\r\nmessage\r\n");
+    skua_output_put(&b->reply, skua_payload_data(&event->payload), size);
+    return 0;
+}
+
+/* Has all commands carried out that have come. On an error the batch has got lost on its way. */
+static int send_round(struct batch *b, skua_payload *batch, skua_context *ctx)
+{
+    int next = -1, error = skua_input_peek(&b->input, &b->rest);
+    while (error == 0 && (next = go_on(b, NULL, ctx)) >= 0) {
+        skua_payload back;
+        b->hops = 0;
+        error = skua_task_call_from(ctx, b->start.shards[next], batch, SKUA_FOREVER, &back);
+        *batch = back;
+    }
+    if (error == 0 && next != -1) {
+        skua_output_text(&b->reply, "-ERR Protocol error\r\n");
+        b->is_broken = true;
+    }
+    return error != 0 ? error
+                      : skua_input_skip(&b->input, skua_input_size(&b->input) - b->rest.size);
+}
+
 static int connection_main(void *self, skua_context *ctx)
 {
-    const struct start *start = self;
     struct batch *b = need(calloc(1, sizeof *b));
-    skua_payload batch = skua_payload_pointer(0, b, drop_batch), payload;
-    skua_event *event;
-    int next = -1, error = skua_yield_read(ctx, 0, start->socket, SKUA_READ_MAX, SKUA_FOREVER);
-    b->start = *start;
+    skua_payload batch = skua_payload_pointer(0, b, drop_batch), answers = skua_nothing();
+    bool reads = true;
+    int error = 0;
+    b->start = *(struct start *)self;
     b->home = skua_self(ctx);
     b->input.limit = (size_t)BYTES_MAX;
-    while (error == 0 && next == -1 &&
-           (error = skua_task_receive(ctx, &event, SKUA_FOREVER)) == 0) {
-        const bool is_read = event->type == SKUA_EVENT_COMPLETION;
-        if (is_read && (event->error != 0 || skua_payload_size(&event->payload) == 0)) {
-            break; /* the client has gone */
-        } else if (is_read) {
-            error = skua_input_append(&b->input, skua_payload_take(&event->payload));
-        } else { /* somebody has published */
-            skua_output_text(&b->reply, "*3\r\n$7\r\nmessage\r\n");
-            skua_output_put(&b->reply, skua_payload_data(&event->payload),
-                            skua_payload_size(&event->payload));
-        }
-        error = error != 0 ? error : skua_input_peek(&b->input, &b->rest);
-        while (error == 0 && (next = go_on(b, NULL, ctx)) >= 0) {
-            b->hops = 0;
-            error = skua_task_call_from(ctx, start->shards[next], &batch, SKUA_FOREVER, &payload);
-            batch = payload; /* none if there is an error */
-        }
-        if (error == 0) {
-            (void)skua_input_skip(&b->input, skua_input_size(&b->input) - b->rest.size);
-            skua_output_text(&b->reply, next != -1 ? "-ERR Protocol error\r\n" : "");
-            error = skua_output_take(&b->reply, &payload);
-        }
-        if (error == 0 && skua_payload_size(&payload) > 0) {
-            error = skua_task_write(ctx, start->socket, payload, SKUA_FOREVER);
-        }
-        if (error == 0 && is_read) {
-            error = skua_yield_read(ctx, 0, start->socket, SKUA_READ_MAX, SKUA_FOREVER);
+    while (error == 0 && !b->is_broken) {
+        skua_event *event;
+        error = reads ? skua_yield_read(ctx, 0, b->start.socket, SKUA_READ_MAX, SKUA_FOREVER) : 0;
+        error = error != 0 ? error : skua_task_receive(ctx, &event, SKUA_FOREVER);
+        reads = error == 0 && event->type == SKUA_EVENT_COMPLETION;
+        error = error != 0 ? error : take_in(b, event);
+        error = error != 0 ? error : send_round(b, &batch, ctx);
+        error = error != 0 ? error : skua_output_take(&b->reply, &answers);
+        if (error == 0 && skua_payload_size(&answers) > 0) {
+            error = skua_task_write(ctx, b->start.socket, answers, SKUA_FOREVER);
         }
     }
     skua_payload_drop(&batch);
