@@ -9,10 +9,17 @@
 /* An alarm looks at all sockets: it comes so rarely that this takes a small share of a CPU. */
 #define ALARM_NS_PER_SOCKET UINT64_C(1000)
 
-/* An alarm that nobody could be told of comes again after this time. */
+/* What nobody could be told of is told after this time. */
 #define ALARM_AGAIN_NS (UINT64_C(10) * 1000000)
 
 /* ---- signals ---- */
+
+/* Whether there is something in the word for which the owner should be signalled. */
+static bool owner_is_waiting(struct socket *socket)
+{
+    const uint32_t flags = (uint32_t)load_relaxed(&socket->word); /* what K3 has left, or later */
+    return socket_word_wakes(flags, flags);
+}
 
 /* Pushes the signal to whoever has the socket now. The caller has the node; the socket may be
  * another one by now. */
@@ -32,8 +39,9 @@ static void push_signal(struct sockets *sockets, struct worker *worker, struct s
     }
     if (!socket_word_unsignal_any(&socket->word, (uint32_t)key)) {
         deliver_release_node(sched, worker, node);
-    } else if (((uint32_t)load_relaxed(&socket->word) & SOCKET_ALARM) != 0) { /* hint */
-        /* It may be on its way to another process, or to one that does not run yet. */
+    } else if (owner_is_waiting(socket)) {
+        /* It may be on its way to another process, or to one that does not run yet. A report that
+         * found SIGNALLED set has relied on this one, so it is made up for. */
         sockets_set_alarm(sockets, worker, socket,
                           time_after(time_now(sched->time), ALARM_AGAIN_NS));
     }
@@ -57,7 +65,7 @@ void sockets_report(struct sockets *sockets, struct worker *worker, uint64_t key
     /* Before the report: right after it the owner may close the socket, and another one be opened
      * in its place. If the report is accepted, this is the node of the socket that the key names:
      * it was written before anybody could know the key. */
-    const uint32_t node = load_acquire(&socket->signal);
+    const uint32_t node = load_acquire(&socket->signal); /* MO-socket */
     switch (socket_word_report_any(&socket->word, (uint32_t)key, flags)) {
     case SOCKET_SIGNAL:
         push_signal(sockets, worker, socket, key, node);
@@ -70,22 +78,17 @@ void sockets_report(struct sockets *sockets, struct worker *worker, uint64_t key
     }
 }
 
-/* Takes an alarm that is due and reports it. False, and the alarm stays, if the socket has become
- * another one meanwhile: then nobody knows whose alarm it is. */
-static bool ring(struct sockets *sockets, struct worker *worker, uint64_t key, uint64_t when)
+/* Tells whoever has the socket in this slot now that a deadline may have passed; one too many does
+ * no harm. A slot that is free has no signal: an alarm that was set for a socket that is gone says
+ * nothing. */
+static void ring(struct sockets *sockets, struct worker *worker, uint32_t slot)
 {
-    struct socket *socket = socket_at(sockets, socket_slot(key));
-    uint64_t none = 0;
-    if (!cas_seq_cst(&socket->alarm_at, &when, none)) { /* MO-alarm */
-        return true;                                    /* somebody was faster */
+    struct socket *socket = socket_at(sockets, slot);
+    const uint64_t word = load_acquire(&socket->word); /* MO-socket: before its owner */
+    if (load_acquire(&socket->owner) != 0 || (word & SOCKET_LINGERS) != 0) { /* MO-give */
+        sockets_report(sockets, worker, (uint64_t)slot << 32 | socket_word_generation(word),
+                       SOCKET_ALARM);
     }
-    /* The alarm of a later socket was set after the word had changed. */
-    if (socket_word_generation(load_acquire(&socket->word)) != (uint32_t)key) {
-        (void)!cas_seq_cst(&socket->alarm_at, &none, when); /* MO-alarm */
-        return false;
-    }
-    sockets_report(sockets, worker, key, SOCKET_ALARM);
-    return true;
 }
 
 void sockets_alarm(struct sockets *sockets, struct worker *worker, uint64_t now)
@@ -94,14 +97,15 @@ void sockets_alarm(struct sockets *sockets, struct worker *worker, uint64_t now)
     uint32_t looks = 0;
     for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++, looks++) {
         struct socket *socket = socket_at(sockets, slot);
-        /* Before the alarm: that of an earlier socket was taken back before the word changed. */
-        const uint64_t key =
-            (uint64_t)slot << 32 | socket_word_generation(load_acquire(&socket->word));
-        const uint64_t when = load_seq_cst(&socket->alarm_at); /* MO-alarm */
-        if (when == 0 || (when <= now && ring(sockets, worker, key, when))) {
+        uint64_t when = load_seq_cst(&socket->alarm_at); /* MO-alarm */
+        if (when == 0) {
             continue;
         }
-        next = when < next ? when : next;
+        if (when > now) {
+            next = when < next ? when : next;
+        } else if (cas_seq_cst(&socket->alarm_at, &when, (uint64_t)0)) { /* MO-alarm */
+            ring(sockets, worker, slot);
+        }
     }
     if (next != UINT64_MAX) {
         const uint64_t rested = time_after(now, looks * ALARM_NS_PER_SOCKET);

@@ -101,13 +101,13 @@ void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint3
                         void *arg)
 {
     struct sockets *sockets = CONTAINER_OF(hooks, struct sockets, hooks);
-    for (uint32_t slot = 1; sockets->is_ready && object_pool_holds(&sockets->pool, slot); slot++) {
+    for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
         struct socket *socket = socket_at(sockets, slot);
         if (socket->kind == SOCKET_FREE) {
             continue;
         }
         if ((load_acquire(&socket->word) & SOCKET_SIGNALLED) == 0) { /* MO-socket */
-            put(arg, socket->signal);
+            put(arg, load_relaxed(&socket->signal));                 /* nothing moves */
         }
         for (uint32_t index = socket->first; index != OBJECT_NONE;) {
             put(arg, index);

@@ -22,13 +22,21 @@
  * The signal is one event node, which belongs to the socket. SIGNALLED is set while it is on its
  * way: by the reporter that pushes it, until the owner has taken it out of its mailbox. So it is in
  * one list at most (INV-31). If the socket is closed meanwhile, the generation changes, and whoever
- * has the node then releases it.
+ * has the node then releases it. By then the socket may be used again and have another node, so who
+ * reports reads which node it is before K2, and who has taken one keeps to that.
+ *
+ * Who finds nobody to push it to clears SIGNALLED (K3). Another thread's report that came between
+ * K2 and K3 has found it set and left the signalling to this one; if the owner waits for what has
+ * been reported, K3 sees that, and an alarm makes up for it (socket_signal.c).
  *
  * A report names the generation that it is about; a socket that was closed and opened again has
  * another one. It has 32 bits, and one that is about to wrap is never used again (sockets.c).
  *
  * MO-socket: K2 acquires what the owner did before O3, above all who the owner is, and releases
- * what the system said; O1, O3 and the taking of a signal acquire that. */
+ * what the system said; O1, O3 and the taking of a signal acquire that. The node is stored with
+ * release when the socket is opened, and whoever knows a generation comes after that. So a report
+ * reads the node of that use, or of a later one; if of a later one, it acquires the change of the
+ * generation as well, and K2 finds that. */
 #ifndef SKUA_NET_SOCKET_WORD_H
 #define SKUA_NET_SOCKET_WORD_H
 
@@ -129,8 +137,8 @@ NODISCARD static inline bool socket_word_wait_owner(atomic_u64 *word, uint32_t w
     return false;
 }
 
-/* The signal could not be pushed, as the owner has ended: the node is the socket's again. False if
- * the socket is another one by now: then the node is nobody's. */
+/* K3. The signal could not be pushed, as the owner has ended: the node is the socket's again. False
+ * if the socket is another one by now: then the node is nobody's. */
 NODISCARD static inline bool socket_word_unsignal_any(atomic_u64 *word, uint32_t generation)
 {
     uint64_t old = load_relaxed(word); /* re-checked by the exchange */

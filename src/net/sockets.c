@@ -211,7 +211,7 @@ static void fill(struct socket *socket, skua_pid owner, int fd, enum socket_kind
                  uint32_t signal, uint64_t now)
 {
     store_relaxed(&socket->fd, (uint32_t)fd); /* for inspectors, as are others here */
-    store_relaxed(&socket->signal, signal);   /* ordered by the watch, or by the alarm */
+    store_release(&socket->signal, signal);   /* MO-socket */
     socket->reader = 0;
     socket->input = NULL;
     socket->first = OBJECT_NONE;
@@ -259,8 +259,8 @@ static void unopen_locked(struct sockets *sockets, struct worker *worker, uint32
 {
     struct socket *socket = socket_at(sockets, slot);
     socket->kind = SOCKET_FREE;
-    store_relaxed(&socket->owner, 0);    /* nobody knows it */
-    store_relaxed(&socket->alarm_at, 0); /* before the word changes: see sockets_alarm */
+    store_relaxed(&socket->owner, 0);    /* whoever sees the next generation sees this: see ring */
+    store_relaxed(&socket->alarm_at, 0); /* hint: an alarm too many is ignored */
     const bool is_on_its_way = socket_word_retire_owner(&socket->word);
     if (!is_on_its_way) {
         deliver_release_node(sockets->sched, worker,
@@ -444,8 +444,9 @@ void sockets_close(struct sockets *sockets, struct worker *worker, struct proces
     mutex_lock(&sockets->lock);
     if (lingers) {
         store_relaxed(&sockets->lingering, load_relaxed(&sockets->lingering) + 1); /* under lock */
-        store_release(&socket->owner, 0);                                          /* MO-give */
+        /* In this order, so that there is always one of both: see ring. */
         (void)socket_word_linger_owner(&socket->word);
+        store_release(&socket->owner, 0); /* MO-give */
     } else {
         unopen_locked(sockets, worker, slot);
     }
@@ -555,7 +556,7 @@ void sockets_deinit(struct sockets *sockets)
             block_free(sockets->scratch[i]);
         }
         object_pool_deinit(&sockets->pool);
-        sockets->is_ready = false; /* the last audit is still to come */
+        store_relaxed(&sockets->is_ready, 0); /* the last audit is still to come */
     }
     const uint32_t slots = sched->table.pool.segment_count *
                            (uint32_t)(OBJECT_POOL_SEGMENT_SIZE / sizeof(struct process));

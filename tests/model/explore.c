@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "explorer.h"
 
-#define IGNORED_MAX 32
+#define IGNORED_MAX 48
 
 /* A schedule that runs for so long is stuck between two steps. */
 #define STUCK_SECONDS 30

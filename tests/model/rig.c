@@ -9,11 +9,11 @@
 #include "sched/cpu_clock.h"
 #include "sched/worker.h"
 
-#define SEGMENTS   2 /* one of processes, one of events */
+#define SEGMENTS   3 /* one of processes, one of events, one of sockets */
 #define CACHES     (RIG_WORKERS_MAX + 1)
 #define BATCH      8
 #define TURNS_MAX  4
-#define SMALL_SIZE (64 << 10)
+#define SMALL_SIZE (128 << 10)
 #define NODES_MAX  1024
 
 struct scheduler rig;
