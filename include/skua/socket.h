@@ -101,7 +101,8 @@ SKUA_API SKUA_NODISCARD int skua_socket_adopt(skua_context *ctx, int fd, skua_so
 /* Makes a descriptor of a socket again, which is the program's to close. It is non-blocking.
  * Gives:   *fd, -1 on error.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET; SKUA_E_SOCKET_BUSY (a yield is open on it, or it holds data that was
- *          received or is to be sent); SKUA_E_NOT_SIMULATED; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+ *          received or is to be sent); the error that has ended it; SKUA_E_NOT_SIMULATED;
+ *          SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API SKUA_NODISCARD int skua_socket_detach(skua_context *ctx, skua_socket socket, int *fd);
 
 /* ---- reading ---- */

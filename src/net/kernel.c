@@ -249,20 +249,22 @@ static void close_fd(struct transport *transport, int fd, bool reset)
     net_close_socket(poller_of(transport), fd);
 }
 
-static void turn_away(struct transport *transport, int fd)
+static bool turn_away(struct transport *transport, int fd)
 {
     struct kernel *kernel = CONTAINER_OF(transport, struct kernel, transport);
     struct net *net = kernel->net;
+    int connection = -1;
     mutex_lock(&net->lock);
     if (kernel->spare >= 0) {
         (void)close(kernel->spare);
-        const int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (connection >= 0) {
             (void)close(connection);
         }
         kernel->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
     mutex_unlock(&net->lock);
+    return connection >= 0;
 }
 
 /* ---- the rest ---- */
@@ -345,7 +347,8 @@ void kernel_register_all(struct epoll_set *set, struct sockets *sockets)
     for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
         struct socket *socket = socket_at(sockets, slot);
         const uint64_t word = load_acquire(&socket->word);
-        if (load_acquire(&socket->owner) != 0 || ((uint32_t)word & SOCKET_LINGERS) != 0) {
+        if (socket_fd(socket) >= 0 &&
+            (load_acquire(&socket->owner) != 0 || ((uint32_t)word & SOCKET_LINGERS) != 0)) {
             (void)!kernel_register(set, socket_fd(socket),
                                    (uint64_t)slot << 32 | socket_word_generation(word));
         }

@@ -39,8 +39,9 @@ static bool is_passing(int error)
 static void pause_accepting(struct sockets *sockets, struct worker *worker, struct socket *listener)
 {
     struct socket_extra *extra = listener->extra;
-    sockets->transport->turn_away(sockets->transport, socket_fd(listener));
-    (void)fetch_add_relaxed(&sockets->turned_away, 1); /* statistic */
+    if (sockets->transport->turn_away(sockets->transport, socket_fd(listener))) {
+        (void)fetch_add_relaxed(&sockets->turned_away, 1); /* statistic */
+    }
     extra->pause_ns = extra->pause_ns == 0                 ? PAUSE_MIN_NS
                       : 2 * extra->pause_ns > PAUSE_MAX_NS ? PAUSE_MAX_NS
                                                            : 2 * extra->pause_ns;
@@ -60,6 +61,13 @@ static int inherit(struct sockets *sockets, const struct socket_extra *from, str
     if (from->keepalive_ns != 0) {
         (void)transport->set(transport, fd, SKUA_SOCKET_KEEPALIVE, from->keepalive_ns);
     }
+    /* The system hands these on by itself, but not to Unix sockets. */
+    if (from->send_buffer != 0 && (socket->flags & SOCKET_IS_LOCAL) != 0) {
+        (void)transport->set(transport, fd, SKUA_SOCKET_SEND_BUFFER, from->send_buffer);
+    }
+    if (from->receive_buffer != 0 && (socket->flags & SOCKET_IS_LOCAL) != 0) {
+        (void)transport->set(transport, fd, SKUA_SOCKET_RECEIVE_BUFFER, from->receive_buffer);
+    }
     if (!has_limits) {
         return 0;
     }
@@ -73,52 +81,50 @@ static int inherit(struct sockets *sockets, const struct socket_extra *from, str
     return 0;
 }
 
-/* Accepts one connection. Returns 0 and *handle; SKUA_PENDING if there is none, or if *pauses; or
- * an error. */
-static int accept_one(struct sockets *sockets, struct worker *worker, struct process *process,
-                      struct socket *listener, uint64_t *handle, bool *pauses)
+/* Takes one connection, as a number of the transport; -EAGAIN if there is none; -EINPROGRESS if it
+ * pauses; or another negative errno. */
+static int take_connection(struct sockets *sockets, struct worker *worker, struct socket *listener)
 {
     struct transport *transport = sockets->transport;
     struct socket_extra *extra = listener->extra;
-    uint32_t slot;
-    *pauses = false;
-    if (extra->held != 0) {
-        *handle = extra->held;
-        extra->held = 0;
-        return 0;
-    }
     int fd;
+    if (extra->held != 0) {
+        fd = (int)extra->held - 1;
+        extra->held = 0;
+        return fd;
+    }
     do {
         fd = transport->accept(transport, socket_fd(listener));
     } while (fd < 0 && is_passing(-fd));
-    if (fd == -EAGAIN) {
-        return SKUA_PENDING;
-    }
     if (fd < 0 && is_shortage(-fd)) {
         pause_accepting(sockets, worker, listener);
-        *pauses = true;
-        return SKUA_PENDING;
+        return -EINPROGRESS;
     }
-    if (fd < 0) {
-        return sockets_error(-fd);
-    }
-    extra->pause_ns = 0;
+    extra->pause_ns = fd >= 0 ? 0 : extra->pause_ns;
+    return fd;
+}
+
+/* Makes a socket of a connection that was taken. Returns 0 and *handle, or an error. */
+static int open_accepted(struct sockets *sockets, struct worker *worker, struct process *process,
+                         const struct socket *listener, int fd, uint64_t *handle)
+{
+    uint32_t slot;
     int error =
         sockets_open(sockets, worker, process, worker->context->self, fd, SOCKET_STREAM, &slot);
     if (error != 0) {
-        transport->close(transport, fd, true);
+        sockets->transport->close(sockets->transport, fd, true);
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);
     socket->flags |= listener->flags & SOCKET_IS_LOCAL;
-    error = inherit(sockets, extra, socket);
+    error = inherit(sockets, listener->extra, socket);
     if (error != 0) {
         sockets_close(sockets, worker, process, slot, true);
         return error;
     }
-    if (extra->idle_ns != 0) {
+    if (listener->extra->idle_ns != 0) {
         sockets_set_alarm(sockets, worker, socket,
-                          time_after(time_now(sockets->sched->time), extra->idle_ns));
+                          time_after(time_now(sockets->sched->time), listener->extra->idle_ns));
     }
     NOTE_COUNT(sockets->sched, worker, accepted);
     *handle = socket_key(socket, slot);
@@ -138,22 +144,20 @@ static bool may_accept(struct socket *listener)
     return true;
 }
 
-/* As accept_one, and waits if there is no connection. */
-static int accept_or_wait(struct sockets *sockets, struct worker *worker, struct process *process,
-                          struct socket *listener, uint64_t *handle)
+/* As take_connection; waits if there is no connection. */
+static int take_or_wait(struct sockets *sockets, struct worker *worker, struct socket *listener)
 {
     for (;;) {
         if (may_accept(listener) || listener->extra->held != 0) {
-            bool pauses;
-            const int outcome = accept_one(sockets, worker, process, listener, handle, &pauses);
-            if (outcome != SKUA_PENDING || pauses) {
-                return outcome; /* `ready` stays, for when the pause is over */
+            const int fd = take_connection(sockets, worker, listener);
+            if (fd != -EAGAIN) {
+                return fd; /* `ready` stays, for when a pause is over */
             }
             listener->ready = 0;
         }
         if (socket_word_wait_owner(&listener->word, SOCKET_WAITS_TO_READ,
                                    SOCKET_READABLE | SOCKET_FAILED)) {
-            return SKUA_PENDING;
+            return -EAGAIN;
         }
     }
 }
@@ -171,15 +175,17 @@ void socket_go_on_accepting(struct sockets *sockets, struct worker *worker, stru
         socket->reader = 0;
         return;
     }
-    const int error = accept_or_wait(sockets, worker, process, socket, &handle);
-    if (error == SKUA_PENDING) {
+    const int fd = take_or_wait(sockets, worker, socket);
+    if (fd == -EAGAIN || fd == -EINPROGRESS) {
         return;
     }
     socket->reader = 0;
     if (!sockets_claim(worker, call)) {
-        socket->extra->held = handle; /* for the next one */
+        socket->extra->held = fd >= 0 ? (uint64_t)fd + 1 : 0; /* for the next one */
         return;
     }
+    const int error =
+        fd < 0 ? sockets_error(-fd) : open_accepted(sockets, worker, process, socket, fd, &handle);
     const skua_payload result = error == 0 ? skua_payload_u64(0, handle) : skua_payload_empty(0);
     sockets_complete(worker, process, call, error, &result);
 }

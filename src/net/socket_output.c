@@ -193,7 +193,7 @@ void socket_drop_output(struct sockets *sockets, struct worker *worker, struct p
 void socket_shut_if_asked(struct sockets *sockets, struct socket *socket)
 {
     if ((socket->flags & (SOCKET_SHUTS | SOCKET_SHUT)) == SOCKET_SHUTS && socket->unstarted == 0 &&
-        socket->first == OBJECT_NONE) {
+        socket->first == OBJECT_NONE && socket->failure == 0) {
         socket->flags |= SOCKET_SHUT;
         (void)fetch_or_seq_cst(&socket->word, SOCKET_SENDS_NONE); /* for inspectors */
         (void)sockets->transport->shutdown(sockets->transport, socket_fd(socket));

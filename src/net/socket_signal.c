@@ -165,7 +165,7 @@ static void serve(struct sockets *sockets, struct worker *worker, struct process
                   struct socket *socket, uint32_t slot, uint32_t flags)
 {
     socket_absorb(socket, flags);
-    if ((flags & SOCKET_ALARM) != 0) {
+    if ((flags & SOCKET_ALARM) != 0 && socket->kind == SOCKET_STREAM && socket->failure == 0) {
         look_at_deadlines(sockets, worker, process, socket);
     }
     switch ((enum socket_kind)socket->kind) {

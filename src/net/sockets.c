@@ -350,7 +350,12 @@ static void dispose(struct sockets *sockets, struct socket *socket, bool reset)
         transport->unlisten != NULL) {
         transport->unlisten(transport, socket_fd(socket));
     }
-    transport->close(transport, socket_fd(socket), reset);
+    if (socket->extra != NULL && socket->extra->held != 0) {
+        transport->close(transport, (int)socket->extra->held - 1, true);
+    }
+    if (socket_fd(socket) >= 0) {
+        transport->close(transport, socket_fd(socket), reset);
+    }
     block_free(socket->input);
     socket->input = NULL;
     free_extra(sockets, socket);
@@ -427,9 +432,6 @@ void sockets_close(struct sockets *sockets, struct worker *worker, struct proces
     struct socket *socket = socket_at(sockets, slot);
     sockets_unlist(sockets, process, socket, slot);
     end_yields(sockets, worker, process, socket, SKUA_E_CLOSED);
-    if (socket->extra != NULL && socket->extra->held != 0) {
-        sockets_close(sockets, worker, process, socket_slot(socket->extra->held), true);
-    }
     if (reset || socket->failure != 0 || (socket->flags & SOCKET_BROKEN) != 0) {
         socket_drop_output(sockets, worker, process, socket, SKUA_E_CLOSED);
         reset = socket->kind == SOCKET_STREAM;
@@ -480,6 +482,8 @@ void sockets_fail(struct sockets *sockets, struct worker *worker, struct process
     socket->failure = (int16_t)error;
     socket_drop_output(sockets, worker, process, socket, error);
     end_yields(sockets, worker, process, socket, error);
+    sockets->transport->close(sockets->transport, socket_fd(socket), true);
+    store_relaxed(&socket->fd, UINT32_MAX); /* for inspectors */
 }
 
 void sockets_break(struct sockets *sockets, struct worker *worker, struct process *process,

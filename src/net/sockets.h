@@ -56,7 +56,7 @@ struct socket_extra {
     uint64_t send_buffer; /* of a listener: for accepted sockets; the same above */
     uint64_t receive_buffer;
     uint64_t end_waiter; /* the call that waits for the end of input, or 0 */
-    uint64_t held;       /* of a listener: a socket that came too late for its accept, or 0 */
+    uint64_t held;       /* of a listener: 1 + a connection that came too late for its accept */
     uint64_t pause_ns;   /* of a listener: before it tries again to accept */
     bool delays;         /* of a listener: accepted sockets do not have nodelay */
     bool is_adopted;     /* of a listener: its file is not ours */
@@ -161,7 +161,7 @@ static inline uint64_t socket_key(struct socket *socket, uint32_t slot)
     return (uint64_t)slot << 32 | socket_word_generation(load_relaxed(&socket->word));
 }
 
-/* Its number in the transport. */
+/* Its number in the transport; or -1. */
 static inline int socket_fd(struct socket *socket)
 {
     return (int)load_relaxed(&socket->fd); /* written when it is opened */
@@ -217,7 +217,7 @@ void sockets_end_call(struct worker *worker, struct process *process, uint64_t c
 void sockets_signal_self(struct sockets *sockets, struct worker *worker, struct socket *socket,
                          uint32_t slot, uint32_t waits, uint32_t flags);
 
-/* The socket has failed: all its yields end with `error`. */
+/* The socket has failed: all its yields end with `error`, and the connection is reset. */
 void sockets_fail(struct sockets *sockets, struct worker *worker, struct process *process,
                   struct socket *socket, int error);
 

@@ -50,8 +50,9 @@ struct transport {
     int (*set)(struct transport *transport, int fd, enum skua_socket_option option, uint64_t value);
     /* Its own address, or the other side's. */
     int (*address)(struct transport *transport, int fd, bool of_peer, struct address *address);
-    /* Out of descriptors: turns away the connection that waits at a listener, if it can. */
-    void (*turn_away)(struct transport *transport, int fd);
+    /* Out of descriptors: turns away the connection that waits at a listener, if there is one and
+     * it can. */
+    bool (*turn_away)(struct transport *transport, int fd);
     /* Asks for a call of sockets_alarm at that time, or soon after; an earlier one stays asked
      * for. `worker` is the caller's or null. */
     void (*wake_at)(struct transport *transport, struct worker *worker, uint64_t when);

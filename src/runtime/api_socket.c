@@ -145,7 +145,11 @@ int skua_socket_detach(skua_context *ctx, skua_socket socket, int *fd)
     if (own_sockets(ctx)->transport->detach == NULL) {
         return SKUA_E_NOT_SIMULATED;
     }
-    if (socket_buffered(found) > 0 || sockets_is_busy(own_sockets(ctx), found)) {
+    if (found->failure != 0) {
+        return found->failure;
+    }
+    if (socket_buffered(found) > 0 || sockets_is_busy(own_sockets(ctx), found) ||
+        (found->extra != NULL && found->extra->held != 0)) {
         return SKUA_E_SOCKET_BUSY;
     }
     return sockets_release(own_sockets(ctx), ctx->worker, ctx->process, socket_slot(socket.bits),
@@ -453,8 +457,11 @@ static void keep_option(struct socket_extra *extra, enum skua_socket_option opti
         extra->progress_ns = value;
         break;
     case SKUA_SOCKET_SEND_BUFFER:
+        extra->send_buffer = value;
+        break;
     case SKUA_SOCKET_RECEIVE_BUFFER:
-        break; /* the system's sockets inherit them by themselves */
+        extra->receive_buffer = value;
+        break;
     }
 }
 
@@ -485,6 +492,9 @@ int skua_socket_set(skua_context *ctx, skua_socket socket, enum skua_socket_opti
         const uint64_t now = time_now(ctx->sched->time);
         store_relaxed(&found->active_at, now); /* for inspectors; one writer */
         sockets_set_alarm(sockets, ctx->worker, found, time_after(now, value));
+    }
+    if (option == SKUA_SOCKET_PROGRESS && found->first != OBJECT_NONE) {
+        sockets_set_alarm(sockets, ctx->worker, found, socket_progress_end(found));
     }
     return 0;
 }

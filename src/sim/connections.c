@@ -75,11 +75,13 @@ int connections_accept(struct network *network, struct endpoint *listener)
     return network_give_out(network, dequeue(listener));
 }
 
-void connections_turn_away(struct network *network, struct endpoint *listener)
+bool connections_turn_away(struct network *network, struct endpoint *listener)
 {
-    if (listener->first != NULL) {
-        stream_close(network, dequeue(listener), false);
+    if (listener->first == NULL) {
+        return false;
     }
+    stream_close(network, dequeue(listener), false);
+    return true;
 }
 
 void connections_admit(struct network *network, struct endpoint *endpoint)

@@ -340,10 +340,10 @@ static int read_address(struct transport *transport, int fd, bool of_peer, struc
     return 0;
 }
 
-static void turn_away(struct transport *transport, int fd)
+static bool turn_away(struct transport *transport, int fd)
 {
     struct network *network = network_of(transport);
-    connections_turn_away(network, find(network, fd));
+    return connections_turn_away(network, find(network, fd));
 }
 
 static void wake_at(struct transport *transport, struct worker *worker, uint64_t when)

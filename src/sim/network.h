@@ -245,7 +245,7 @@ int connections_listen(struct network *network, uint32_t host, const struct addr
 int connections_connect(struct network *network, uint32_t host, const struct address *address,
                         const struct address *source);
 int connections_accept(struct network *network, struct endpoint *listener);
-void connections_turn_away(struct network *network, struct endpoint *listener);
+bool connections_turn_away(struct network *network, struct endpoint *listener);
 void connections_stop_listening(struct network *network, struct endpoint *listener);
 
 /* The request of an unaccepted endpoint has arrived. False if it has to come again, later. */
