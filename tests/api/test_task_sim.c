@@ -156,7 +156,7 @@ static skua_sim_faults some_faults(uint64_t seed)
 
 TEST(tasks_may_be_killed_or_have_no_memory_at_any_time)
 {
-    FOR_ROUNDS (seed, EFFORT(4000)) {
+    FOR_ROUNDS (seed, EFFORT(10000)) {
         (void)let_wander(seed, some_faults(seed));
     }
     for (size_t i = 0; i < TASK_WAITS; i++) {
