@@ -209,7 +209,7 @@ static void judge_sweep(struct scheduler *sched)
 }
 
 /* Only whoever holds the token of a task may touch its stack. So tasks are woken for nothing, some
- * at a time; whoever finds that there is nothing for one trims it (tasks.c). */
+ * at a time; whoever finds that there is nothing for one trims it (inbox.c). */
 static uint64_t sweep(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;

@@ -420,7 +420,7 @@ struct task *tasks_enter(skua_context *ctx, int *error)
 
 /* Tags are not used again by other waits of the process: what is left of an old one must not be
  * taken for the end of a new one, also if another call of a serve function makes that, on another
- * stack. A worker comes round to the same number after days. */
+ * stack. A worker comes round to the same number after half a day at the earliest. */
 uint64_t tasks_next_tag(struct task *task)
 {
     struct worker *worker = task->context.worker;

@@ -195,7 +195,7 @@ static bool reserve_locked(struct stacks *stacks, uint32_t tier)
         stacks->memory->unreserve(start, of->slots * stride_of(stacks, tier));
         return false;
     }
-    store_release(&of->start, start); /* MO-stacks */
+    store_relaxed(&of->start, start); /* published with `used` */
     return true;
 }
 
@@ -537,7 +537,6 @@ size_t stacks_trim_below(const struct stacks *stacks, const struct stack *stack,
     return unused > kept ? stacks->memory->discard(stack->low + kept, unused - kept) : 0;
 }
 
-/* Its coroutine begins anew: where it was is wiped, too. */
 size_t stacks_used(const struct stack *stack)
 {
     const char *low = stack->low;
@@ -555,6 +554,7 @@ size_t stacks_used(const struct stack *stack)
     return (size_t)(top - low);
 }
 
+/* Its coroutine begins anew: where it was is wiped, too. */
 size_t stacks_wipe(struct stack *stack)
 {
     const size_t used = stacks_used(stack);
@@ -580,21 +580,4 @@ bool stacks_next_owner(const struct stacks *stacks, struct stack_place *at, uint
     *owner = load_relaxed(&record_at(stacks, at->tier, at->slot)->owner); /* a number */
     at->slot++;
     return true;
-}
-
-const struct stack *stacks_find(const struct stacks *stacks, const void *address)
-{
-    for (uint32_t tier = 0; tier < STACK_TIERS; tier++) {
-        const struct stack_tier *of = &stacks->tiers[tier];
-        const char *start = load_acquire(&of->start); /* MO-stacks */
-        if (start == NULL || (const char *)address < start) {
-            continue;
-        }
-        const size_t slot = (size_t)((const char *)address - start) / stride_of(stacks, tier);
-        if (slot < load_acquire(&of->used)) { /* MO-stacks */
-            const struct stack *stack = record_at(stacks, tier, (uint32_t)slot);
-            return stack->low != NULL ? stack : NULL;
-        }
-    }
-    return NULL;
 }

@@ -66,7 +66,7 @@ struct stack_cache {
 struct stack_tier {
     char *_Atomic start; /* null: nothing is reserved yet */
     uint32_t slots;      /* that fit into the reservation */
-    atomic_u32 used;     /* ever, or in a cache */
+    atomic_u32 used;     /* ever, or in a cache; others read `start` after this */
     uint32_t committed;
     uint32_t *free; /* `free_count` slots, and whether they have a guard; the next to be used last;
                        usable for those committed */
@@ -167,9 +167,5 @@ NODISCARD bool stacks_next_owner(const struct stacks *stacks, struct stack_place
 /* Whether a stack that is not running has not been used up, as far as its canary and its stack
  * pointer tell; always, if there is a guard. */
 NODISCARD bool stacks_is_whole(const struct stack *stack);
-
-/* The stack in whose slot this address lies, in its guard or above; null: none, or one that has no
- * memory. For signal handlers. */
-NODISCARD const struct stack *stacks_find(const struct stacks *stacks, const void *address);
 
 #endif
