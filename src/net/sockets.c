@@ -13,6 +13,7 @@
 #include "sched/deliver.h"
 #include "sched/log.h"
 #include "sched/note.h"
+#include "sched/shutdown.h"
 #include "sched/signal.h"
 #include "sched/worker.h"
 
@@ -365,9 +366,11 @@ static void end_lingering_locked(struct sockets *sockets, struct worker *worker,
                                  struct socket *socket, uint32_t slot, bool reset)
 {
     socket_drop_output(sockets, worker, NULL, socket, 0);
-    store_relaxed(&sockets->lingering, load_relaxed(&sockets->lingering) - 1); /* under lock */
+    /* Under lock; MO-stop: before the stop is told. */
+    store_seq_cst(&sockets->lingering, load_relaxed(&sockets->lingering) - 1);
     dispose(sockets, socket, reset);
     unopen_locked(sockets, worker, slot);
+    shutdown_worker_is_quiet(sockets->sched);
 }
 
 /* Writes on for a socket without an owner, if it is still the one that the key names. */
@@ -502,6 +505,11 @@ void sockets_break(struct sockets *sockets, struct worker *worker, struct proces
 
 /* ---- beginning and end ---- */
 
+static uint32_t sockets_count_lingering(struct socket_hooks *hooks)
+{
+    return load_seq_cst(&sockets_of_hooks(hooks)->lingering); /* MO-stop */
+}
+
 void sockets_init(struct sockets *sockets, struct scheduler *sched, struct transport *transport)
 {
     memset(sockets, 0, sizeof *sockets);
@@ -509,6 +517,7 @@ void sockets_init(struct sockets *sockets, struct scheduler *sched, struct trans
                                            .take = sockets_take,
                                            .drop = sockets_drop,
                                            .leave = sockets_leave,
+                                           .lingering = sockets_count_lingering,
                                            .give_at_spawn = sockets_give_at_spawn,
                                            .take_back = sockets_take_back,
                                            .show = sockets_show_nodes,

@@ -8,7 +8,8 @@
  *  3. Wait until none is alive: a worker that runs out of work says so, and the count is read then.
  *  4. At the timeout the survivors are reported and requested to end; the workers end those that
  *     are not in a step at once.
- *  5. With no process left, `exiting` is set and the idle workers are joined.
+ *  5. With no process left, and in time, what was written to sockets that are closed is waited for.
+ *  6. `exiting` is set and the idle workers are joined.
  * A step or close that does not return cannot be ended. If one is stuck (stuck.h) and nothing has
  * ended meanwhile in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later
  * stop continues to wait. */
@@ -22,6 +23,7 @@
 #include "sched/deliver.h"
 #include "sched/monitor.h"
 #include "sched/process_info.h"
+#include "sched/socket_hooks.h"
 #include "sched/spare.h"
 #include "sched/stats.h"
 #include "sched/stuck.h"
@@ -246,6 +248,18 @@ static bool wait_until_empty(struct scheduler *sched, uint64_t deadline_ns)
     return empty;
 }
 
+/* Waits until nothing is left to be written to sockets that their processes have closed, or the
+ * deadline comes. */
+static void wait_for_sockets(struct scheduler *sched, uint64_t deadline_ns)
+{
+    mutex_lock(&sched->quiet.lock);
+    bool in_time = true;
+    while (socket_hooks_linger(sched->sockets) && in_time) {
+        in_time = condition_wait_until(&sched->quiet.changed, &sched->quiet.lock, deadline_ns);
+    }
+    mutex_unlock(&sched->quiet.lock);
+}
+
 /* Waits for processes that were told to end; true if all did. Gives up when a worker is stuck and
  * none has ended meanwhile. Otherwise the machine is just slow, and gets PATIENCE samples. */
 static bool wait_while_ending_locked(struct scheduler *sched)
@@ -272,6 +286,7 @@ static int stop_running_locked(struct scheduler *sched, uint64_t timeout_ns)
     shutdown_ask_locked(sched);
     idle_wake_all(sched); /* so that every worker finds nothing and says so */
     if (wait_until_empty(sched, deadline)) {
+        wait_for_sockets(sched, deadline);
         return 0;
     }
     /* If there are none, only on_exit was not over. */

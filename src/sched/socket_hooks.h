@@ -4,6 +4,7 @@
 #define SKUA_SCHED_SOCKET_HOOKS_H
 
 #include <skua/types.h>
+#include <stdbool.h>
 
 struct process;
 struct worker;
@@ -27,6 +28,9 @@ struct socket_hooks {
                          skua_pid pid, skua_socket socket);
     void (*take_back)(struct socket_hooks *hooks, skua_context *parent, struct process *child,
                       skua_socket socket);
+    /* How many sockets are written on, though their processes have closed them. If there is none any
+     * more and the runtime stops, shutdown_worker_is_quiet is called. */
+    uint32_t (*lingering)(struct socket_hooks *hooks);
     /* Shows the event nodes that sockets keep; for audits, at a quiet moment. */
     void (*show)(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg);
     /* Which sockets a process has, by slot, the newest first: fills in as many as `capacity`. Its
@@ -34,5 +38,11 @@ struct socket_hooks {
     uint32_t (*list)(struct socket_hooks *hooks, struct process *process, uint32_t *slots,
                      uint32_t capacity, uint32_t most);
 };
+
+/* There are no sockets where only a part of a runtime is tested. */
+static inline bool socket_hooks_linger(struct socket_hooks *hooks)
+{
+    return hooks != NULL && hooks->lingering(hooks) > 0;
+}
 
 #endif

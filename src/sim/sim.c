@@ -489,6 +489,9 @@ static int stop_driven_locked(struct sim *sim, uint64_t timeout_ns)
         SKUA_ASSERT(empty); /* all are Ready and marked to end */
         result = SKUA_E_TIMEOUT;
     }
+    while (socket_hooks_linger(sched->sockets) && act(sim, deadline)) {
+        check_between_turns(sim, 0);
+    }
     sim->faults_are_on = false;
     empty_agenda(sim);
     step_output_drain_reserve(&sim_worker(sim)->out);
