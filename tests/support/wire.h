@@ -52,7 +52,7 @@ struct act writes_payload(uint64_t tag, const skua_socket *socket, skua_payload 
 struct act shuts_down(const skua_socket *socket);
 struct act closes(const skua_socket *socket);
 struct act gives(const skua_socket *socket, struct actor *to);
-struct act spawns_with(const skua_socket *socket, struct actor *actor);
+struct act spawns_owner(const skua_socket *socket, struct actor *actor);
 struct act sets(const skua_socket *socket, enum skua_socket_option option, uint64_t value);
 struct act looks_at(const skua_socket *socket, skua_socket_snapshot *snapshot);
 

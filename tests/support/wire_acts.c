@@ -236,7 +236,7 @@ static int spawn_with_socket(struct turn *turn, const struct act *act)
     return error;
 }
 
-struct act spawns_with(const skua_socket *socket, struct actor *actor)
+struct act spawns_owner(const skua_socket *socket, struct actor *actor)
 {
     struct act act = act_of(spawn_with_socket, 0, (struct order){.socket = socket});
     act.peer = actor;
