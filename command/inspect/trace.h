@@ -22,6 +22,8 @@ enum trace_kind {
     TRACE_LOST,
     TRACE_NAME,
     TRACE_LABEL,
+    TRACE_READ,
+    TRACE_WRITE,
     TRACE_KINDS
 };
 
@@ -34,7 +36,7 @@ struct trace_record {
     uint64_t pid;
     int64_t arg;
     uint64_t node;
-    const char *type;      /* of the process */
+    const char *type;      /* of the process; of a read or write, the address of the peer */
     uint32_t payload_type; /* of a send */
     uint32_t order;        /* in which it was read */
     uint32_t arrow;        /* the number of the arrow that begins or ends here; 0: none */

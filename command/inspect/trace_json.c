@@ -366,13 +366,31 @@ static void write_gap(struct writer *writer, const struct trace_record *record)
     open_slice(writer, record, SLICE_GAP, name);
 }
 
+static void write_socket(FILE *out, const struct trace_record *record)
+{
+    fprintf(out, ",\"bytes\":%" PRId64 ",\"socket\":\"%016" PRIx64 "\"", record->arg, record->node);
+    if (strcmp(record->type, "-") != 0) {
+        write_field(out, "peer", record->type);
+    }
+}
+
+/* What marks are called. */
+static const char *mark_name(const struct trace_record *record)
+{
+    static const char *const names[TRACE_KINDS] = {
+        [TRACE_SEND] = "send",   [TRACE_TIMER] = "timer", [TRACE_COMPLETE] = "complete",
+        [TRACE_SPAWN] = "spawn", [TRACE_EXIT] = "exit",   [TRACE_STEAL] = "steal",
+        [TRACE_READ] = "read",   [TRACE_WRITE] = "write",
+    };
+    return names[record->kind];
+}
+
 /* An instant, or the begin of a slice, with what its kind has to say. */
-static void write_mark(struct writer *writer, const struct trace_record *record, char phase,
-                       const char *name)
+static void write_mark(struct writer *writer, const struct trace_record *record, char phase)
 {
     FILE *out = writer->out;
     write_event(writer, record, phase);
-    write_name(writer, name);
+    write_name(writer, mark_name(record));
     fputs(phase == 'i' ? ",\"s\":\"t\",\"args\":{" : ",\"args\":{", out);
     if (record->kind == TRACE_STEAL) {
         fprintf(out, "\"processes\":%" PRId64 ",\"from worker\":%" PRIu64, record->arg,
@@ -383,6 +401,9 @@ static void write_mark(struct writer *writer, const struct trace_record *record,
     if (record->kind == TRACE_SEND) {
         fputc(',', out);
         write_payload_type(out, record);
+    }
+    if (record->kind == TRACE_READ || record->kind == TRACE_WRITE) {
+        write_socket(out, record);
     }
     if (record->kind == TRACE_SPAWN || record->kind == TRACE_EXIT) {
         write_field(out, "type", record->type);
@@ -408,14 +429,14 @@ static void write_arrow_begin(struct writer *writer, const struct trace_record *
 }
 
 /* A send, a timer or a completion. */
-static void write_source(struct writer *writer, const struct trace_record *record, const char *name)
+static void write_source(struct writer *writer, const struct trace_record *record)
 {
     const bool needs_slice =
         record->arrow != 0 && writer->tracks[record->track].slice == SLICE_NONE;
     if (needs_slice) {
-        write_mark(writer, record, 'B', name);
+        write_mark(writer, record, 'B');
     } else if (record->kind != TRACE_SEND || record->arrow == 0) {
-        write_mark(writer, record, 'i', name); /* an arrow alone shows a send well enough */
+        write_mark(writer, record, 'i'); /* an arrow alone shows a send well enough */
     }
     if (record->arrow != 0) {
         write_arrow_begin(writer, record);
@@ -452,25 +473,19 @@ static void write_record(struct writer *writer, struct trace *trace, size_t inde
         write_end(writer, record);
         break;
     case TRACE_SEND:
-        write_source(writer, record, "send");
-        break;
     case TRACE_TIMER:
-        write_source(writer, record, "timer");
-        break;
     case TRACE_COMPLETE:
-        write_source(writer, record, "complete");
+        write_source(writer, record);
         break;
     case TRACE_TAKE:
         note_take(writer, trace, index);
         break;
     case TRACE_SPAWN:
-        write_mark(writer, record, 'i', "spawn");
-        break;
     case TRACE_EXIT:
-        write_mark(writer, record, 'i', "exit");
-        break;
     case TRACE_STEAL:
-        write_mark(writer, record, 'i', "steal");
+    case TRACE_READ:
+    case TRACE_WRITE:
+        write_mark(writer, record, 'i');
         break;
     case TRACE_PARK:
         open_slice(writer, record, SLICE_PARK, "parked");

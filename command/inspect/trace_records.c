@@ -11,8 +11,8 @@
 static bool find_kind(const char *name, enum trace_kind *kind)
 {
     static const char *const names[TRACE_KINDS] = {
-        "begin", "end",   "send", "take",   "timer", "complete", "spawn",
-        "exit",  "steal", "park", "unpark", "lost",  "name",     "label",
+        "begin", "end",  "send",   "take", "timer", "complete", "spawn", "exit",
+        "steal", "park", "unpark", "lost", "name",  "label",    "read",  "write",
     };
     for (size_t i = 0; i < TRACE_KINDS; i++) {
         if (strcmp(name, names[i]) == 0) {

@@ -13,6 +13,7 @@ bool tracing_start(struct tracing *tracing, struct scheduler *sched)
 {
     tracing->since = monotonic_ns(); /* before anybody can write a record */
     tracing->next = 0;
+    memset(tracing->peers, 0, sizeof tracing->peers);
     return tracer_start(&sched->tracer);
 }
 
@@ -45,6 +46,10 @@ static const char *kind_name(enum trace_kind kind)
         return "name";
     case TRACE_LABEL:
         return "label";
+    case TRACE_READ:
+        return "read";
+    case TRACE_WRITE:
+        return "write";
     }
     return "?";
 }
@@ -65,6 +70,32 @@ static bool has_text(enum trace_kind kind)
     return kind == TRACE_NAME || kind == TRACE_LABEL;
 }
 
+static bool has_socket(enum trace_kind kind)
+{
+    return kind == TRACE_READ || kind == TRACE_WRITE;
+}
+
+/* The address of a socket's peer; empty if that is not known any more. */
+static const char *find_peer(struct tracing *tracing, struct scheduler *sched, uint64_t socket)
+{
+    struct tracing_peer *known = &tracing->peers[socket_slot(socket) % TRACING_PEERS];
+    skua_socket_snapshot info;
+    if (known->socket != socket) {
+        *known = (struct tracing_peer){.socket = socket};
+        if (sched->sockets != NULL &&
+            sockets_snapshot(sockets_of_hooks(sched->sockets), socket_slot(socket), &info) &&
+            info.socket.bits == socket) {
+            memcpy(known->address, info.peer, sizeof known->address);
+        }
+    }
+    return known->address;
+}
+
+static void write_peer(struct text *out, const char *address)
+{
+    text_add_address(out, address[0] != '\0' ? address : "-");
+}
+
 static void write_text(struct text *out, const struct ring_record *record)
 {
     char part[TRACE_TEXT_PART + 1] = "";
@@ -79,9 +110,15 @@ static void write_where(struct text *out, const char *where)
     text_add_name(out, where + (length > TEXT_NAME_MAX ? length - TEXT_NAME_MAX : 0));
 }
 
-/* Of the process, or of what a message carries; a part of a name; or where a task waits. */
-static void write_type(struct text *out, const struct ring_record *record, enum trace_kind kind)
+/* Of the process, or of what a message carries; a part of a name; the address of a peer; or where a
+ * task waits. */
+static void write_type(struct tracing *tracing, struct scheduler *sched, struct text *out,
+                       const struct ring_record *record, enum trace_kind kind)
 {
+    if (has_socket(kind)) {
+        write_peer(out, find_peer(tracing, sched, record->words[2]));
+        return;
+    }
     if (kind == TRACE_END && record->words[2] != 0) {
         write_where(out, (const char *)(uintptr_t)record->words[2]);
         return;
@@ -102,7 +139,9 @@ static void write_type(struct text *out, const struct ring_record *record, enum 
 static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
     const uint32_t number = trace_word_number(record->words[3]);
-    if (kind == TRACE_STEAL || has_event(kind)) {
+    if (has_socket(kind)) {
+        text_add(out, "\t%" PRIu32 "\t%" PRIu64 "\n", number, record->words[2]);
+    } else if (kind == TRACE_STEAL || has_event(kind)) {
         text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2],
                  kind == TRACE_STEAL ? number : trace_word_node(record->words[3]));
     } else {
@@ -110,12 +149,13 @@ static void write_numbers(struct text *out, const struct ring_record *record, en
     }
 }
 
-static void write_record(struct text *out, const struct ring_record *record)
+static void write_record(struct tracing *tracing, struct scheduler *sched, struct text *out,
+                         const struct ring_record *record)
 {
     const enum trace_kind kind = trace_word_kind(record->words[3]);
     text_add(out, "\t%" PRIu64 "\t%s\t%016" PRIx64 "\t", record->words[0], kind_name(kind),
              record->words[1]);
-    write_type(out, record, kind);
+    write_type(tracing, sched, out, record, kind);
     write_numbers(out, record, kind);
 }
 
@@ -134,9 +174,8 @@ static void write_track(struct text *out, uint32_t track, uint32_t outside)
 }
 
 /* Returns how many were written. */
-static uint32_t write_records(const struct tracing *tracing, struct scheduler *sched,
-                              uint32_t track, const struct ring_record *records, uint32_t count,
-                              struct text *out)
+static uint32_t write_records(struct tracing *tracing, struct scheduler *sched, uint32_t track,
+                              const struct ring_record *records, uint32_t count, struct text *out)
 {
     uint32_t written = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -149,7 +188,7 @@ static uint32_t write_records(const struct tracing *tracing, struct scheduler *s
         if (records[i].words[3] == RING_LOST) {
             write_gap(out, records[i].words[0], records[i].words[2]);
         } else {
-            write_record(out, &records[i]);
+            write_record(tracing, sched, out, &records[i]);
         }
         written++;
     }
@@ -157,7 +196,7 @@ static uint32_t write_records(const struct tracing *tracing, struct scheduler *s
 }
 
 /* Reads up to `most` records from a ring; returns how many were written: none if it is empty. */
-static uint32_t read_ring(const struct tracing *tracing, struct scheduler *sched, uint32_t track,
+static uint32_t read_ring(struct tracing *tracing, struct scheduler *sched, uint32_t track,
                           uint32_t most, struct text *out)
 {
     struct ring_record records[CHUNK];

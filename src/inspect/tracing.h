@@ -4,11 +4,20 @@
 #define SKUA_INSPECT_TRACING_H
 
 #include "inspect/text.h"
-#include "sched/scheduler.h"
+#include "net/sockets.h"
+
+/* Peers of sockets that are remembered, since asking for an address takes a system call. */
+#define TRACING_PEERS 128
+
+struct tracing_peer {
+    uint64_t socket; /* 0: none */
+    char address[SKUA_ADDRESS_SIZE];
+};
 
 struct tracing {
     uint64_t since; /* when the current trace began */
     uint32_t next;  /* the ring to read first the next time */
+    struct tracing_peer peers[TRACING_PEERS];
 };
 
 /* Begins to record; false if there is no memory. */

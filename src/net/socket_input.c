@@ -139,6 +139,7 @@ static ssize_t fetch_into(struct sockets *sockets, struct worker *worker, struct
         store_relaxed(&socket->bytes_in, /* for inspectors */
                       load_relaxed(&socket->bytes_in) + (uint64_t)count);
         NOTE_AMOUNT(sockets->sched, worker, received_bytes, (uint64_t)count);
+        socket_note_bytes(sockets, worker, socket, TRACE_READ, (size_t)count);
         socket_note_active(socket, worker);
         if ((size_t)count < size && (socket->flags & SOCKET_IS_LOCAL) == 0) {
             socket->ready &= (uint8_t)~SOCKET_READABLE; /* it is empty now */

@@ -114,6 +114,7 @@ static void count_sent(struct sockets *sockets, struct worker *worker, struct so
     count_queued(socket, queued_in(socket) - count);
     store_relaxed(&socket->bytes_out, load_relaxed(&socket->bytes_out) + count); /* statistic */
     NOTE_AMOUNT(sockets->sched, worker, sent_bytes, count);
+    socket_note_bytes(sockets, worker, socket, TRACE_WRITE, count);
     if (LIKELY(worker != NULL)) {
         socket_note_active(socket, worker);
     }

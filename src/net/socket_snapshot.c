@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at sockets. */
+/* Looking at sockets: snapshots, lists, and what a trace says of them. */
 #include "net/sockets.h"
+#include "sched/note.h"
 
 struct sockets_total sockets_count(struct socket_hooks *hooks)
 {
@@ -114,4 +115,15 @@ void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint3
             index = event_at(&sockets->sched->events, index)->next;
         }
     }
+}
+
+void socket_trace(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                  enum trace_kind kind, size_t count)
+{
+    /* Its signal knows what it is called, for as long as it is open. */
+    const uint32_t signal = load_relaxed(&socket->signal); /* its own */
+    const uint64_t key = event_at(&sockets->sched->events, signal)->as.event.tag;
+    const skua_pid owner = {load_relaxed(&socket->owner)}; /* the caller's, or nobody's */
+    note_trace(sockets->sched, worker, kind, owner, key,
+               count < UINT32_MAX ? (uint32_t)count : UINT32_MAX);
 }

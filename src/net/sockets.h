@@ -269,6 +269,17 @@ static inline int socket_end_of_input(const struct socket *socket)
     return (socket->flags & SOCKET_BROKEN) != 0 ? SKUA_E_RESET : 0;
 }
 
+/* Notes for a trace that so many bytes went through it; `worker` is the caller's or null. */
+void socket_trace(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                  enum trace_kind kind, size_t count);
+static inline void socket_note_bytes(struct sockets *sockets, struct worker *worker,
+                                     struct socket *socket, enum trace_kind kind, size_t count)
+{
+    if (UNLIKELY(tracer_active(&sockets->sched->tracer) != NULL)) {
+        socket_trace(sockets, worker, socket, kind, count);
+    }
+}
+
 /* Data went through it. When, is known exactly if there is a limit to idling, and otherwise as of
  * the worker's last look at the clock. */
 static inline void socket_note_active(struct socket *socket, struct worker *worker)

@@ -190,7 +190,8 @@ static enum found take_signal(struct worker *worker, struct process *process, ui
 {
     struct signal_end end;
     const uint32_t type = event_at(&worker->sched->events, index)->as.event.type;
-    if (type != EVENT_DESCRIBE) { /* those who look do not see themselves */
+    /* Those who look do not see themselves, and of a socket its bytes say enough. */
+    if (type != EVENT_DESCRIBE && type != EVENT_SOCKET) {
         note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
     }
     switch (signal_take(worker, process, index, delivery->events, &end)) {

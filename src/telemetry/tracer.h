@@ -35,6 +35,8 @@ enum trace_kind {
     TRACE_UNPARK,
     TRACE_NAME,  /* data: a part of the text, as trace_text_part has it; number: which, from 0 */
     TRACE_LABEL, /* the same */
+    TRACE_READ,  /* data: the socket; number: bytes that were read from it */
+    TRACE_WRITE, /* the same for bytes that the system has taken */
 };
 
 /* words[3] of a record, from its lowest bit: the event's node, the kind, the number. A kind of all
@@ -42,6 +44,8 @@ enum trace_kind {
 #define TRACE_NODE_BITS    28
 #define TRACE_KIND_BITS    4
 #define TRACE_NUMBER_SHIFT (TRACE_NODE_BITS + TRACE_KIND_BITS)
+
+_Static_assert(TRACE_WRITE < (1 << TRACE_KIND_BITS) - 1, "no kind is all ones");
 
 struct trace {
     pthread_mutex_t outside_lock;

@@ -8,6 +8,7 @@
 
 #include "echo.h"
 #include "inspected.h"
+#include "tape.h"
 
 #define WORKERS     2
 #define CONNECTIONS 5
@@ -17,6 +18,7 @@ enum { SOCKET = 1, OWNER, TYPE, STATE, LOCAL, PEER, IN, OUT, QUEUED, IDLE, FIELD
 
 static struct inspect_client *client;
 static skua_pid server;
+static skua_pid echoer; /* of one of the connections */
 static int connections[CONNECTIONS];
 
 /* A server with a listener and five connections. */
@@ -324,7 +326,7 @@ TEST(process_that_accepts_or_reads_says_on_which_socket)
 
     assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS + 1);
     echo_own_address(connections[0], peer);
-    const skua_pid echoer = inspect_pid(row_of(connections[0]), OWNER);
+    echoer = inspect_pid(row_of(connections[0]), OWNER);
     (void)snprintf(number, sizeof number, "%s", row_of(connections[0])->fields[SOCKET]);
     do { /* it may be about to read */
         line = client_describe(client, "describe", echoer);
@@ -399,4 +401,42 @@ TEST(process_with_several_waits_on_a_socket_tells_all_and_the_socket)
     const char *number = inspect_find(client, "yield", 0)->fields[3];
     assert_string_equal(line->fields[SOCKET], number);
     assert_int_equal(close(fd), 0);
+}
+
+/* ---- traces ---- */
+
+static bool has_written(void *arg)
+{
+    struct tape *tape = arg;
+    bool has = false;
+    tape_read_all(tape);
+    for (size_t i = 0; i < tape->count; i++) {
+        has |= tape->notes[i].kind == NOTE_WRITE && skua_pid_equal(tape->notes[i].pid, echoer);
+    }
+    return has;
+}
+
+/* Others may still be noting what they wrote when the scene was opened. */
+TEST(trace_has_what_went_through_a_socket)
+{
+    char peer[SKUA_ADDRESS_SIZE];
+    open_scene();
+    assert_int_equal(ask("sockets socket 0 10"), CONNECTIONS + 1);
+    echoer = inspect_pid(row_of(connections[0]), OWNER);
+    const uint64_t number = inspect_pid(row_of(connections[0]), SOCKET).bits;
+    struct tape *tape = tape_new();
+    tape_start(tape);
+    echo_exchange(connections[0], 500);
+    wait_until(has_written, tape, "the echoer has written");
+    const struct note *read = tape_find(tape, NOTE_READ, echoer, 0);
+    const struct note *write = tape_find(tape, NOTE_WRITE, echoer, 0);
+    echo_own_address(connections[0], peer);
+    assert_int_equal(read->arg, 500);
+    assert_int_equal(write->arg, 500);
+    assert_int_equal(read->node, number);
+    assert_int_equal(write->node, number);
+    assert_string_equal(read->type, peer);
+    assert_true(read->time <= write->time);
+    assert_tape_makes_sense(tape);
+    tape_stop(tape);
 }

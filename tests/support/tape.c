@@ -14,7 +14,8 @@ static const char *const kind_names[NOTE_KINDS] = {
     [NOTE_TAKE] = "take",   [NOTE_TIMER] = "timer",   [NOTE_COMPLETE] = "complete",
     [NOTE_SPAWN] = "spawn", [NOTE_EXIT] = "exit",     [NOTE_STEAL] = "steal",
     [NOTE_PARK] = "park",   [NOTE_UNPARK] = "unpark", [NOTE_LOST] = "lost",
-    [NOTE_NAME] = "name",   [NOTE_LABEL] = "label",
+    [NOTE_NAME] = "name",   [NOTE_LABEL] = "label",   [NOTE_READ] = "read",
+    [NOTE_WRITE] = "write",
 };
 
 /* ---- reading ---- */
@@ -71,6 +72,11 @@ static bool has_pid(enum note_kind kind)
     return kind != NOTE_STEAL && kind != NOTE_PARK && kind != NOTE_UNPARK && kind != NOTE_LOST;
 }
 
+static bool has_socket(enum note_kind kind)
+{
+    return kind == NOTE_READ || kind == NOTE_WRITE;
+}
+
 static bool has_node(enum note_kind kind)
 {
     return kind == NOTE_SEND || kind == NOTE_TAKE || kind == NOTE_TIMER || kind == NOTE_COMPLETE;
@@ -92,9 +98,11 @@ static struct note read_note(const struct inspect_line *line)
     (void)snprintf(note.type, sizeof note.type, "%s", line->fields[5]);
     const bool is_typed = strcmp(note.type, "-") != 0;
     assert_true(is_typed == has_type(note.kind) ||
-                (note.kind == NOTE_END && strchr(note.type, ':') != NULL));
+                (note.kind == NOTE_END && strchr(note.type, ':') != NULL) || has_socket(note.kind));
     assert_int_equal(skua_pid_is_none(note.pid), !has_pid(note.kind));
-    assert_true(has_node(note.kind) ? note.node > 0 : note.node == 0 || note.kind == NOTE_STEAL);
+    assert_true(has_node(note.kind) || has_socket(note.kind)
+                    ? note.node > 0
+                    : note.node == 0 || note.kind == NOTE_STEAL);
     if (note.kind == NOTE_SEND) { /* it may be beyond what a signed number holds */
         assert_in_range(inspect_number(line, 5), 0, UINT32_MAX);
         note.arg = (int64_t)strtoull(line->fields[6], NULL, 10);
@@ -275,6 +283,10 @@ static void follow(struct position *at, const struct note *note)
     case NOTE_STEAL:
         assert_true(note->arg > 0);
         assert_true(note->node < TAPE_WORKERS && note->node != note->track);
+        break;
+    case NOTE_READ:
+    case NOTE_WRITE:
+        assert_true(note->arg > 0);
         break;
     case NOTE_TIMER:
     case NOTE_COMPLETE:

@@ -25,6 +25,8 @@ enum note_kind {
     NOTE_LOST,
     NOTE_NAME,
     NOTE_LABEL,
+    NOTE_READ,
+    NOTE_WRITE,
     NOTE_KINDS,
 };
 
@@ -33,11 +35,12 @@ struct note {
     enum note_kind kind;
     uint64_t time;
     skua_pid pid;
-    /* Of a send: the payload's type; of a name: a part of it; of an end: where a task waits. */
+    /* Of a send: the payload's type; of a name: a part of it; of an end: where a task waits; of a
+     * read or write: the address of the peer. */
     char type[65];
-    int64_t arg; /* of a send: the sender's PID; of a name: which part */
-    uint64_t node;
-    size_t place; /* in the order of reading */
+    int64_t arg; /* of a send: the sender's PID; of a name: which part; of a read or write: bytes */
+    uint64_t node; /* of a read or write: the socket */
+    size_t place;  /* in the order of reading */
 };
 
 /* As far as it has been read. */
