@@ -32,9 +32,9 @@ static const skua_bytes nil = {"$-1\r\n", 5}, nothing = {"", 0};
 
 enum kind { STRING, LIST, HASH, ANY, CHANNEL, NONE }; /* the last two are not among the keys */
 
-/* A key and its value. Both are kept as they come and are answered, as bulk strings: "$3\r\nabc\r\n",
- * one after the other. That is short, and quick for lists of thousands and hashes of dozens. A
- * channel has PIDs instead. */
+/* A key and its value. Both are kept as they come and are answered, as bulk strings, that is
+ * "$3\r\nabc\r\n", one after the other. That is short, and quick for lists of thousands and hashes
+ * of dozens. A channel has PIDs instead. */
 struct item {
     struct item *next;      /* in its bucket */
     uint64_t hash, expires; /* 0: never */

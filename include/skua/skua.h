@@ -18,6 +18,7 @@
 #include <skua/payload.h>
 #include <skua/process.h>
 #include <skua/runtime.h>
+#include <skua/serve.h>
 #include <skua/sim.h>
 #include <skua/socket.h>
 #include <skua/stats.h>

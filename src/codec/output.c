@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Collecting what is to be written. The bytes lie behind a head that knows how to free them, so that
- * they can be given away as a payload. */
+/* Collecting what is to be written. The bytes lie behind a head that knows how to free them, so
+ * that they can be given away as a payload. */
 #include <skua/codec.h>
 #include <stdarg.h>
 #include <stddef.h>
