@@ -79,17 +79,12 @@ def prepare_peer(source, output, bootstrap, log):
 
 
 def kv_server(build):
-    """The example, which is a module or a program."""
-    module, program = build / f"examples/{KV_EXAMPLE}.so", build / f"examples/{KV_EXAMPLE}"
-    if module.exists():
-        def command(workers, port):
-            return [build / "skua", "run", "--workers", str(workers), module, "--", str(port)]
-    elif program.exists():
-        def command(workers, port):
-            return [program, str(port), str(workers)]
-    else:
-        raise Trouble(f"is missing: there is no examples/{KV_EXAMPLE}")
-    return Server(SKUA, "", kv_workloads(), command, tells_ports=False)
+    """The example. It has a worker for each CPU that it may use."""
+    program = build / f"examples/{KV_EXAMPLE}"
+    if not program.exists():
+        raise Trouble(f"is missing: there is no {program}")
+    return Server(SKUA, "", kv_workloads(), lambda _, port: [program, str(port)],
+                  tells_ports=False)
 
 
 def redis_command(_, port):
@@ -109,9 +104,9 @@ def prepare_redis(bootstrap, log):
 
 
 def cpus_for(workers):
-    """Which CPUs clients and server may use."""
+    """Which CPUs clients and server may use: no more than it has workers."""
     first, *others = sorted(os.sched_getaffinity(0))
-    return ({first}, set(others)) if len(others) >= workers else ({first}, {first, *others})
+    return {first}, set(others[:workers] if len(others) >= workers else [first, *others])
 
 
 def cpu_seconds(pid):
