@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "aborts.h"
 #include "child.h"
@@ -464,4 +466,29 @@ TEST(task_on_a_small_stack_can_be_asked_for_its_backtrace)
         world_await_live(0);
     } while (atomic_load(&frames_seen) == 0);
     assert_in_range(atomic_load(&frames_seen), 1, 10);
+}
+
+/* ---- another program ---- */
+
+/* The child goes on on the same stack, deeper, and ends. */
+static int fork_main(void *self, skua_context *ctx)
+{
+    int status = 0;
+    (void)self;
+    const pid_t child = fork();
+    if (child == 0) {
+        use_stack(20 * KIB);
+        _exit(7);
+    }
+    const pid_t ended = waitpid(child, &status, 0);
+    const int error = skua_task_pause(ctx);
+    const bool is_right = ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 7;
+    return error != 0 ? error : is_right ? 0 : SKUA_E_USER;
+}
+
+TEST(task_may_fork)
+{
+    static const skua_process_type type = {.name = "fork", .main = fork_main};
+    world_open();
+    assert_int_equal(run(&type), 0);
 }

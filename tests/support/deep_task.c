@@ -22,7 +22,7 @@ __attribute__((noinline)) void use_stack(size_t size)
 
 static struct stack_memory poor;
 
-static bool refuse(void *start, size_t size)
+bool refuse_to_stacks(void *start, size_t size)
 {
     (void)start;
     (void)size;
@@ -33,7 +33,7 @@ void deny_guard_pages(void)
 {
     struct scheduler *sched = &world_runtime()->sched;
     poor = stack_memory_of_system;
-    poor.guard = refuse;
+    poor.guard = refuse_to_stacks;
     sched->stacks.memory = &poor;
 }
 
@@ -51,5 +51,5 @@ void claim_shadow_stacks(void)
 void deny_guards(void)
 {
     deny_guard_pages();
-    poor.protect = refuse;
+    poor.protect = refuse_to_stacks;
 }

@@ -16,4 +16,7 @@ void deny_guards(void);
 /* And have shadow stacks. */
 void claim_shadow_stacks(void);
 
+/* What stacks ask of the system (task/stack_memory.h), refused. */
+bool refuse_to_stacks(void *start, size_t size);
+
 #endif
