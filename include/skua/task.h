@@ -35,9 +35,8 @@
  * which touches every page of a frame. Where the system has no guards to give, there is only a
  * canary, looked at when the task waits, and the program ends by abort.
  *
- * The waits return, besides what is said there: SKUA_E_CANCELLED; SKUA_E_TERMINATED; SKUA_E_DONE
- * (after skua_done); SKUA_E_NOT_TASK (the process is not a task); SKUA_E_CONTEXT; SKUA_E_NO_MEMORY;
- * SKUA_E_DURATION; SKUA_E_INVALID. */
+ * The waits return, besides what is said there: SKUA_E_DONE (after skua_done); SKUA_E_NOT_TASK (the
+ * process is not a task); SKUA_E_CONTEXT; SKUA_E_NO_MEMORY; SKUA_E_DURATION; SKUA_E_INVALID. */
 #ifndef SKUA_TASK_H
 #define SKUA_TASK_H
 
@@ -65,7 +64,7 @@ SKUA_API SKUA_NODISCARD int skua_task_receive_slowly(skua_context *ctx, skua_eve
  * an exit.
  * Gives:   *event, valid until the next receive; take out its payload to keep that.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0; SKUA_E_TIMEOUT (0: there is no event now). */
+ * Returns: 0; SKUA_E_TIMEOUT (of 0: there is no event now); SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 static inline SKUA_NODISCARD int skua_task_receive(skua_context *ctx, skua_event **event,
                                                    uint64_t timeout_ns)
 {
@@ -85,7 +84,7 @@ static inline SKUA_NODISCARD int skua_task_receive(skua_context *ctx, skua_event
  * messages and calls count against the mailbox limit as before.
  * Gives:   *event, as skua_task_receive.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0; SKUA_E_TIMEOUT. */
+ * Returns: 0; SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_receive_type(skua_context *ctx, uint32_t type,
                                                    skua_event **event, uint64_t timeout_ns);
 
@@ -96,7 +95,7 @@ typedef bool skua_match_fn(void *arg, const skua_event *event);
 /* Receives the next event that `match` accepts. Others stay, as with skua_task_receive_type.
  * Gives:   *event, as skua_task_receive.
  * Threads: worker (inside a task).      Blocks: the task; calls match on the worker's stack.
- * Returns: 0; SKUA_E_TIMEOUT. */
+ * Returns: 0; SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_receive_if(skua_context *ctx, skua_match_fn *match, void *arg,
                                                  skua_event **event, uint64_t timeout_ns);
 
@@ -104,7 +103,7 @@ SKUA_API SKUA_NODISCARD int skua_task_receive_if(skua_context *ctx, skua_match_f
 
 /* Waits for a while.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0. */
+ * Returns: 0; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API int skua_task_sleep(skua_context *ctx, uint64_t duration_ns);
 
 /* Waits until the instant *next, and moves that on by a period; so what the task does in between
@@ -112,13 +111,13 @@ SKUA_API int skua_task_sleep(skua_context *ctx, uint64_t duration_ns);
  * Instants that have passed unseen are skipped.
  * Gives:   *count, how many periods have passed: 1, or more if the task was late; may be null.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0. */
+ * Returns: 0; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API int skua_task_ticker(skua_context *ctx, uint64_t period_ns, uint64_t *next,
                               uint64_t *count);
 
 /* Lets others run: for a task that computes.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0. */
+ * Returns: 0; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API int skua_task_pause(skua_context *ctx);
 
 /* ---- other processes ---- */
@@ -132,7 +131,8 @@ SKUA_API SKUA_NODISCARD int skua_task_call_from(skua_context *ctx, skua_pid to,
  * Takes:   payload, always.      Gives: *reply (may be null): drop it; empty on error, but for
  *          SKUA_E_PEER_ENDED.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0; the error of the answer; as the completion of skua_yield_call. */
+ * Returns: 0; the error of the answer; as the completion of skua_yield_call; SKUA_E_CANCELLED;
+ *          SKUA_E_TERMINATED. */
 static inline SKUA_NODISCARD int skua_task_call(skua_context *ctx, skua_pid to,
                                                 skua_payload payload, uint64_t timeout_ns,
                                                 skua_payload *reply)
@@ -143,7 +143,7 @@ static inline SKUA_NODISCARD int skua_task_call(skua_context *ctx, skua_pid to,
 /* Calls the process that has this name: skua_yield_call_name.
  * Takes:   payload, always.      Gives: *reply, as skua_task_call.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as skua_task_call and skua_yield_call_name. */
+ * Returns: as skua_task_call and skua_yield_call_name; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_call_name(skua_context *ctx, const char *name,
                                                 skua_payload payload, uint64_t timeout_ns,
                                                 skua_payload *reply);
@@ -151,7 +151,7 @@ SKUA_API SKUA_NODISCARD int skua_task_call_name(skua_context *ctx, const char *n
 /* Calls a process on behalf of a request that this one serves: skua_yield_call_for.
  * Takes:   payload, always.      Gives: *reply, as skua_task_call.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as skua_task_call and skua_yield_call_for. */
+ * Returns: as skua_task_call and skua_yield_call_for; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_call_for(skua_context *ctx, skua_request request, skua_pid to,
                                                skua_payload payload, uint64_t timeout_ns,
                                                skua_payload *reply);
@@ -160,7 +160,7 @@ SKUA_API SKUA_NODISCARD int skua_task_call_for(skua_context *ctx, skua_request r
  * Gives:   *exit_error (may be null), how that ended; 0 on error.
  * Threads: worker (inside a task).      Blocks: the task.
  * Returns: 0 (it has ended, however); SKUA_E_NO_PROCESS (it had ended before); SKUA_E_FOREIGN_PID;
- *          SKUA_E_TIMEOUT. */
+ *          SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_monitor(skua_context *ctx, skua_pid pid, uint64_t timeout_ns,
                                               int *exit_error);
 
@@ -168,14 +168,14 @@ SKUA_API SKUA_NODISCARD int skua_task_monitor(skua_context *ctx, skua_pid pid, u
  * Gives:   *exit_error, as skua_task_monitor; *result (may be null): drop it; empty on error, and
  *          if the process has ended with one.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as skua_task_monitor. */
+ * Returns: as skua_task_monitor; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_join(skua_context *ctx, skua_pid pid, uint64_t timeout_ns,
                                            int *exit_error, skua_payload *result);
 
 /* Waits until a process has this name: skua_yield_await_name.
  * Gives:   *pid (may be null), zero on error.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: 0; SKUA_E_TIMEOUT; as skua_yield_await_name. */
+ * Returns: 0; SKUA_E_TIMEOUT; as skua_yield_await_name; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_await_name(skua_context *ctx, const char *name,
                                                  uint64_t timeout_ns, skua_pid *pid);
 
@@ -183,7 +183,7 @@ SKUA_API SKUA_NODISCARD int skua_task_await_name(skua_context *ctx, const char *
 
 /* Waits until a descriptor can be read or written: skua_yield_readable, skua_yield_writable.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as the completions of those. */
+ * Returns: as the completions of those; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_readable(skua_context *ctx, int fd, uint64_t timeout_ns);
 SKUA_API SKUA_NODISCARD int skua_task_writable(skua_context *ctx, int fd, uint64_t timeout_ns);
 
@@ -226,7 +226,7 @@ SKUA_API SKUA_NODISCARD int skua_task_write(skua_context *ctx, skua_socket socke
 /* Runs a function on a thread of a blocking pool: skua_yield_blocking.
  * Gives:   *result (may be null): drop it.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as the completion of that. */
+ * Returns: as the completion of that; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_blocking(skua_context *ctx, skua_pool pool,
                                                skua_blocking_fn *function, skua_payload input,
                                                uint64_t timeout_ns, skua_payload *result);
@@ -234,7 +234,7 @@ SKUA_API SKUA_NODISCARD int skua_task_blocking(skua_context *ctx, skua_pool pool
 /* Carries out a command: skua_yield.
  * Takes:   payload, always.      Gives: *result (may be null): drop it.
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: as the completion of that. */
+ * Returns: as the completion of that; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_yield(skua_context *ctx, uint32_t command,
                                             skua_payload payload, uint64_t timeout_ns,
                                             skua_payload *result);
