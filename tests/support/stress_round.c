@@ -9,6 +9,7 @@
 #include "base/monotonic.h"
 #include "counting_allocator.h"
 #include "runtime/runtime.h" /* to look into the pools of objects */
+#include "sched/socket_hooks.h"
 
 static const struct stress_plan *plan;
 
@@ -155,9 +156,16 @@ static uint64_t cached(const struct pool_cache *cache)
     return cache->active.count + cache->spare.count;
 }
 
+static void count_node(void *count, uint32_t node)
+{
+    (void)node;
+    ++*(uint64_t *)count;
+}
+
 static void check_pools(struct scheduler *sched)
 {
     uint64_t events = cached(&sched->outside.caches.events);
+    sched->sockets->show(sched->sockets, count_node, &events); /* of what is still being sent */
     uint64_t processes = cached(&sched->outside.caches.processes);
     for (uint32_t i = 0; i < sched->capacity; i++) {
         events += cached(&sched->workers[i].caches.events);
