@@ -16,7 +16,7 @@ static bool parse_port(const char *text, in_port_t *port)
         value = value * 10 + (uint32_t)(text[digits] - '0');
     }
     *port = htons((uint16_t)value);
-    return digits > 0 && text[digits] == '\0' && value <= UINT16_MAX;
+    return digits > 0 && digits <= 5 && text[digits] == '\0' && value <= UINT16_MAX;
 }
 
 /* "@name" is in the abstract space: a zero in place of '@', and no zero at the end. */
