@@ -11,6 +11,9 @@
 #include "net/address.h"
 #include "runtime/runtime.h"
 
+/* What the peer sends or compares at once. */
+#define PIECE ((size_t)16384)
+
 const enum wire_kind wire_kinds[2] = {WIRE_UNIX, WIRE_TCP};
 
 /* ---- files ---- */
@@ -173,14 +176,19 @@ void peer_sends(int peer, const char *text)
 
 void peer_sends_pattern(int peer, uint64_t from, size_t size)
 {
-    void *data = test_alloc(size);
-    pattern_fill(data, from, size);
-    send_all(peer, data, size);
+    unsigned char piece[PIECE];
+    while (size > 0) {
+        const size_t length = size < PIECE ? size : PIECE;
+        pattern_fill(piece, from, length);
+        send_all(peer, piece, length);
+        from += length;
+        size -= length;
+    }
 }
 
 static void assert_gets(int peer, const void *expected, size_t size)
 {
-    char *data = test_alloc(size + 1);
+    unsigned char data[PIECE];
     size_t got = 0;
     while (got < size) {
         const ssize_t count = recv(peer, data + got, size - got, 0);
@@ -195,14 +203,20 @@ static void assert_gets(int peer, const void *expected, size_t size)
 
 void assert_peer_gets(int peer, const char *text)
 {
+    assert_in_range(strlen(text), 1, PIECE);
     assert_gets(peer, text, strlen(text));
 }
 
 void assert_peer_gets_pattern(int peer, uint64_t from, size_t size)
 {
-    void *expected = test_alloc(size);
-    pattern_fill(expected, from, size);
-    assert_gets(peer, expected, size);
+    unsigned char expected[PIECE];
+    while (size > 0) {
+        const size_t length = size < PIECE ? size : PIECE;
+        pattern_fill(expected, from, length);
+        assert_gets(peer, expected, length);
+        from += length;
+        size -= length;
+    }
 }
 
 void assert_peer_at_end(int peer)
