@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define DEPOSITS 10
-#define AMOUNT   100
+#define AMOUNT   UINT64_C(100)
 #define TIMEOUT  SKUA_SECOND
 
 /* What the customer writes. The answer is the balance, 8 bytes. */
@@ -47,13 +47,14 @@ static int bank_main(void *self, skua_context *ctx)
     int error = skua_listen(ctx, "0.0.0.0:7000", NULL, &listener);
     while (error == 0) {
         error = skua_task_accept(ctx, listener, SKUA_FOREVER, &customer);
-        int gone = error;
-        while (gone == 0 && (gone = read_all(ctx, customer, &deposit, sizeof deposit)) == 0) {
+        while (error == 0 && read_all(ctx, customer, &deposit, sizeof deposit) == 0) {
             if (!careful || deposit.number > last) {
                 balance += deposit.amount;
                 last = deposit.number;
             }
-            gone = skua_task_write(ctx, customer, skua_payload_u64(0, balance), TIMEOUT);
+            if (skua_task_write(ctx, customer, skua_payload_u64(0, balance), TIMEOUT) != 0) {
+                break;
+            }
         }
         skua_socket_close(ctx, customer);
     }
@@ -134,7 +135,7 @@ int main(int argc, char **argv)
         for (unsigned long seed = first; seed <= last; seed++) {
             const uint64_t balance = simulate(seed, only != 0);
             if (balance != DEPOSITS * AMOUNT && wrong[round]++ == 0) {
-                printf("seed %lu: %d paid in, %" PRIu64 " in the account\n", seed,
+                printf("seed %lu: %" PRIu64 " paid in, %" PRIu64 " in the account\n", seed,
                        DEPOSITS * AMOUNT, balance);
             }
         }
