@@ -261,6 +261,15 @@ static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
     slot_release(sched, worker, process);
 }
 
+/* Has all that its start needs made ready; false without memory. */
+static bool prepare_start(struct scheduler *sched, const struct worker *worker,
+                          struct process *process, skua_pid pid)
+{
+    struct observer *observer = sched->observer;
+    return (LIKELY(observer == NULL) || observer->process_starts(observer, worker, pid)) &&
+           prepare_state(sched, process, process_type(process));
+}
+
 static int spawn(struct scheduler *sched, struct worker *worker,
                  const struct spawn_request *request)
 {
@@ -279,18 +288,12 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     }
     const uint32_t generation = state_prepare_owner(process);
     fill_record(sched, process, request->type, method);
-    if (UNLIKELY(!prepare_state(sched, process, request->type))) {
+    const skua_pid pid = process_table_pid(&sched->table, process, generation);
+    if (UNLIKELY(!prepare_start(sched, worker, process, pid))) {
         slot_release(sched, worker, process);
         return SKUA_E_NO_MEMORY;
     }
-    const skua_pid pid = process_table_pid(&sched->table, process, generation);
-    int error = 0;
-    if (UNLIKELY(sched->observer != NULL)) {
-        error = sched->observer->process_starts(sched->observer, worker, pid);
-    }
-    if (LIKELY(error == 0) && request->type->init != NULL) {
-        error = run_init(sched, worker, process, pid, request);
-    }
+    int error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
     if (LIKELY(error == 0) && UNLIKELY(request->options != NULL)) {
         error = relate_at_spawn(sched, worker, request, process, pid);
     }

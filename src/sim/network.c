@@ -218,12 +218,21 @@ static struct network *network_of(struct transport *transport)
     return CONTAINER_OF(transport, struct network, transport);
 }
 
-/* The endpoint of a number that was given out and is not closed yet. */
+/* The endpoint of a number that was given out and is not closed yet; otherwise null. */
+static struct endpoint *look_up(const struct network *network, int fd)
+{
+    if (fd < 0 || (uint32_t)fd >= network->count) {
+        return NULL;
+    }
+    struct endpoint *endpoint = network->endpoints[fd];
+    return endpoint != NULL && endpoint->is_held && !endpoint->is_closed ? endpoint : NULL;
+}
+
+/* The same for a number that must be such a one. */
 static struct endpoint *find(const struct network *network, int fd)
 {
-    SKUA_ASSERT(fd >= 0 && (uint32_t)fd < network->count);
-    struct endpoint *endpoint = network->endpoints[fd];
-    SKUA_ASSERT(endpoint != NULL && endpoint->is_held && !endpoint->is_closed);
+    struct endpoint *endpoint = look_up(network, fd);
+    SKUA_ASSERT(endpoint != NULL);
     return endpoint;
 }
 
@@ -332,9 +341,9 @@ static int set_option(struct transport *transport, int fd, enum skua_socket_opti
 
 static int read_address(struct transport *transport, int fd, bool of_peer, struct address *address)
 {
-    const struct endpoint *endpoint = find(network_of(transport), fd);
-    if (of_peer && endpoint->is_listener) {
-        return -ENOTCONN;
+    const struct endpoint *endpoint = look_up(network_of(transport), fd);
+    if (endpoint == NULL || (of_peer && endpoint->is_listener)) {
+        return endpoint == NULL ? -EBADF : -ENOTCONN; /* whoever inspects may come late */
     }
     *address = of_peer ? endpoint->remote : endpoint->local;
     return 0;

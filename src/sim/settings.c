@@ -124,7 +124,7 @@ static skua_pid parent_of(const struct worker *worker)
     return worker->starting != NULL ? worker->starting->self : worker->context->self;
 }
 
-int sim_place_process(struct observer *observer, const struct worker *worker, skua_pid pid)
+bool sim_place_process(struct observer *observer, const struct worker *worker, skua_pid pid)
 {
     struct sim *sim = CONTAINER_OF(observer, struct sim, observer);
     struct process_hosts *hosts = &sim->network.process_hosts;
@@ -135,7 +135,7 @@ int sim_place_process(struct observer *observer, const struct worker *worker, sk
     } else if (!skua_pid_is_none(parent)) {
         host = hosts_of(hosts, parent);
     }
-    return hosts_set_any(hosts, pid, host);
+    return hosts_set_any(hosts, pid, host) == 0;
 }
 
 static bool can_be_host(uint32_t host)

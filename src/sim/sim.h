@@ -163,7 +163,7 @@ NODISCARD int sim_host_submit(struct sim *sim, struct worker *worker, uint32_t h
                               const struct spawn_request *request);
 
 /* The observer's process_starts. */
-int sim_place_process(struct observer *observer, const struct worker *worker, skua_pid pid);
+bool sim_place_process(struct observer *observer, const struct worker *worker, skua_pid pid);
 
 /* As skua_sim_partition, skua_sim_heal and skua_sim_latency_set. */
 NODISCARD int sim_partition(struct sim *sim, uint32_t a, uint32_t b, bool both_ways);

@@ -9,9 +9,9 @@ struct worker;
 
 /* Called by the worker that runs the process; `worker->context` says which one that is. */
 struct observer {
-    /* A process is about to be started, by that worker or (null) by another thread. Returns 0, or
-     * the error with which that fails. */
-    int (*process_starts)(struct observer *observer, const struct worker *worker, skua_pid pid);
+    /* A process is about to be started, by that worker or (null) by another thread. False if there
+     * is no memory for that. */
+    bool (*process_starts)(struct observer *observer, const struct worker *worker, skua_pid pid);
     void (*step_begins)(struct observer *observer, const struct worker *worker,
                         const skua_event *events, size_t count);
     /* What the step asked for is in `worker->out`. */

@@ -146,6 +146,52 @@ TEST(children_are_on_the_host_of_their_parent)
     }
 }
 
+static uint32_t inits;
+static uint32_t closes;
+
+static int count_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
+{
+    (void)self;
+    (void)ctx;
+    (void)input;
+    (void)count;
+    inits++;
+    return 0;
+}
+
+static void count_close(void *self, skua_context *ctx, const skua_exit *exit)
+{
+    (void)self;
+    (void)ctx;
+    (void)exit;
+    closes++;
+}
+
+static const skua_process_type counted_type = {
+    .name = "counted", .init = count_init, .main = does_nothing, .close = count_close};
+
+/* A process that there is no memory for has no init, and no close. */
+TEST(a_host_without_memory_starts_nothing)
+{
+    bool failed = true;
+    inits = 0;
+    closes = 0;
+    world_open_sim(1, SIM_NO_FAULTS);
+    struct counting_allocator *memory = &world->api->memory;
+    for (uint64_t n = 1; failed && n < 20; n++) {
+        counting_allocator_fail_once(memory, n);
+        const int error =
+            skua_sim_host_submit(world_runtime(), 77, &counted_type, skua_payload_empty(0), NULL);
+        failed = error == SKUA_E_NO_MEMORY;
+        assert_int_equal(inits, failed ? 0 : 1);
+        assert_true(failed || error == 0);
+    }
+    counting_allocator_fail_never(memory);
+    assert_false(failed);
+    errands_go_on(SKUA_SECOND);
+    assert_int_equal(closes, 1);
+}
+
 /* ---- latency ---- */
 
 /* How long a byte takes there and back. */
