@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "echo.h"
+#include "effort.h"
 #include "inspected.h"
 #include "tape.h"
 
@@ -306,6 +307,62 @@ TEST(requests_for_sockets_that_make_no_sense_are_refused)
         client_ask_wrong(client, SKUA_E_INVALID, "%s", wrong[i]);
     }
     assert_int_equal(ask("sockets socket ffffffff00000000 10"), 0);
+}
+
+/* ---- while they come and go ---- */
+
+#define CHURNERS 3
+
+/* Connects, says something, hears it and hangs up, again and again. */
+static int churner_main(void *self, skua_context *ctx)
+{
+    skua_socket socket;
+    skua_payload data;
+    int error = 0;
+    (void)self;
+    while (error == 0) {
+        error = skua_task_connect(ctx, echo_address(), NULL, SKUA_FOREVER, &socket);
+        error =
+            error != 0 ? error : skua_task_write(ctx, socket, skua_payload_u64(0, 1), SKUA_FOREVER);
+        error = error != 0 ? error : skua_task_read(ctx, socket, 8, SKUA_FOREVER, &data);
+        if (error == 0) {
+            skua_payload_drop(&data);
+            error = skua_socket_close(ctx, socket);
+        }
+    }
+    return error;
+}
+
+/* Whatever is shown is a socket of those who have any. */
+static void assert_known_owners(void)
+{
+    for (size_t i = 0; i < inspect_count(client, "socket"); i++) {
+        const char *type = row(i)->fields[TYPE];
+        assert_true(strcmp(type, "server") == 0 || strcmp(type, "echoer") == 0 ||
+                    strcmp(type, "churner") == 0 || strcmp(type, "-") == 0 ||
+                    strcmp(type, "?") == 0); /* it has just ended */
+        assert_true(inspect_pid(row(i), SOCKET).bits != 0);
+    }
+}
+
+TEST(sockets_can_be_looked_at_while_they_come_and_go)
+{
+    static const skua_process_type churner = {.name = "churner", .main = churner_main};
+    const uint32_t times = EFFORT(400);
+    skua_pid churners[CHURNERS];
+    open_scene();
+    for (size_t i = 0; i < CHURNERS; i++) {
+        assert_int_equal(
+            skua_process_submit(world_runtime(), &churner, skua_nothing(), &churners[i]), 0);
+    }
+    for (uint32_t i = 0; i < times; i++) {
+        (void)ask(i % 2 == 0 ? "sockets socket 0 256" : "sockets in 0 256");
+        assert_known_owners();
+        client_ask(client, "process %" PRIx64, churners[i % CHURNERS].bits);
+        client_ask(client, "stats");
+    }
+    (void)ask("sockets socket 0 256 listening");
+    assert_int_equal(inspect_count(client, "socket"), 1);
 }
 
 /* ---- what processes say of themselves ---- */
