@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inspecting a running program, as `skua ps`, `top`, `stat`, `info`, `trace` and `metrics` do,
- * without a rebuild.
+/* Inspecting a running program, as `skua ps`, `sockets`, `top`, `stat`, `info`, `trace` and
+ * `metrics` do, without a rebuild.
  *
  * A runtime whose configuration has `inspect` set, or any runtime of a program that was started
  * with SKUA_INSPECT=1 in its environment, listens from start to stop on a Unix socket that only its
