@@ -102,7 +102,9 @@ static int customer_main(void *self, skua_context *ctx)
         assert_int_equal(ask(ctx, address), *number);
     }
     error = error != 0 ? error : skua_cancel(ctx, server, 0);
-    return error != 0 ? error : skua_task_monitor(ctx, server, SKUA_FOREVER);
+    int end = 0;
+    error = error != 0 ? error : skua_task_monitor(ctx, server, SKUA_FOREVER, &end);
+    return error != 0 ? error : end;
 }
 
 static int customer_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
