@@ -283,48 +283,31 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
 #define SKUA_HERE_     __FILE__ ":" SKUA_LINE_(__LINE__)
 #define SKUA_AT_(ctx_) skua_at_(ctx_, SKUA_HERE_)
 
-#define skua_task_receive(ctx, event, timeout_ns)                                                  \
-    SKUA_WAIT_(skua_task_receive, SKUA_AT_(ctx), event, timeout_ns)
-#define skua_task_receive_type(ctx, type, event, timeout_ns)                                       \
-    SKUA_WAIT_(skua_task_receive_type, SKUA_AT_(ctx), type, event, timeout_ns)
-#define skua_task_receive_if(ctx, match, arg, event, timeout_ns)                                   \
-    SKUA_WAIT_(skua_task_receive_if, SKUA_AT_(ctx), match, arg, event, timeout_ns)
-#define skua_task_sleep(ctx, duration_ns) SKUA_REST_(skua_task_sleep, SKUA_AT_(ctx), duration_ns)
-#define skua_task_ticker(ctx, period_ns, next, count)                                              \
-    SKUA_REST_(skua_task_ticker, SKUA_AT_(ctx), period_ns, next, count)
-#define skua_task_pause(ctx) SKUA_REST_(skua_task_pause, SKUA_AT_(ctx))
-#define skua_task_call(ctx, to, payload, timeout_ns, reply)                                        \
-    SKUA_WAIT_(skua_task_call, SKUA_AT_(ctx), to, payload, timeout_ns, reply)
-#define skua_task_call_name(ctx, name, payload, timeout_ns, reply)                                 \
-    SKUA_WAIT_(skua_task_call_name, SKUA_AT_(ctx), name, payload, timeout_ns, reply)
-#define skua_task_call_for(ctx, request, to, payload, timeout_ns, reply)                           \
-    SKUA_WAIT_(skua_task_call_for, SKUA_AT_(ctx), request, to, payload, timeout_ns, reply)
-#define skua_task_monitor(ctx, pid, timeout_ns, exit_error)                                        \
-    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), pid, timeout_ns, exit_error)
-#define skua_task_join(ctx, pid, timeout_ns, exit_error, result)                                   \
-    SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), pid, timeout_ns, exit_error, result)
-#define skua_task_await_name(ctx, name, timeout_ns, pid)                                           \
-    SKUA_WAIT_(skua_task_await_name, SKUA_AT_(ctx), name, timeout_ns, pid)
-#define skua_task_readable(ctx, fd, timeout_ns)                                                    \
-    SKUA_WAIT_(skua_task_readable, SKUA_AT_(ctx), fd, timeout_ns)
-#define skua_task_writable(ctx, fd, timeout_ns)                                                    \
-    SKUA_WAIT_(skua_task_writable, SKUA_AT_(ctx), fd, timeout_ns)
-#define skua_task_accept(ctx, listener, timeout_ns, socket)                                        \
-    SKUA_WAIT_(skua_task_accept, SKUA_AT_(ctx), listener, timeout_ns, socket)
-#define skua_task_connect(ctx, address, source, timeout_ns, socket)                                \
-    SKUA_WAIT_(skua_task_connect, SKUA_AT_(ctx), address, source, timeout_ns, socket)
-#define skua_task_read(ctx, socket, most, timeout_ns, data)                                        \
-    SKUA_WAIT_(skua_task_read, SKUA_AT_(ctx), socket, most, timeout_ns, data)
-#define skua_task_read_exactly(ctx, socket, size, timeout_ns, data)                                \
-    SKUA_WAIT_(skua_task_read_exactly, SKUA_AT_(ctx), socket, size, timeout_ns, data)
-#define skua_task_read_until(ctx, socket, delimiter, limit, timeout_ns, data)                      \
-    SKUA_WAIT_(skua_task_read_until, SKUA_AT_(ctx), socket, delimiter, limit, timeout_ns, data)
-#define skua_task_write(ctx, socket, payload, timeout_ns)                                          \
-    SKUA_WAIT_(skua_task_write, SKUA_AT_(ctx), socket, payload, timeout_ns)
-#define skua_task_blocking(ctx, pool, function, input, timeout_ns, result)                         \
-    SKUA_WAIT_(skua_task_blocking, SKUA_AT_(ctx), pool, function, input, timeout_ns, result)
-#define skua_task_yield(ctx, command, payload, timeout_ns, result)                                 \
-    SKUA_WAIT_(skua_task_yield, SKUA_AT_(ctx), command, payload, timeout_ns, result)
+/* Arguments may be literals with commas in them. */
+#define skua_task_receive(ctx, ...) SKUA_WAIT_(skua_task_receive, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_receive_type(ctx, ...)                                                           \
+    SKUA_WAIT_(skua_task_receive_type, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_receive_if(ctx, ...) SKUA_WAIT_(skua_task_receive_if, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_sleep(ctx, ...)      SKUA_REST_(skua_task_sleep, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_ticker(ctx, ...)     SKUA_REST_(skua_task_ticker, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_pause(ctx)           SKUA_REST_(skua_task_pause, SKUA_AT_(ctx))
+#define skua_task_call(ctx, ...)       SKUA_WAIT_(skua_task_call, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_call_name(ctx, ...)  SKUA_WAIT_(skua_task_call_name, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_call_for(ctx, ...)   SKUA_WAIT_(skua_task_call_for, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_monitor(ctx, ...)    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_join(ctx, ...)       SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_await_name(ctx, ...) SKUA_WAIT_(skua_task_await_name, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_readable(ctx, ...)   SKUA_WAIT_(skua_task_readable, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_writable(ctx, ...)   SKUA_WAIT_(skua_task_writable, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_accept(ctx, ...)     SKUA_WAIT_(skua_task_accept, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_connect(ctx, ...)    SKUA_WAIT_(skua_task_connect, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_read(ctx, ...)       SKUA_WAIT_(skua_task_read, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_read_exactly(ctx, ...)                                                           \
+    SKUA_WAIT_(skua_task_read_exactly, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_read_until(ctx, ...) SKUA_WAIT_(skua_task_read_until, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_write(ctx, ...)      SKUA_WAIT_(skua_task_write, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_blocking(ctx, ...)   SKUA_WAIT_(skua_task_blocking, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_yield(ctx, ...)      SKUA_WAIT_(skua_task_yield, SKUA_AT_(ctx), __VA_ARGS__)
 
 SKUA_END_DECLS
 

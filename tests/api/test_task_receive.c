@@ -217,6 +217,39 @@ TEST(match_is_asked_once_in_each_receive)
     }
 }
 
+/* A range of numbers. */
+struct range {
+    uint64_t first, last;
+};
+
+static bool match_range(void *arg, const skua_event *event)
+{
+    const struct range *range = arg;
+    return number_of(event) >= range->first && number_of(event) <= range->last;
+}
+
+/* The argument is written where it is used. */
+static int prefers_a_range(struct errand *errand, skua_context *ctx)
+{
+    skua_event *event;
+    const int error =
+        skua_task_receive_if(ctx, match_range, &(struct range){3, 5}, &event, SKUA_FOREVER);
+    CHECK(errand, error == 0);
+    note(errand, number_of(event));
+    note(errand, receive_number(ctx, SKUA_FOREVER));
+    return 0;
+}
+
+TEST(match_may_have_an_argument_with_commas)
+{
+    world_open();
+    struct errand *errand = errand_start(prefers_a_range);
+    errand_send(errand, RED, 9);
+    errand_send(errand, RED, 4);
+    assert_errand_ended(errand, 0);
+    assert_noted(errand, 4, 9);
+}
+
 /* ---- what is there ---- */
 
 static int polls_for_its_own(struct errand *errand, skua_context *ctx)
