@@ -82,20 +82,24 @@ static unsigned char byte_at(const struct connection *connection, uint32_t side,
     return byte < 4 ? '\n' : byte == '\n' ? 'n' : byte;
 }
 
-/* A pair of connected streams, which nobody waits for yet. */
+static int open_bare(void)
+{
+    return (int)syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+/* A pair of connected streams on loopback; by bare system calls, as channels.h explains. */
 static bool open_tcp(int fds[2])
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
-    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int listener = open_bare();
+    fds[0] = open_bare();
     fds[1] = -1;
-    if (listener >= 0 && fds[0] >= 0 &&
-        bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(listener, 1) == 0 &&
-        getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
-        connect(fds[0], (struct sockaddr *)&address, sizeof address) == 0) {
-        fds[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (listener >= 0 && fds[0] >= 0 && syscall(SYS_bind, listener, &address, size) == 0 &&
+        syscall(SYS_listen, listener, 1) == 0 &&
+        syscall(SYS_getsockname, listener, &address, &size) == 0 &&
+        syscall(SYS_connect, fds[0], &address, size) == 0) {
+        fds[1] = (int)syscall(SYS_accept4, listener, NULL, NULL, SOCK_CLOEXEC);
     }
     if (listener >= 0) {
         close_bare(listener);
