@@ -362,10 +362,26 @@ static void dispose(struct sockets *sockets, struct socket *socket, bool reset)
     free_extra(sockets, socket);
 }
 
+/* What the peer has sent and nobody has read would make the system reset the connection, and the
+ * peer might lose what it has not read. */
+static void discard_input(struct sockets *sockets, struct socket *socket)
+{
+    unsigned char nowhere[4096];
+    struct transport *transport = sockets->transport;
+    for (int i = 0; i < DISCARD_ROUNDS; i++) {
+        if (transport->read(transport, socket_fd(socket), nowhere, sizeof nowhere) <= 0) {
+            return;
+        }
+    }
+}
+
 static void end_lingering_locked(struct sockets *sockets, struct worker *worker,
                                  struct socket *socket, uint32_t slot, bool reset)
 {
     socket_drop_output(sockets, worker, NULL, socket, 0);
+    if (!reset) {
+        discard_input(sockets, socket);
+    }
     /* Under lock; MO-stop: before the stop is told. */
     store_seq_cst(&sockets->lingering, load_relaxed(&sockets->lingering) - 1);
     dispose(sockets, socket, reset);
@@ -395,19 +411,6 @@ void sockets_go_on_lingering(struct sockets *sockets, struct worker *worker, uin
 }
 
 /* ---- closing ---- */
-
-/* What the peer has sent and nobody has read would make the system reset the connection, and the
- * peer might lose what it has not read. */
-static void discard_input(struct sockets *sockets, struct socket *socket)
-{
-    unsigned char nowhere[4096];
-    struct transport *transport = sockets->transport;
-    for (int i = 0; i < DISCARD_ROUNDS; i++) {
-        if (transport->read(transport, socket_fd(socket), nowhere, sizeof nowhere) <= 0) {
-            return;
-        }
-    }
-}
 
 static bool may_have_input(struct socket *socket)
 {

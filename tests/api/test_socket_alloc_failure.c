@@ -102,7 +102,10 @@ static void need_descriptor(struct scene *scene)
 
 static void need_connection_that_waits(struct scene *scene)
 {
-    actor_perform(scene->actor, ACTS(listens(scene->made, "127.0.0.1:0")));
+    /* What the listener says of idle connections takes memory of each. The first may be lost. */
+    actor_perform(scene->actor, ACTS(listens(scene->made, "127.0.0.1:0"),
+                                     sets(scene->made, SKUA_SOCKET_IDLE, SKUA_DURATION_MAX)));
+    (void)peer_connect(snapshot_of(scene->actor, scene->made).local);
     (void)peer_connect(snapshot_of(scene->actor, scene->made).local);
 }
 

@@ -130,6 +130,20 @@ TEST(peer_gets_all_though_it_was_not_listened_to)
     }
 }
 
+/* The same for what it says while the answer lingers. */
+TEST(peer_gets_all_though_it_went_on_talking)
+{
+    FOR_ROWS (kind, wire_kinds) {
+        const struct wire wire = wire_open(*kind);
+        actor_perform(wire.actor, ACTS(writes_pattern(1, wire.socket, 0, MUCH), closes(wire.socket),
+                                       awaits(1)));
+        peer_sends(wire.peer, "ignored");
+        let_poller_catch_up();
+        assert_peer_gets_pattern(wire.peer, 0, MUCH);
+        assert_peer_at_end(wire.peer);
+    }
+}
+
 /* The peer stops reading: what lingers is given up after the time without progress. */
 TEST(what_lingers_is_given_up_if_the_peer_takes_nothing)
 {

@@ -6,6 +6,12 @@
 static struct meddler *meddler;
 static struct transport real;
 
+static ssize_t count_read(struct transport *transport, int fd, void *data, size_t size)
+{
+    (void)atomic_fetch_add(&meddler->reads, 1);
+    return real.read(transport, fd, data, size);
+}
+
 /* The first pieces, as far as they fit. */
 static int cut_pieces(struct iovec *cut, const struct iovec *pieces, int count, size_t most)
 {
@@ -46,6 +52,7 @@ struct meddler *meddler_install(void)
     struct transport *transport = world_sockets()->transport;
     meddler = test_alloc(sizeof *meddler);
     real = *transport;
+    transport->read = count_read;
     transport->write = write_some_bytes;
     transport->accept = accept_or_fail;
     return meddler;

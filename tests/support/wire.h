@@ -127,6 +127,7 @@ void await_sockets(uint32_t open);
 
 /* What the runtime asks of the system, counted, and made to answer otherwise. All at any time. */
 struct meddler {
+    atomic_uint reads;
     atomic_uint writes;
     atomic_uint accepts;
     atomic_uint most_pieces;  /* of one write */
