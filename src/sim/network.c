@@ -200,7 +200,7 @@ void network_act(struct network *network, uint32_t what, uint32_t matter)
         report_state(network, endpoint);
         break;
     case MATTER_TIMER:
-        if (endpoint->is_connecting) {
+        if (endpoint->is_held) {
             stream_give_up(network, endpoint);
         } else {
             connections_admit(network, endpoint);
@@ -329,13 +329,18 @@ static int start_watch(struct transport *transport, int fd, uint64_t key)
     return 0;
 }
 
-/* Nothing of what can be set makes a difference here. */
+/* Nothing else that can be set makes a difference here. */
 static int set_option(struct transport *transport, int fd, enum skua_socket_option option,
                       uint64_t value)
 {
-    (void)find(network_of(transport), fd);
-    (void)option;
-    (void)value;
+    struct network *network = network_of(transport);
+    struct endpoint *endpoint = look_up(network, fd);
+    if (endpoint == NULL) {
+        return -EBADF; /* it has failed, and is closed already */
+    }
+    if (option == SKUA_SOCKET_KEEPALIVE && !endpoint->is_listener) {
+        stream_keep_alive(network, endpoint, value);
+    }
     return 0;
 }
 

@@ -38,7 +38,8 @@ enum matter {
     MATTER_ARRIVAL,         /* the next thing that comes to it is due */
     MATTER_ACKNOWLEDGEMENT, /* of what it has written */
     MATTER_REPORT,          /* its user should hear how it is */
-    MATTER_TIMER,           /* connecting: has taken too long; unaccepted: may be accepted now */
+    MATTER_TIMER,           /* connecting, or dead: has taken too long; unaccepted: may be
+                               accepted now */
     MATTER_COUNT,
     MATTER_ALARM = MATTER_COUNT, /* of no endpoint: sockets_alarm */
 };
@@ -86,12 +87,13 @@ struct endpoint {
     uint64_t stream; /* the number that traces have, the same for both */
     bool is_client;  /* it has connected to the other */
     bool is_connecting;
-    bool is_closed; /* the number was closed, or it will never be accepted */
-    bool is_shut;   /* no more is written */
-    bool is_dead;   /* a silent drop: nothing arrives at either side */
-    bool waits;     /* a write found no room */
-    int error;      /* an errno: it has failed */
-    uint64_t began; /* to connect */
+    bool is_closed;        /* the number was closed, or it will never be accepted */
+    bool is_shut;          /* no more is written */
+    bool is_dead;          /* a silent drop: nothing arrives at either side */
+    uint64_t keepalive_ns; /* after which it notices that; 0: never */
+    bool waits;            /* a write found no room */
+    int error;             /* an errno: it has failed */
+    uint64_t began;        /* to connect */
     struct inflow in;
     uint64_t written;        /* bytes so far */
     uint64_t unread;         /* of these, not acknowledged */
@@ -268,6 +270,9 @@ NODISCARD uint32_t stream_state(const struct network *network, const struct endp
 void stream_arrive(struct network *network, struct endpoint *endpoint);
 void stream_acknowledge(struct network *network, struct endpoint *endpoint);
 void stream_give_up(struct network *network, struct endpoint *endpoint);
+
+/* As SKUA_SOCKET_KEEPALIVE. */
+void stream_keep_alive(struct network *network, struct endpoint *endpoint, uint64_t idle_ns);
 
 /* Sends the request, or the answer, to an endpoint, which gets it no earlier than that. */
 void stream_send_opening(struct network *network, struct endpoint *to, uint64_t earliest,

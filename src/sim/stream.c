@@ -14,6 +14,9 @@
 #define CONNECT_MAX_NS   (127 * SKUA_SECOND)
 #define CONNECT_RETRY_NS SKUA_SECOND
 
+/* How long a dead connection is probed: as net/kernel.c has it. */
+#define PROBES_NS (UINT64_C(4) * 15 * SKUA_SECOND)
+
 static uint64_t later_of(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
@@ -435,6 +438,25 @@ static void break_off(struct network *network, struct endpoint *endpoint)
     network_plan(network, endpoint, MATTER_REPORT, sim_now(network->sim));
 }
 
+/* Probes find out that it is dead. */
+static void limit_death(struct network *network, struct endpoint *endpoint)
+{
+    if (endpoint->is_dead && endpoint->is_held && !endpoint->is_closed && endpoint->error == 0 &&
+        !endpoint->is_connecting && endpoint->keepalive_ns != 0) {
+        const uint64_t idle = time_after(sim_now(network->sim), endpoint->keepalive_ns);
+        network_plan(network, endpoint, MATTER_TIMER, time_after(idle, PROBES_NS));
+    }
+}
+
+void stream_keep_alive(struct network *network, struct endpoint *endpoint, uint64_t idle_ns)
+{
+    endpoint->keepalive_ns = idle_ns;
+    if (idle_ns == 0 && !endpoint->is_connecting) {
+        network_unplan(network, endpoint, MATTER_TIMER);
+    }
+    limit_death(network, endpoint);
+}
+
 static void let_die(struct network *network, struct endpoint *endpoint)
 {
     struct inflow *in = &endpoint->in;
@@ -445,6 +467,7 @@ static void let_die(struct network *network, struct endpoint *endpoint)
     network_unplan(network, endpoint, MATTER_ARRIVAL);
     network_unplan(network, endpoint, MATTER_ACKNOWLEDGEMENT);
     limit_connect(network, endpoint); /* the answer is lost, too */
+    limit_death(network, endpoint);
 }
 
 /* ---- reading and writing ---- */

@@ -205,6 +205,9 @@ static void act_at_random(struct wanderer *me, skua_context *ctx)
         (void)skua_socket_info(ctx, *socket, &snapshot);
         break;
     case 7:
+        (void)skua_socket_set(ctx, *socket, SKUA_SOCKET_KEEPALIVE, skua_random(ctx) % SKUA_SECOND);
+        break;
+    case 8:
         (void)skua_socket_write(ctx, *socket, skua_payload_u64(0, 1));
         break;
     default:

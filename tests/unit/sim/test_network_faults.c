@@ -182,6 +182,30 @@ TEST(after_a_silent_drop_nothing_arrives)
     assert_int_equal(network_audit(net.network).dropped, 10 + 60 + 34);
 }
 
+TEST(probes_notice_a_silent_drop)
+{
+    net_open(1, NO_FAULTS);
+    const struct transport *transport = net.transport;
+    const struct net_pair pair = net_make_pair(2, 1);
+    const uint64_t idle = 5 * SKUA_SECOND;
+    assert_int_equal(transport->set(net.transport, pair.client, SKUA_SOCKET_KEEPALIVE, idle), 0);
+    net_run_for(3600 * SKUA_SECOND); /* nothing is wrong yet */
+    assert_int_equal(net_connected(pair.client), 0);
+    net_set_faults((skua_sim_network){.silent_drop = SIM_ALWAYS});
+    assert_int_equal(net_write(pair.client, "x"), 1);
+    const uint64_t began = net_now();
+    net_run();
+    assert_int_equal(net_now(), began + 65 * SKUA_SECOND);
+    assert_int_equal(net_reports(pair.client), SOCKET_FAILED);
+    assert_read_fails(pair.client, ETIMEDOUT);
+    assert_read_fails(pair.server, EAGAIN); /* it has not asked for that */
+    assert_int_equal(transport->set(net.transport, pair.server, SKUA_SOCKET_KEEPALIVE, idle), 0);
+    assert_int_equal(transport->set(net.transport, pair.server, SKUA_SOCKET_KEEPALIVE, 0), 0);
+    net_run();
+    assert_read_fails(pair.server, EAGAIN);
+    net_close_pair(&pair);
+}
+
 TEST(the_end_may_come_late)
 {
     net_open(1, (skua_sim_network){.eof_late = SIM_ALWAYS});
