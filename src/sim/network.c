@@ -435,15 +435,6 @@ void network_deinit(struct network *network)
 
 /* ---- accounts ---- */
 
-static uint64_t held_by(const struct inflow *in)
-{
-    uint64_t held = 0;
-    for (const struct segment *at = in->first; at != NULL; at = at->next) {
-        held += at->size - at->taken;
-    }
-    return held;
-}
-
 struct network_accounts network_audit(const struct network *network)
 {
     struct network_accounts sum = network->gone;
@@ -453,7 +444,7 @@ struct network_accounts network_audit(const struct network *network)
             continue;
         }
         const struct inflow *in = &endpoint->in;
-        const uint64_t held = held_by(in);
+        const uint64_t held = inflow_held(in);
         SKUA_ASSERT(endpoint->peer->written == in->read + in->dropped + held);
         SKUA_ASSERT(in->arrived <= held);
         sum.written += endpoint->written;

@@ -18,6 +18,7 @@
  *
  *   network.c      endpoints, the agenda, the transport's functions, accounts
  *   stream.c       what comes to an endpoint, reading, writing, ends
+ *   inflow.c       the bytes that come to an endpoint
  *   connections.c  listening, connecting, accepting
  *   bindings.c     addresses
  *   paths.c        hosts and what is between them: latency, clogs, partitions
@@ -255,6 +256,22 @@ NODISCARD bool connections_knock(struct network *network, struct endpoint *endpo
 
 /* An unaccepted endpoint that has waited may be accepted now. */
 void connections_admit(struct network *network, struct endpoint *endpoint);
+
+/* inflow.c: a segment of the first `size` bytes of these pieces; null if there is no memory. */
+NODISCARD struct segment *inflow_new_segment(struct network *network, const struct iovec *pieces,
+                                             size_t size);
+void inflow_free_segment(struct network *network, struct segment *segment);
+void inflow_append(struct inflow *in, struct segment *segment);
+
+/* Reads bytes that have arrived, of which there are so many. */
+void inflow_take(struct network *network, struct inflow *in, unsigned char *data, size_t size);
+
+/* Drops what has arrived and was not read, or what has not arrived. */
+void inflow_drop_arrived(struct network *network, struct inflow *in);
+void inflow_drop_in_flight(struct network *network, struct inflow *in);
+
+/* How many bytes there are, arrived or not. */
+NODISCARD uint64_t inflow_held(const struct inflow *in);
 
 /* stream.c: the functions of the transport. */
 ssize_t stream_read(struct network *network, struct endpoint *endpoint, void *data, size_t size);

@@ -2,10 +2,7 @@
 /* Streams of the simulated network: what comes to an endpoint, reading, writing and ends. */
 #include <errno.h>
 #include <skua/clock.h>
-#include <stdalign.h>
-#include <string.h>
 
-#include "base/assert.h"
 #include "base/monotonic.h"
 #include "base/random.h"
 #include "sim/sim.h"
@@ -42,88 +39,6 @@ static void record_arrival(struct network *network, const struct endpoint *to,
                                 .peer_host = to->host,
                                 .stream = to->stream,
                             });
-}
-
-/* ---- segments ---- */
-
-static struct segment *new_segment(struct network *network, const struct iovec *pieces, size_t size)
-{
-    struct segment *segment =
-        allocator_alloc(&network->sim->allocator, sizeof *segment + size, alignof(struct segment));
-    if (segment == NULL) {
-        return NULL;
-    }
-    *segment = (struct segment){.size = size};
-    for (size_t done = 0; done < size; pieces++) {
-        const size_t part = pieces->iov_len < size - done ? pieces->iov_len : size - done;
-        if (part > 0) {
-            memcpy(segment->bytes + done, pieces->iov_base, part);
-        }
-        done += part;
-    }
-    return segment;
-}
-
-static void free_segment(struct network *network, struct segment *segment)
-{
-    allocator_free(&network->sim->allocator, segment, sizeof *segment + segment->size,
-                   alignof(struct segment));
-}
-
-static void append(struct inflow *in, struct segment *segment)
-{
-    if (in->last != NULL) {
-        in->last->next = segment;
-    } else {
-        in->first = segment;
-    }
-    in->last = segment;
-    if (in->in_flight == NULL) {
-        in->in_flight = segment;
-    }
-}
-
-static void remove_first(struct network *network, struct inflow *in)
-{
-    struct segment *first = in->first;
-    in->first = first->next;
-    if (in->first == NULL) {
-        in->last = NULL;
-    }
-    free_segment(network, first);
-}
-
-/* Drops what has arrived and was not read. */
-static void drop_arrived(struct network *network, struct inflow *in)
-{
-    while (in->first != in->in_flight) {
-        in->dropped += in->first->size - in->first->taken;
-        remove_first(network, in);
-    }
-    in->arrived = 0;
-}
-
-/* Drops what has not arrived. */
-static void drop_in_flight(struct network *network, struct inflow *in)
-{
-    struct segment *last = NULL; /* that has arrived */
-    for (struct segment *at = in->first; at != in->in_flight; at = at->next) {
-        last = at;
-    }
-    struct segment *at = in->in_flight;
-    while (at != NULL) {
-        struct segment *next = at->next;
-        in->dropped += at->size;
-        free_segment(network, at);
-        at = next;
-    }
-    if (last != NULL) {
-        last->next = NULL;
-    } else {
-        in->first = NULL;
-    }
-    in->last = last;
-    in->in_flight = NULL;
 }
 
 /* ---- what is on its way ---- */
@@ -261,7 +176,7 @@ static uint32_t arrive_bytes(struct network *network, struct endpoint *endpoint,
     in->arrived += size;
     record_arrival(network, endpoint, SKUA_SIM_ARRIVES_BYTES, size, 0);
     if (endpoint->is_closed || endpoint->error != 0) {
-        drop_arrived(network, in);
+        inflow_drop_arrived(network, in);
         send_ending(network, endpoint, ENDING_RESET);
         return 0;
     }
@@ -281,7 +196,7 @@ static uint32_t arrive_ending(struct network *network, struct endpoint *endpoint
     }
     endpoint->error = ECONNRESET;
     if (random_below(&network->sim->random, 2) == 0) {
-        drop_arrived(network, in); /* systems differ in what can still be read */
+        inflow_drop_arrived(network, in); /* systems differ in what can still be read */
     }
     return SOCKET_FAILED;
 }
@@ -374,8 +289,8 @@ void stream_give_up(struct network *network, struct endpoint *endpoint)
 
 static void free_end(struct network *network, struct endpoint *endpoint)
 {
-    drop_in_flight(network, &endpoint->in);
-    drop_arrived(network, &endpoint->in);
+    inflow_drop_in_flight(network, &endpoint->in);
+    inflow_drop_arrived(network, &endpoint->in);
     network->gone.written += endpoint->written;
     network->gone.read += endpoint->in.read;
     network->gone.dropped += endpoint->in.dropped;
@@ -398,7 +313,7 @@ void stream_close(struct network *network, struct endpoint *endpoint, bool reset
     network_unplan(network, endpoint, MATTER_REPORT);
     network_unplan(network, endpoint, MATTER_TIMER);
     network_unplan(network, endpoint, MATTER_ACKNOWLEDGEMENT);
-    drop_arrived(network, &endpoint->in);
+    inflow_drop_arrived(network, &endpoint->in);
     if (was_connecting) {
         take_request_back(network, endpoint);
     } else if (endpoint->error == 0 && (reset || has_unread)) {
@@ -429,8 +344,8 @@ int stream_shutdown(struct network *network, struct endpoint *endpoint)
 static void break_off(struct network *network, struct endpoint *endpoint)
 {
     struct inflow *in = &endpoint->in;
-    drop_in_flight(network, in);
-    drop_arrived(network, in);
+    inflow_drop_in_flight(network, in);
+    inflow_drop_arrived(network, in);
     in->ending = ENDING_NONE;
     network_unplan(network, endpoint, MATTER_ARRIVAL);
     endpoint->error = ECONNRESET;
@@ -461,7 +376,7 @@ static void let_die(struct network *network, struct endpoint *endpoint)
 {
     struct inflow *in = &endpoint->in;
     endpoint->is_dead = true;
-    drop_in_flight(network, in);
+    inflow_drop_in_flight(network, in);
     in->has_opening = false;
     in->ending = ENDING_NONE;
     network_unplan(network, endpoint, MATTER_ARRIVAL);
@@ -471,24 +386,6 @@ static void let_die(struct network *network, struct endpoint *endpoint)
 }
 
 /* ---- reading and writing ---- */
-
-static void take_bytes(struct network *network, struct inflow *in, unsigned char *data, size_t size)
-{
-    in->arrived -= size;
-    in->read += size;
-    while (size > 0) {
-        struct segment *first = in->first;
-        const size_t left = first->size - first->taken;
-        const size_t part = size < left ? size : left;
-        memcpy(data, first->bytes + first->taken, part);
-        first->taken += part;
-        data += part;
-        size -= part;
-        if (first->taken == first->size) {
-            remove_first(network, in);
-        }
-    }
-}
 
 /* So many of `size` bytes, which is at least 2, that it is noticed. */
 static size_t part_of(struct network *network, size_t size)
@@ -526,7 +423,7 @@ ssize_t stream_read(struct network *network, struct endpoint *endpoint, void *da
         network_plan(network, endpoint, MATTER_REPORT,
                      paths_arrival(network, endpoint->host, endpoint->host));
     }
-    take_bytes(network, in, data, most);
+    inflow_take(network, in, data, most);
     endpoint->peer->acknowledgable += most;
     plan_acknowledgement(network, endpoint->peer);
     return (ssize_t)most;
@@ -575,12 +472,12 @@ static void send_segment(struct network *network, struct endpoint *from, struct 
     from->unread += segment->size;
     if (from->is_dead || to->error != 0) {
         to->in.dropped += segment->size;
-        free_segment(network, segment);
+        inflow_free_segment(network, segment);
         return;
     }
     paths_trouble(network, from);
     segment->when = arrival_at(network, to, 0);
-    append(&to->in, segment);
+    inflow_append(&to->in, segment);
     plan_arrival(network, to);
 }
 
@@ -607,7 +504,7 @@ ssize_t stream_write(struct network *network, struct endpoint *endpoint, const s
         let_die(network, endpoint->peer);
     }
     const size_t size = size_of_write(network, endpoint, all);
-    struct segment *segment = new_segment(network, pieces, size);
+    struct segment *segment = inflow_new_segment(network, pieces, size);
     if (segment == NULL) {
         return -ENOMEM;
     }
