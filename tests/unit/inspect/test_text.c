@@ -60,3 +60,46 @@ TEST(text_of_a_name_stays_on_its_line)
     text_add_name(&text, "\033[2J a\nb\tc\177 \xc3\xa4 %s");
     assert_string_equal(buffer, "?[2J a?b?c? \xc3\xa4 %s");
 }
+
+/* A name would be cut after 64 bytes. */
+TEST(text_of_an_address_is_all_there_and_stays_on_its_line)
+{
+    char path[101] = "unix:/\n";
+    struct text text = {.at = NULL, .size = 0};
+    memset(path + strlen(path), 'x', sizeof path - 1 - strlen(path));
+    text_add_address(&text, path);
+    assert_int_equal(text.length, 100);
+    text = open_text();
+    text_add_address(&text, "unix:/run/a\nb");
+    assert_string_equal(buffer, "unix:/run/a?b");
+}
+
+TEST(numbers_have_digits_only_and_fit)
+{
+    static const struct {
+        const char *word;
+        int base;
+        bool is_number;
+        uint64_t number;
+    } rows[] = {
+        {"0", 10, true, 0},
+        {"007", 10, true, 7},
+        {"18446744073709551615", 10, true, UINT64_MAX},
+        {"18446744073709551616", 10, false, 0},
+        {"fF", 16, true, 255},
+        {"fF", 10, false, 0},
+        {"ffffffffffffffff", 16, true, UINT64_MAX},
+        {"10000000000000000", 16, false, 0},
+        {"", 10, false, 0},
+        {"-1", 10, false, 0},
+        {"+1", 10, false, 0},
+        {" 1", 10, false, 0},
+        {"1 ", 10, false, 0},
+        {"0x1", 16, false, 0},
+    };
+    FOR_ROWS (row, rows) {
+        uint64_t number = 0;
+        assert_int_equal(text_is_number(row->word, row->base, &number), row->is_number);
+        assert_true(!row->is_number || number == row->number);
+    }
+}
