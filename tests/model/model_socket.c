@@ -13,7 +13,14 @@
 
 #include "cast.h"
 #include "net/sockets.h"
+#include "sched/shutdown.h"
 #include "sched/signal.h"
+
+/* In place of shutdown.c: nobody stops the runtime. */
+void shutdown_worker_is_quiet(struct scheduler *sched)
+{
+    (void)sched;
+}
 
 enum { ANN, BOB };
 
