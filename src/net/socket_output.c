@@ -182,13 +182,10 @@ void socket_end_writes(struct sockets *sockets, struct worker *worker, struct pr
 void socket_drop_output(struct sockets *sockets, struct worker *worker, struct process *process,
                         struct socket *socket, int error)
 {
-    if (process != NULL) {
-        socket_end_writes(sockets, worker, process, socket, error);
-    }
-    release_pieces(sockets, worker, socket->first, socket->last);
-    socket->first = OBJECT_NONE;
-    socket->last = OBJECT_NONE;
-    count_queued(socket, 0);
+    uint32_t list = OBJECT_NONE;
+    socket_end_writes(sockets, worker, process, socket, error);
+    socket_put_output_aside(sockets, socket, &list);
+    socket_release_output(sockets, worker, list);
 }
 
 void socket_shut_if_asked(struct sockets *sockets, struct socket *socket)
@@ -245,14 +242,36 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
     socket_shut_if_asked(sockets, socket);
 }
 
+/* Puts the writes from one piece to another in front of a list. */
+static void put_aside(struct sockets *sockets, uint32_t first, uint32_t last, uint32_t *list)
+{
+    if (first != OBJECT_NONE) {
+        piece_at(sockets, last)->next = *list;
+        *list = first;
+    }
+}
+
+void socket_put_output_aside(struct sockets *sockets, struct socket *socket, uint32_t *list)
+{
+    put_aside(sockets, socket->first, socket->last, list);
+    socket->first = OBJECT_NONE;
+    socket->last = OBJECT_NONE;
+    count_queued(socket, 0);
+}
+
+void socket_release_output(struct sockets *sockets, struct worker *worker, uint32_t list)
+{
+    release_pieces(sockets, worker, list, OBJECT_NONE);
+}
+
 bool socket_write_lingering_locked(struct sockets *sockets, struct worker *worker,
-                                   struct socket *socket)
+                                   struct socket *socket, uint32_t *list)
 {
     struct done_writes done;
     for (;;) {
         const int outcome =
             write_queued(sockets, worker, socket, time_now(sockets->sched->time), &done);
-        release_pieces(sockets, worker, done.first, done.last);
+        put_aside(sockets, done.first, done.last, list);
         if (outcome == -EAGAIN) {
             return false;
         }

@@ -375,10 +375,12 @@ static void discard_input(struct sockets *sockets, struct socket *socket)
     }
 }
 
-static void end_lingering_locked(struct sockets *sockets, struct worker *worker,
-                                 struct socket *socket, uint32_t slot, bool reset)
+/* What is left of its output goes to a list, for socket_release_output. */
+static void end_lingering_locked(struct sockets *sockets, struct worker *worker, uint32_t slot,
+                                 bool reset, uint32_t *list)
 {
-    socket_drop_output(sockets, worker, NULL, socket, 0);
+    struct socket *socket = socket_at(sockets, slot);
+    socket_put_output_aside(sockets, socket, list);
     if (!reset) {
         discard_input(sockets, socket);
     }
@@ -394,20 +396,22 @@ void sockets_go_on_lingering(struct sockets *sockets, struct worker *worker, uin
 {
     const uint32_t slot = socket_slot(key);
     struct socket *socket = socket_at(sockets, slot);
+    uint32_t list = OBJECT_NONE;
     mutex_lock(&sockets->lock);
     if (socket_word_generation(load_relaxed(&socket->word)) == (uint32_t)key) { /* under lock */
         const uint64_t now = time_now(sockets->sched->time);
         const uint32_t flags =
             socket_word_clear_owner(&socket->word, SOCKET_WRITABLE | SOCKET_ALARM);
-        if (socket_write_lingering_locked(sockets, worker, socket)) {
-            end_lingering_locked(sockets, worker, socket, slot, socket->failure != 0);
+        if (socket_write_lingering_locked(sockets, worker, socket, &list)) {
+            end_lingering_locked(sockets, worker, slot, socket->failure != 0, &list);
         } else if ((flags & SOCKET_FAILED) != 0 || now >= socket_progress_end(socket)) {
-            end_lingering_locked(sockets, worker, socket, slot, true);
+            end_lingering_locked(sockets, worker, slot, true, &list);
         } else {
             sockets_set_alarm(sockets, worker, socket, socket_progress_end(socket));
         }
     }
     mutex_unlock(&sockets->lock);
+    socket_release_output(sockets, worker, list);
 }
 
 /* ---- closing ---- */
@@ -553,14 +557,16 @@ void sockets_attach(struct sockets *sockets)
 /* Closes what lingers; nothing else is left when the processes have ended. */
 static void close_lingering(struct sockets *sockets)
 {
+    uint32_t list = OBJECT_NONE;
     mutex_lock(&sockets->lock);
     for (uint32_t slot = 1; load_relaxed(&sockets->lingering) > 0; slot++) { /* under lock */
         struct socket *socket = socket_at(sockets, slot);
         if (((uint32_t)load_relaxed(&socket->word) & SOCKET_LINGERS) != 0) { /* under lock */
-            end_lingering_locked(sockets, NULL, socket, slot, true);
+            end_lingering_locked(sockets, NULL, slot, true, &list);
         }
     }
     mutex_unlock(&sockets->lock);
+    socket_release_output(sockets, NULL, list);
 }
 
 void sockets_deinit(struct sockets *sockets)

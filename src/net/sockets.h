@@ -352,13 +352,19 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
 /* Says to the peer that no more is written, if the owner wants that and nothing is queued. */
 void socket_shut_if_asked(struct sockets *sockets, struct socket *socket);
 
-/* Writes on for a socket that lingers; under `lock`. Returns whether nothing more will come of
- * it. */
+/* Writes on for a socket that lingers; under `lock`. Returns whether nothing more will come of it.
+ * What has left is put in front of a list, for socket_release_output. */
 NODISCARD bool socket_write_lingering_locked(struct sockets *sockets, struct worker *worker,
-                                             struct socket *socket);
+                                             struct socket *socket, uint32_t *list);
 
-/* Ends all queued writes. `process` is the owner, whose calls complete with `error`; or null: they
- * have ended already. */
+/* Puts what is queued there, too. */
+void socket_put_output_aside(struct sockets *sockets, struct socket *socket, uint32_t *list);
+
+/* Drops the payloads in such a list: not under `lock`, as the functions for that are the
+ * program's. */
+void socket_release_output(struct sockets *sockets, struct worker *worker, uint32_t list);
+
+/* Ends all queued writes of `process`, the owner: its calls complete with `error`. */
 void socket_drop_output(struct sockets *sockets, struct worker *worker, struct process *process,
                         struct socket *socket, int error);
 

@@ -14,13 +14,6 @@
 #include "cast.h"
 #include "net/sockets.h"
 #include "sched/shutdown.h"
-#include "sched/signal.h"
-
-/* In place of shutdown.c: nobody stops the runtime. */
-void shutdown_worker_is_quiet(struct scheduler *sched)
-{
-    (void)sched;
-}
 
 enum { ANN, BOB };
 
@@ -89,6 +82,13 @@ static struct block *scratch[RIG_WORKERS_MAX];
 static CACHE_ALIGNED unsigned char blocks[RIG_WORKERS_MAX][sizeof(struct block) + SKUA_READ_MAX];
 static uint64_t first_key; /* of the first socket */
 static atomic_u32 alarms;  /* that were asked for and are due */
+
+/* ---- in place of shutdown.c ---- */
+
+void shutdown_worker_is_quiet(struct scheduler *sched)
+{
+    (void)sched;
+}
 
 /* ---- the system ---- */
 
