@@ -23,8 +23,9 @@
 #define BYTES_MAX  ((int64_t)512 << 20) /* of a word */
 #define BUCKETS    ((size_t)1 << 18)    /* of a shard */
 #define SHARDS_MAX 16
-#define HOPS_MAX   14    /* how often a call can be forwarded */
-#define BEHIND_MAX 10000 /* messages that may wait for a subscriber */
+#define HOPS_MAX   14                  /* how often a call can be forwarded */
+#define BEHIND_MAX 10000               /* messages that may wait for a subscriber */
+#define UNREAD_MAX ((size_t)128 << 10) /* bytes of answers before more is read */
 
 static const skua_bytes nil = {"$-1\r\n", 5}, nothing = {"", 0};
 
@@ -471,8 +472,11 @@ static const skua_process_type shard_type = {"shard", BUCKETS * sizeof(struct it
 
 static int start_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
 {
-    (void)ctx, (void)count;
-    return start_get(&input[0], self);
+    struct start *start = self;
+    const int error = start_get(&input[0], start);
+    (void)ctx;
+    start->socket = skua_payload_to_socket(&input[count - 1]); /* of a connection */
+    return error;
 }
 
 /* What a read has brought is part of the input; what was published is an answer. */
@@ -512,6 +516,7 @@ static int connection_main(void *self, skua_context *ctx)
     struct batch *b = need(calloc(1, sizeof *b));
     skua_payload batch = skua_payload_pointer(0, b, drop_batch), answers = skua_nothing();
     bool reads = true;
+    size_t unread = 0;
     int error = 0;
     b->start = *(struct start *)self;
     b->home = skua_self(ctx);
@@ -524,8 +529,12 @@ static int connection_main(void *self, skua_context *ctx)
         error = error != 0 ? error : take_in(b, event);
         error = error != 0 ? error : send_round(b, &batch, ctx);
         error = error != 0 ? error : skua_output_take(&b->reply, &answers);
-        if (error == 0 && skua_payload_size(&answers) > 0) {
+        unread += error == 0 ? skua_payload_size(&answers) : 0;
+        if (error == 0 && unread > UNREAD_MAX) { /* waits for all answers before it, too */
             error = skua_task_write(ctx, b->start.socket, answers, SKUA_FOREVER);
+            unread = 0;
+        } else if (error == 0 && skua_payload_size(&answers) > 0) {
+            error = skua_socket_write(ctx, b->start.socket, answers);
         }
     }
     skua_payload_drop(&batch);
@@ -540,30 +549,26 @@ static const skua_process_type connection_type = {
 
 static int server_main(void *self, skua_context *ctx)
 {
-    struct start *start = self;
-    skua_payload input;
     const skua_spawn_options shard = {.type = &shard_type, .link = true};
-    skua_spawn_options connection = {.type = &connection_type, .input = &input, .input_count = 1};
+    struct start *start = self;
     skua_socket_snapshot snapshot;
     skua_socket listener;
+    skua_payload input;
+    skua_pid pid;
     int error = skua_listen(ctx, start->address, NULL, &listener);
+    error = error != 0 ? error : skua_socket_info(ctx, listener, &snapshot);
     for (size_t i = 0; error == 0 && i < start->count; i++) {
-        skua_pid pid;
         error = skua_spawn_with(ctx, &shard, &pid);
         start->shards[i] = pid;
     }
     start->seed = skua_random(ctx);
-    if (error == 0 && (error = skua_socket_info(ctx, listener, &snapshot)) == 0) {
+    error = error != 0 ? error
+                       : skua_payload_shared(skua_runtime_of(ctx), 0, start, sizeof *start, &input);
+    if (error == 0) {
         printf("listening at %s\n", snapshot.local);
         (void)fflush(stdout);
-    }
-    while (error == 0) {
-        error = skua_task_accept(ctx, listener, SKUA_FOREVER, &connection.socket);
-        start->socket = connection.socket;
-        if (error == 0 && (start_payload(skua_runtime_of(ctx), *start, &input) != 0 ||
-                           skua_spawn_with(ctx, &connection, NULL) != 0)) {
-            skua_socket_close(ctx, connection.socket);
-        }
+        error = skua_task_serve(ctx, listener, &connection_type, &input);
+        skua_payload_drop(&input);
     }
     return error;
 }

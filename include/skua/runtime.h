@@ -172,9 +172,9 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 /* Stops the runtime. New processes are refused from now on; every process is cancelled (the reason
  * is SKUA_E_STOPPED) and has up to `timeout_ns` to end; the others are reported to on_survivor and
  * ended. What processes have written to sockets that are closed has the rest of that time to leave
- * (skua/socket.h). Functions that wait for a thread of a blocking pool are dropped, but for those that a
- * process yielded in its last step (skua_done): they are waited for. A step that does not return
- * cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or computes for
+ * (skua/socket.h). Functions that wait for a thread of a blocking pool are dropped, but for those
+ * that a process yielded in its last step (skua_done): they are waited for. A step that does not
+ * return cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or computes for
  * about as long, and nothing ends meanwhile, the call returns SKUA_E_STUCK and leaves the threads
  * as they are; call stop again to go on waiting. A step that waits for a CPU is not stuck. A
  * runtime that has stopped cannot be started again; stopping it again returns 0. A second stop at

@@ -81,11 +81,11 @@ static inline uint32_t socket_word_generation(uint64_t word)
 }
 
 /* Whether these flags end a wait of the owner. */
-static inline bool socket_word_wakes(uint32_t word_flags, uint32_t reported)
+static inline bool socket_word_wakes(uint32_t waits, uint32_t reported)
 {
-    return ((word_flags & SOCKET_WAITS_TO_READ) != 0 && (reported & SOCKET_ENDS_READ) != 0) ||
-           ((word_flags & SOCKET_WAITS_TO_WRITE) != 0 && (reported & SOCKET_ENDS_WRITE) != 0) ||
-           ((word_flags & SOCKET_WAITS_FOR_END) != 0 && (reported & SOCKET_ENDS_INPUT) != 0) ||
+    return ((waits & SOCKET_WAITS_TO_READ) != 0 && (reported & SOCKET_ENDS_READ) != 0) ||
+           ((waits & SOCKET_WAITS_TO_WRITE) != 0 && (reported & SOCKET_ENDS_WRITE) != 0) ||
+           ((waits & SOCKET_WAITS_FOR_END) != 0 && (reported & SOCKET_ENDS_INPUT) != 0) ||
            (reported & SOCKET_ALARM) != 0;
 }
 

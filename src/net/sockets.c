@@ -38,7 +38,7 @@ void sockets_set_alarm(struct sockets *sockets, struct worker *worker, struct so
         if (before != 0 && before <= when) {
             return; /* one is due before that already */
         }
-        /* MO-alarm: either the look around sees this, or wake_at sees that it has begun (chores.c). */
+        /* MO-alarm: either the look around sees this, or wake_at sees that it has begun. */
     } while (!cas_seq_cst(&socket->alarm_at, &before, when));
     sockets->transport->wake_at(sockets->transport, worker, when);
 }

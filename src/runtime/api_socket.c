@@ -215,7 +215,7 @@ int skua_yield_connect(skua_context *ctx, uint64_t tag, const char *address, con
 }
 
 static int yield_read(skua_context *ctx, uint64_t tag, skua_socket socket, size_t want,
-                      uint8_t mode, uint32_t delimiter, uint64_t timeout_ns)
+                      uint8_t mode, uint32_t marker, uint64_t timeout_ns)
 {
     int error;
     struct yield *yield;
@@ -238,7 +238,7 @@ static int yield_read(skua_context *ctx, uint64_t tag, skua_socket socket, size_
         yield->as.read.socket = socket;
         yield->as.read.want = want;
         yield->as.read.mode = mode;
-        yield->as.read.delimiter = delimiter;
+        yield->as.read.delimiter = marker;
     }
     return error;
 }
@@ -258,13 +258,13 @@ int skua_yield_read_exactly(skua_context *ctx, uint64_t tag, skua_socket socket,
 int skua_yield_read_until(skua_context *ctx, uint64_t tag, skua_socket socket,
                           const char *delimiter, size_t limit, uint64_t timeout_ns)
 {
-    uint32_t bytes = 0;
+    uint32_t marker = 0;
     const size_t length = delimiter != NULL ? strnlen(delimiter, DELIMITER_MAX + 1) : 0;
     if (length == 0 || length > DELIMITER_MAX) {
         return SKUA_E_INVALID;
     }
-    memcpy(&bytes, delimiter, length);
-    return yield_read(ctx, tag, socket, limit, (uint8_t)(READ_UNTIL | 4 * length), bytes,
+    memcpy(&marker, delimiter, length);
+    return yield_read(ctx, tag, socket, limit, (uint8_t)(READ_UNTIL | 4 * length), marker,
                       timeout_ns);
 }
 

@@ -28,8 +28,8 @@ struct socket_hooks {
                          skua_pid pid, skua_socket socket);
     void (*take_back)(struct socket_hooks *hooks, skua_context *parent, struct process *child,
                       skua_socket socket);
-    /* How many sockets are written on, though their processes have closed them. If there is none any
-     * more and the runtime stops, shutdown_worker_is_quiet is called. */
+    /* How many sockets are written on, though their processes have closed them. If there is none
+     * any more and the runtime stops, shutdown_worker_is_quiet is called. */
     uint32_t (*lingering)(struct socket_hooks *hooks);
     /* Shows the event nodes that sockets keep; for audits, at a quiet moment. */
     void (*show)(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node), void *arg);

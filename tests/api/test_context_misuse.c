@@ -11,13 +11,6 @@
 /* What was kept, to be used when it must not be. */
 static skua_context *kept;
 
-static int keep_context(struct turn *turn, const struct act *act)
-{
-    (void)act;
-    kept = turn->ctx;
-    return 0;
-}
-
 static int double_it(skua_payload *input, skua_payload *result)
 {
     *result = skua_payload_u64(2, 2 * skua_payload_to_u64(input));
@@ -104,7 +97,7 @@ static void check_after_init(bool on_worker)
 {
     struct tracked items[2] = {{0}};
     struct actor *actor = actor_new(ACTS(does(use_in_step, &items[0])));
-    actor->in_init = ACTS(does(keep_context, NULL));
+    actor->in_init = ACTS(does(keep_context, &kept));
     if (on_worker) {
         struct actor *parent = actor_start(NO_ACTS);
         actor_perform(parent, ACTS(spawns(actor)));
@@ -157,7 +150,7 @@ static void check_after_the_step(void)
 {
     struct tracked item = {0};
     struct actor *other = actor_start(NO_ACTS);
-    struct actor *actor = actor_start(ACTS(does(keep_context, NULL)));
+    struct actor *actor = actor_start(ACTS(does(keep_context, &kept)));
     if (world->is_simulated) {
         world_settle();
     } else {
@@ -212,8 +205,8 @@ static void check_in_later_steps(void)
     struct misuse misuse = {.accepted = 0};
     misuse.other = actor_start(NO_ACTS);
     struct actor *same =
-        actor_new(ACTS(does(keep_context, NULL), continues(1), does(use_kept, &misuse),
-                       does(keep_context, NULL), finishes(0)));
+        actor_new(ACTS(does(keep_context, &kept), continues(1), does(use_kept, &misuse),
+                       does(keep_context, &kept), finishes(0)));
     struct actor *another = actor_new(ACTS(does(use_kept, &misuse), finishes(0)));
     assert_result(actor_run(same), 0);
     assert_result(actor_run(another), 0);

@@ -115,7 +115,7 @@ static int talk(struct errand *errand, skua_context *ctx, skua_socket socket)
                                                 100 * SKUA_SECOND, &data);
     if (error == 0) {
         const skua_bytes got = {skua_payload_data(&data), skua_payload_size(&data)};
-        CHECK(errand, memcmp(got.data, model->reply, got.size) == 0);
+        CHECK(errand, skua_bytes_equal(got, (skua_bytes){model->reply, got.size}));
         error = got.size == strlen(model->reply) ? 0 : SKUA_E_RESET;
         skua_payload_drop(&data);
     }

@@ -150,13 +150,6 @@ TEST(process_that_is_done_asks_for_nothing_more)
 
 static skua_context *kept;
 
-static int keep_context(struct turn *turn, const struct act *act)
-{
-    (void)act;
-    kept = turn->ctx;
-    return 0;
-}
-
 static void assert_context_is_refused(skua_context *ctx, skua_socket socket)
 {
     skua_socket made;
@@ -184,7 +177,7 @@ static void assert_context_is_refused(skua_context *ctx, skua_socket socket)
 TEST(context_is_refused_after_its_step)
 {
     const struct wire wire = wire_open(WIRE_UNIX);
-    actor_perform(wire.actor, ACTS(does(keep_context, NULL)));
+    actor_perform(wire.actor, ACTS(does(keep_context, &kept)));
     actor_await_state(wire.actor, SKUA_PROCESS_IDLE);
     assert_context_is_refused(kept, *wire.socket);
     actor_perform(wire.actor, ACTS(writes_text(1, wire.socket, "x"), expects(failure(1, 0))));

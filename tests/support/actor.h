@@ -251,6 +251,9 @@ struct act refused(struct act act, int error);
 
 /* An act of the test's own. */
 struct act does(act_fn *function, void *arg);
+
+/* Keeps the context in a skua_context *, for use when it must not be used any more. */
+int keep_context(struct turn *turn, const struct act *act);
 /* Calls function(arg) in the step. */
 struct act calls(int (*function)(void *arg), void *arg);
 /* For acts of the test's own: performs another one, and returns what that does. */

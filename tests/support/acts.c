@@ -384,3 +384,9 @@ struct act fails(int error)
 {
     return (struct act){.perform = fail_step, .tag = (uint64_t)(int64_t)error};
 }
+
+int keep_context(struct turn *turn, const struct act *act)
+{
+    *(skua_context **)act->arg = turn->ctx;
+    return 0;
+}

@@ -12,8 +12,8 @@
  *   }
  *
  * The other end of a wire, its peer, is a descriptor of the test's that blocks. Acts name sockets
- * by where their handles are kept, so that scripts can be written before there is one. Other threads
- * of the test may use a peer. */
+ * by where their handles are kept, so that scripts can be written before there is one. Other
+ * threads of the test may use a peer. */
 #ifndef SKUA_TESTS_WIRE_H
 #define SKUA_TESTS_WIRE_H
 
