@@ -19,6 +19,7 @@
 #include "counting_allocator.h"
 #include "ledger.h"
 #include "script.h"
+#include "sockets.h"
 #include "waits.h"
 
 #define SLOTS 2
@@ -451,6 +452,7 @@ static uint64_t run_program(const uint8_t *data, size_t size)
     simulated = 0;
     ledger_begin();
     waits_begin();
+    sockets_begin();
     board_begin(data, size);
     set_out(&reader);
     run_operations(&reader);

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "count_of.h"
 #include "ledger.h"
+#include "sockets.h"
 
 /* What all waits answer. */
 #define ANSWERS_OF_WAIT                                                                            \
@@ -303,6 +304,55 @@ static void carry_out(struct play *play)
     note_answer(play, error, &result, ANY_ANSWER);
 }
 
+/* ---- sockets ---- */
+
+static void open_socket(struct play *play)
+{
+    skua_payload nothing = skua_nothing();
+    skua_socket socket;
+    const uint64_t timeout = choose_wait_timeout(play);
+    const int error =
+        reader_below(play->reader, 2) == 0
+            ? skua_task_accept(play->ctx, choose_socket(play->reader, play->ctx), timeout, &socket)
+            : skua_task_connect(play->ctx, choose_address(play->reader, play->ctx), NULL, timeout,
+                                &socket);
+    EXPECT(error <= 0 && (error == 0 || socket.bits == 0));
+    sockets_note(socket);
+    note_answer(play, error, &nothing, ANY_ANSWER);
+}
+
+static void read_socket(struct play *play)
+{
+    skua_payload data = skua_nothing();
+    const skua_socket socket = choose_socket(play->reader, play->ctx);
+    const size_t size = choose_size(play->reader);
+    const uint64_t timeout = choose_wait_timeout(play);
+    int error;
+    switch (reader_below(play->reader, 3)) {
+    case 0:
+        error = skua_task_read_exactly(play->ctx, socket, size, timeout, &data);
+        break;
+    case 1:
+        error = skua_task_read_until(play->ctx, socket, "\n", size, timeout, &data);
+        break;
+    default:
+        error = skua_task_read(play->ctx, socket, size, timeout, &data);
+    }
+    EXPECT(error <= 0 && skua_payload_size(&data) <= size);
+    note_answer(play, error, &data, ANY_ANSWER);
+}
+
+static void write_socket(struct play *play)
+{
+    skua_payload nothing = skua_nothing();
+    const skua_socket socket = choose_socket(play->reader, play->ctx);
+    const uint64_t timeout = choose_wait_timeout(play);
+    const int error =
+        skua_task_write(play->ctx, socket, choose_payload(play->reader, play->runtime), timeout);
+    EXPECT(error <= 0);
+    note_answer(play, error, &nothing, ANY_ANSWER);
+}
+
 /* ---- the end ---- */
 
 static void count_deferred(void *arg)
@@ -358,35 +408,23 @@ void waits_check(void)
 void waits_perform(struct play *play)
 {
     static void (*const waits[])(struct play *) = {
-        receive,
-        receive,
-        receive,
-        receive,
-        receive,
-        receive,
-        receive,
-        sleep_for,
-        sleep_for,
-        tick,
-        call,
-        call,
-        call,
-        call_name,
-        call_for,
-        call_for,
-        watch,
-        watch,
-        await_name,
-        pause_once,
-        block,
-        carry_out,
-        carry_out,
-        defer,
-        defer,
-        shield,
-        shield,
-        wait_for_descriptor,
-        wait_without_context,
+        receive,      receive,
+        receive,      receive,
+        receive,      receive,
+        receive,      sleep_for,
+        sleep_for,    tick,
+        call,         call,
+        call,         call_name,
+        call_for,     call_for,
+        watch,        watch,
+        await_name,   pause_once,
+        block,        carry_out,
+        carry_out,    defer,
+        defer,        shield,
+        shield,       wait_for_descriptor,
+        open_socket,  open_socket,
+        read_socket,  read_socket,
+        write_socket, wait_without_context,
     };
     waits[reader_below(play->reader, COUNT_OF(waits))](play);
 }
