@@ -24,7 +24,7 @@ def ratio(results, figure, workers, name):
 
 
 def best_ratio(results, figure, workers, name):
-    """Of the smallest figures: what else runs on the machine only ever adds."""
+    """Of the smallest figures, which what else runs on the machine has touched least."""
     own, other = (measured(results, figure, workers, who) for who in (SKUA, name))
     return other.min / own.min if own and other and own.min > 0 else None
 
@@ -74,6 +74,16 @@ def calls_lines(results):
 # ---- goals ----
 
 
+def verdict_of(best, medians):
+    """Best runs alone would hide a server with a good and a bad mode, medians alone would judge the
+    other work on the machine: a goal is met if both say so."""
+    if best == "met" and medians == "met":
+        return "met"
+    if "met" in (best, medians):
+        return f"**open**: met by {'best runs' if best == 'met' else 'medians'} only"
+    return medians
+
+
 def read_goals(path):
     return tomllib.loads(path.read_text())["goal"]
 
@@ -84,7 +94,8 @@ def own_row(figure, text, results, workers, goal):
     if value is None:
         return [bound, "", "", "not measured"]
     return [bound, f"{number(value.min)} {figure.unit}", figure_text(value, figure.unit),
-            judge_most(value.min, goal["at_most"])]
+            verdict_of(judge_most(value.min, goal["at_most"]),
+                       judge_most(value.median, goal["at_most"]))]
 
 
 def of_row(figure, text, results, workers, goal):
@@ -95,7 +106,9 @@ def of_row(figure, text, results, workers, goal):
         return [bound, "", "", "not measured"]
     best = 1 / best_ratio(results, figure, workers, goal["of"])
     inverse = Figure(1 / multiple.median, 1 / multiple.max, 1 / multiple.min)
-    return [bound, f"{number(best)}x", times(inverse), judge_most(best, goal["at_most"])]
+    return [bound, f"{number(best)}x", times(inverse),
+            verdict_of(judge_most(best, goal["at_most"]),
+                       judge_most(inverse.median, goal["at_most"]))]
 
 
 def peer_row(figure, text, results, workers, peer, has_goal):
@@ -105,7 +118,8 @@ def peer_row(figure, text, results, workers, peer, has_goal):
         return [bound, "", "", "not measured"]
     best = best_ratio(results, figure, workers, peer)
     return [bound, f"{number(best)}x", times(multiple),
-            judge_ratio(best, 1) if has_goal else "no goal"]
+            verdict_of(judge_ratio(best, 1), judge_ratio(multiple.median, 1))
+            if has_goal else "no goal"]
 
 
 def goal_rows(results, goal):
