@@ -9,6 +9,7 @@
  *  - Who hears of a socket that it was given owns it.
  *  - Each yield has one completion, with an error that it can have. */
 #include <arpa/inet.h>
+#include <inttypes.h>
 #include <skua/skua.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -367,8 +368,7 @@ static void check_bytes(struct end *end, const skua_payload *payload)
     const size_t size = skua_payload_size(payload);
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] != byte_at(end->connection, 1 - end->side, end->in + i)) {
-            stress_fault(&stress, STRESS_CORRUPT, "byte %llu of a connection",
-                         (unsigned long long)(end->in + i));
+            stress_fault(&stress, STRESS_CORRUPT, "byte %" PRIu64 " of a connection", end->in + i);
             break;
         }
     }
