@@ -174,11 +174,11 @@ SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
  * ended. What processes have written to sockets that are closed has the rest of that time to leave
  * (skua/socket.h). Functions that wait for a thread of a blocking pool are dropped, but for those
  * that a process yielded in its last step (skua_done): they are waited for. A step that does not
- * return cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or computes for
- * about as long, and nothing ends meanwhile, the call returns SKUA_E_STUCK and leaves the threads
- * as they are; call stop again to go on waiting. A step that waits for a CPU is not stuck. A
- * runtime that has stopped cannot be started again; stopping it again returns 0. A second stop at
- * the same time first waits for the other to return.
+ * return cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or
+ * computes for about as long, and nothing ends meanwhile, the call returns SKUA_E_STUCK and leaves
+ * the threads as they are; call stop again to go on waiting. A step that waits for a CPU is not
+ * stuck. A runtime that has stopped cannot be started again; stopping it again returns 0. A second
+ * stop at the same time first waits for the other to return.
  * Threads: any but the runtime's own.      Blocks: yes, up to the timeout and what closing takes.
  * Returns: 0 (all finished by themselves); SKUA_E_TIMEOUT (stopped; some had to be ended);
  *          SKUA_E_STUCK; SKUA_E_DURATION; SKUA_E_INVALID; SKUA_E_NOT_STARTED; SKUA_E_INSIDE_STEP;
