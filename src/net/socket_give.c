@@ -46,7 +46,9 @@ int sockets_give(struct sockets *sockets, skua_context *ctx, skua_socket handle,
     if (error != 0 || receiver == ctx->process) {
         return error;
     }
-    if (!event_acquire_owner(&sched->events, &ctx->worker->caches.events, &node)) {
+    /* Now, or it could not be kept when it arrives. */
+    if (sockets_list_of(sockets, receiver, true) == NULL ||
+        !event_acquire_owner(&sched->events, &ctx->worker->caches.events, &node)) {
         return SKUA_E_NO_MEMORY;
     }
     event_at(&sched->events, node)->as.event = (skua_event){
@@ -103,8 +105,8 @@ void sockets_take_given(struct sockets *sockets, struct worker *worker, struct p
     const skua_socket handle = {event_at(events, node)->as.event.tag};
     struct socket *socket = sockets_find(sockets, worker->context->self, handle);
     event_release_owner(events, &worker->caches.events, node);
-    if (socket != NULL && (socket->flags & SOCKET_IS_LISTED) == 0 &&
-        !sockets_list(sockets, process, socket, socket_slot(handle.bits))) {
-        sockets_close(sockets, worker, process, socket_slot(handle.bits), true);
+    if (socket != NULL && (socket->flags & SOCKET_IS_LISTED) == 0) {
+        const bool listed = sockets_list(sockets, process, socket, socket_slot(handle.bits));
+        SKUA_ASSERT(listed); /* the giver has seen to that */
     }
 }

@@ -30,7 +30,7 @@ static void write_address(struct sockets *sockets, int fd, bool of_peer,
 {
     struct address address;
     text[0] = '\0';
-    if (sockets->transport->address(sockets->transport, fd, of_peer, &address) == 0) {
+    if (fd >= 0 && sockets->transport->address(sockets->transport, fd, of_peer, &address) == 0) {
         address_format(&address, text);
     }
 }

@@ -483,6 +483,9 @@ int skua_socket_set(skua_context *ctx, skua_socket socket, enum skua_socket_opti
         }
         keep_option(extra, option, value);
     }
+    if (!is_own && socket_fd(found) < 0) {
+        return SKUA_E_NETWORK; /* it has failed */
+    }
     if (!is_own) {
         const int refused =
             sockets->transport->set(sockets->transport, socket_fd(found), option, value);

@@ -208,6 +208,64 @@ TEST(payload_larger_than_the_limit_is_taken_alone)
     }
 }
 
+/* ---- writes that nothing completes ---- */
+
+TEST(write_without_a_completion_arrives_in_its_place)
+{
+    FOR_ROWS (kind, wire_kinds) {
+        const struct wire wire = wire_open(*kind);
+        actor_perform(wire.actor,
+                      ACTS(tells(wire.socket, "one "), writes_text(1, wire.socket, "two "),
+                           tells(wire.socket, "three "), expects(failure(1, 0)),
+                           tells(wire.socket, "four"), continues(1), shuts_down(wire.socket),
+                           refused(tells(wire.socket, "x"), SKUA_E_SHUT_DOWN)));
+        assert_peer_gets(wire.peer, "one two three four");
+        assert_peer_at_end(wire.peer);
+        assert_saw(wire.actor, failure(1, 0));
+    }
+}
+
+TEST(write_without_a_completion_counts_against_the_limit)
+{
+    const struct wire wire = wire_open(WIRE_UNIX);
+    struct tracked items[2] = {{0}};
+    actor_perform(
+        wire.actor,
+        ACTS(tells_pattern(wire.socket, 0, 8000000),
+             refused(tells_payload(wire.socket, tracked_payload(0, &items[0])), SKUA_E_SOCKET_FULL),
+             continues(1),
+             refused(tells_payload(wire.socket, tracked_payload(0, &items[1])),
+                     SKUA_E_SOCKET_FULL)));
+    assert_drops(items, COUNT_OF(items), 1);
+    assert_peer_gets_pattern(wire.peer, 0, 8000000);
+    assert_saw_nothing(wire.actor);
+}
+
+TEST(write_without_a_completion_is_the_last_word_of_a_process)
+{
+    FOR_ROWS (kind, wire_kinds) {
+        const struct wire wire = wire_open(*kind);
+        actor_tell(wire.actor, ACTS(tells_pattern(wire.socket, 0, 5000000), finishes(0)));
+        assert_peer_gets_pattern(wire.peer, 0, 5000000);
+        assert_peer_at_end(wire.peer);
+        actor_await_end(wire.actor);
+    }
+}
+
+TEST(write_without_a_completion_fails_in_silence_and_the_next_read_tells)
+{
+    const struct wire wire = wire_open(WIRE_TCP);
+    struct tracked item = {0};
+    actor_tell(wire.actor, ACTS(reads_some(1, wire.socket, 9), expects(failure(1, SKUA_E_RESET))));
+    actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
+    peer_resets(wire.peer);
+    actor_perform(wire.actor,
+                  ACTS(tells_payload(wire.socket, tracked_payload(0, &item)), continues(1),
+                       reads_some(2, wire.socket, 9), expects(failure(2, SKUA_E_RESET))));
+    assert_drops(&item, 1, 1);
+    assert_int_equal(snapshot_of(wire.actor, wire.socket).queued, 0);
+}
+
 /* ---- peers that do not read ---- */
 
 TEST(write_that_times_out_still_leaves_in_its_place)

@@ -49,6 +49,11 @@ struct act writes_text(uint64_t tag, const skua_socket *socket, const char *text
 struct act writes_pattern(uint64_t tag, const skua_socket *socket, uint64_t from, size_t size);
 struct act writes_payload(uint64_t tag, const skua_socket *socket, skua_payload payload);
 
+/* The same without a completion. */
+struct act tells(const skua_socket *socket, const char *text);
+struct act tells_pattern(const skua_socket *socket, uint64_t from, size_t size);
+struct act tells_payload(const skua_socket *socket, skua_payload payload);
+
 struct act shuts_down(const skua_socket *socket);
 struct act closes(const skua_socket *socket);
 struct act gives(const skua_socket *socket, struct actor *to);

@@ -185,6 +185,30 @@ struct act writes_pattern(uint64_t tag, const skua_socket *socket, uint64_t from
     return writes_payload(tag, socket, skua_payload_static(0, data, size));
 }
 
+static int write_without_waiting(struct turn *turn, const struct act *act)
+{
+    const struct order *order = act->arg;
+    return skua_socket_write(turn->ctx, *order->socket, *act->payload);
+}
+
+struct act tells_payload(const skua_socket *socket, skua_payload payload)
+{
+    return with_payload(act_of(write_without_waiting, 0, (struct order){.socket = socket}),
+                        payload);
+}
+
+struct act tells(const skua_socket *socket, const char *text)
+{
+    return tells_payload(socket, skua_payload_static(0, text, strlen(text)));
+}
+
+struct act tells_pattern(const skua_socket *socket, uint64_t from, size_t size)
+{
+    void *data = test_alloc(size);
+    pattern_fill(data, from, size);
+    return tells_payload(socket, skua_payload_static(0, data, size));
+}
+
 /* ---- ending ---- */
 
 static int shut_down(struct turn *turn, const struct act *act)
