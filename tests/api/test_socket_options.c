@@ -197,6 +197,31 @@ TEST(idle_time_can_be_taken_back)
                                    writes_text(3, wire.socket, "x"), expects(failure(3, 0))));
 }
 
+/* The simulated network is as strict with numbers that mean nothing as the system is lenient. */
+TEST(socket_that_has_failed_can_be_looked_at_and_closed)
+{
+    static const skua_sim_config plain = {0};
+    const skua_runtime_config configs[] = {{0}, {.sim = &plain}};
+    FOR_ROWS (config, configs) {
+        need_loopback();
+        world_open_with(*config);
+        struct actor *server = actor_start(NO_ACTS);
+        struct actor *client = actor_start(NO_ACTS);
+        skua_socket *listener = socket_new();
+        skua_socket *near = socket_new();
+        actor_perform(server, ACTS(listens(listener, "127.0.0.1:0")));
+        const char *address = test_alloc(SKUA_ADDRESS_SIZE);
+        memcpy((char *)(uintptr_t)address, snapshot_of(server, listener).local, SKUA_ADDRESS_SIZE);
+        actor_perform(client, ACTS(connects(1, address), expects(completion(1, 0)), keeps(near),
+                                   sets(near, SKUA_SOCKET_IDLE, SKUA_MILLISECOND),
+                                   reads_some(2, near, 1), expects(failure(2, SKUA_E_IDLE)),
+                                   refused(sets(near, SKUA_SOCKET_NODELAY, 1), SKUA_E_NETWORK),
+                                   shuts_down(near)));
+        assert_string_equal(snapshot_of(client, near).local, "");
+        actor_perform(client, ACTS(closes(near)));
+    }
+}
+
 /* ---- info ---- */
 
 TEST(snapshot_shows_what_went_through)
