@@ -18,34 +18,12 @@ SKUA_BEGIN_DECLS
  * moment.
  * Borrows: input (shared, inside, static or empty, as skua_payload_ref wants it).
  * Threads: worker (inside a task).      Blocks: the task.
- * Returns: the error that has ended it: as skua_task_accept; as skua_payload_ref. */
-static inline SKUA_NODISCARD int skua_task_serve(skua_context *ctx, skua_socket listener,
-                                                 const skua_process_type *type,
-                                                 const skua_payload *input)
-{
-    int error = 0;
-    while (error == 0) {
-        skua_spawn_options options;
-        skua_payload inputs[2];
-        __builtin_memset(&options, 0, sizeof options);
-        options.type = type;
-        error = skua_task_accept(ctx, listener, SKUA_FOREVER, &options.socket);
-        if (error == SKUA_E_NO_MEMORY) {
-            error = skua_task_sleep(ctx, SKUA_MILLISECOND);
-            continue;
-        }
-        error = error != 0 ? error : skua_payload_ref(input, &inputs[0]);
-        if (error == 0) {
-            inputs[1] = skua_payload_u64(0, options.socket.bits);
-            options.input = inputs;
-            options.input_count = 2;
-            if (skua_spawn_with(ctx, &options, NULL) != 0) {
-                (void)skua_socket_close(ctx, options.socket);
-            }
-        }
-    }
-    return error;
-}
+ * Returns: the error that has ended it: as skua_task_accept; as skua_payload_ref;
+ *          SKUA_E_INVALID (null). */
+SKUA_API SKUA_NODISCARD int skua_task_serve(skua_context *ctx, skua_socket listener,
+                                            const skua_process_type *type,
+                                            const skua_payload *input);
+#define skua_task_serve(ctx, ...) SKUA_WAIT_(skua_task_serve, SKUA_AT_(ctx), __VA_ARGS__)
 
 SKUA_END_DECLS
 

@@ -367,14 +367,22 @@ uint32_t kernel_report(struct sockets *sockets, struct worker *worker, struct ep
                        uint32_t count, struct epoll_set *set)
 {
     uint32_t others = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    /* The last one first: a worker runs first what it has readied last, and whoever has waited
+     * longest should not wait for the others. */
+    for (uint32_t i = count; i-- > 0;) {
         const uint64_t key = events[i].data.u64 & ~KERNEL_KEY;
         if (events[i].data.u64 == key) {
-            events[others++] = events[i];
-        } else if (sockets_has_slot(sockets, socket_slot(key))) {
+            continue;
+        }
+        if (sockets_has_slot(sockets, socket_slot(key))) {
             sockets_report(sockets, worker, key, reports_of(events[i].events));
         } else {
             epoll_set_suspect(set); /* an event of another epoll, which has the number now */
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if ((events[i].data.u64 & KERNEL_KEY) == 0) {
+            events[others++] = events[i];
         }
     }
     return others;

@@ -341,13 +341,6 @@ static int lend_context(struct turn *turn, const struct act *act)
     return 0;
 }
 
-static int keep_context(struct turn *turn, const struct act *act)
-{
-    (void)act;
-    notes.kept = turn->ctx;
-    return 0;
-}
-
 static int use_kept_context(struct turn *turn, const struct act *act)
 {
     (void)turn;
@@ -387,7 +380,7 @@ TEST(context_of_another_step_is_refused_in_a_simulation)
 {
     test_of_steps("the context of a task is good for its life");
     check_in_simulation(
-        ACTS(does(keep_context, NULL), continues(1), does(use_kept_context, NULL), finishes(0)),
+        ACTS(does(keep_context, &notes.kept), continues(1), does(use_kept_context, NULL), finishes(0)),
         "used its context after the call that it was for");
 }
 

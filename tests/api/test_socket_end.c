@@ -84,24 +84,25 @@ TEST(close_leaves_what_is_queued_to_be_written)
     }
 }
 
-TEST(process_that_is_done_leaves_what_is_queued_to_be_written)
+static void check_that_all_is_written_by(struct act end)
 {
-    static const int reasons[] = {0, SKUA_E_STOPPED, SKUA_E_CANCELLED};
-    FOR_ROWS (reason, reasons) {
-        const struct wire wire = wire_open(WIRE_TCP);
-        actor_tell(wire.actor, ACTS(sets(wire.socket, SKUA_SOCKET_WRITE_LIMIT, 2 * MUCH),
-                                    writes_pattern(1, wire.socket, 0, MUCH / 2),
-                                    writes_text(2, wire.socket, "the end"),
-                                    *reason == 0 ? finishes(0) : sleeps(3, 0)));
-        if (*reason != 0) {
-            actor_tell(wire.actor, ACTS(fails(*reason)));
-        }
-        actor_await_end(wire.actor);
-        assert_peer_gets_pattern(wire.peer, 0, MUCH / 2);
-        assert_peer_gets(wire.peer, "the end");
-        assert_peer_at_end(wire.peer);
-        await_sockets(0);
-    }
+    const struct wire wire = wire_open(WIRE_TCP);
+    actor_perform(wire.actor, ACTS(sets(wire.socket, SKUA_SOCKET_WRITE_LIMIT, 2 * MUCH),
+                                   writes_pattern(1, wire.socket, 0, MUCH / 2),
+                                   writes_text(2, wire.socket, "the end")));
+    actor_tell(wire.actor, ACTS(end));
+    actor_await_end(wire.actor);
+    assert_peer_gets_pattern(wire.peer, 0, MUCH / 2);
+    assert_peer_gets(wire.peer, "the end");
+    assert_peer_at_end(wire.peer);
+    await_sockets(0);
+}
+
+TEST(process_that_ends_in_an_orderly_way_leaves_what_is_queued_to_be_written)
+{
+    check_that_all_is_written_by(finishes(0));
+    check_that_all_is_written_by(fails(SKUA_E_STOPPED));
+    check_that_all_is_written_by(fails(SKUA_E_CANCELLED));
 }
 
 /* A step that says that it is done has its writes carried out, too, however small. */

@@ -194,8 +194,8 @@ TEST(connection_that_came_too_late_goes_with_its_listener)
     for (unsigned i = 0; i < CONNECTIONS; i++) {
         struct actor *next = actor_start(NO_ACTS);
         const size_t before = owner->seen_count;
-        actor_tell(owner, ACTS(within((i % 40) * 2500, accepts(i, server.listener)), awaits(1),
-                               gives(server.listener, next), finishes(0)));
+        actor_tell(owner, ACTS(within((uint64_t)(i % 40) * 2500, accepts(i, server.listener)),
+                               awaits(1), gives(server.listener, next), finishes(0)));
         fd_close(peer_connect(server.address));
         actor_await_end(owner);
         accepted += owner->seen[before].error == 0;
@@ -290,7 +290,7 @@ TEST(reports_find_the_owner_while_the_socket_goes_to_and_fro)
         actor_submit(two);
         actor_submit(one);
         actor_perform(wire.actor, ACTS(gives(wire.socket, one), sends(one, 1, 1)));
-        const struct flood flood = {.peer = wire.peer, .size = 10 * EFFORT(20000)};
+        const struct flood flood = {.peer = wire.peer, .size = 10 * (size_t)EFFORT(20000)};
         send_in_pieces((void *)(uintptr_t)&flood);
         fd_close(wire.peer);
         while (tally_count(&one->released) + tally_count(&two->released) == 0) {

@@ -19,10 +19,10 @@
 static const char *unix_address(void)
 {
     char path[SCRATCH_PATH_SIZE];
-    char *address = test_alloc(SCRATCH_PATH_SIZE);
+    char *address = test_alloc(SCRATCH_PATH_SIZE + 8);
     scratch_open();
     scratch_path(path, "s");
-    (void)strcpy(stpcpy(address, "unix:"), path);
+    (void)snprintf(address, SCRATCH_PATH_SIZE + 8, "unix:%s", path);
     return address;
 }
 
@@ -214,7 +214,7 @@ TEST(file_of_an_adopted_listener_stays)
     struct stat status;
     files_must_come_back();
     const int fd = fd_own(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    (void)strcpy(at.sun_path, path);
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", path);
     assert_int_equal(bind(fd, (const struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(fd, 5), 0);
     wires_begin();
@@ -266,7 +266,7 @@ TEST(no_connection_is_lost_when_it_races_with_time_outs)
     unsigned accepted = 0;
     for (unsigned i = 0; i < CONNECTIONS; i++) {
         actor_tell(server.actor,
-                   ACTS(within((i % 40) * 2500, accepts(i, server.listener)), awaits(1)));
+                   ACTS(within((uint64_t)(i % 40) * 2500, accepts(i, server.listener)), awaits(1)));
         fd_close(peer_connect(server.address));
         actor_await_seen(server.actor, i + 1);
         accepted += server.actor->seen[i].error == 0;

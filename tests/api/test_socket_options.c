@@ -100,36 +100,39 @@ TEST(option_of_tcp_is_refused_by_a_unix_socket)
 
 /* ---- a listener's: what accepted sockets begin with ---- */
 
+static void check_what_is_inherited(const char *address, bool is_tcp)
+{
+    wires_begin();
+    const struct listening server = listening_open(address);
+    skua_socket *near = socket_new();
+    actor_perform(server.actor, ACTS(sets(server.listener, SKUA_SOCKET_SEND_BUFFER, 20000),
+                                     sets(server.listener, SKUA_SOCKET_RECEIVE_BUFFER, 30000),
+                                     sets(server.listener, SKUA_SOCKET_WRITE_LIMIT, 10),
+                                     sets(server.listener, SKUA_SOCKET_PROGRESS, SKUA_SECOND)));
+    if (is_tcp) {
+        actor_perform(server.actor,
+                      ACTS(sets(server.listener, SKUA_SOCKET_NODELAY, 0),
+                           sets(server.listener, SKUA_SOCKET_KEEPALIVE, 50 * SKUA_SECOND)));
+    }
+    (void)peer_connect(server.address);
+    actor_perform(server.actor,
+                  ACTS(accepts(1, server.listener), expects(completion(1, 0)), keeps(near),
+                       writes_text(2, near, "12345"), writes_text(3, near, "12345"),
+                       refused(writes_text(4, near, "1"), SKUA_E_SOCKET_FULL), awaits(2)));
+    assert_int_equal(system_option(*near, SOL_SOCKET, SO_SNDBUF), 40000);
+    assert_int_equal(system_option(*near, SOL_SOCKET, SO_RCVBUF), 60000);
+    if (is_tcp) {
+        assert_int_equal(system_option(*near, IPPROTO_TCP, TCP_NODELAY), 0);
+        assert_int_equal(system_option(*near, SOL_SOCKET, SO_KEEPALIVE), 1);
+        assert_int_equal(system_option(*near, IPPROTO_TCP, TCP_KEEPIDLE), 50);
+    }
+}
+
 TEST(accepted_sockets_begin_with_what_their_listener_says)
 {
-    static const char *const addresses[] = {"127.0.0.1:0", "unix:@skua-inherits"};
-    FOR_ROWS (address, addresses) {
-        wires_begin();
-        const struct listening server = listening_open(*address);
-        const bool is_tcp = address == addresses;
-        skua_socket *near = socket_new();
-        actor_perform(server.actor, ACTS(sets(server.listener, SKUA_SOCKET_SEND_BUFFER, 20000),
-                                         sets(server.listener, SKUA_SOCKET_RECEIVE_BUFFER, 30000),
-                                         sets(server.listener, SKUA_SOCKET_WRITE_LIMIT, 10),
-                                         sets(server.listener, SKUA_SOCKET_PROGRESS, SKUA_SECOND)));
-        if (is_tcp) {
-            actor_perform(server.actor,
-                          ACTS(sets(server.listener, SKUA_SOCKET_NODELAY, 0),
-                               sets(server.listener, SKUA_SOCKET_KEEPALIVE, 50 * SKUA_SECOND)));
-        }
-        (void)peer_connect(server.address);
-        actor_perform(server.actor,
-                      ACTS(accepts(1, server.listener), expects(completion(1, 0)), keeps(near),
-                           writes_text(2, near, "12345"), writes_text(3, near, "12345"),
-                           refused(writes_text(4, near, "1"), SKUA_E_SOCKET_FULL), awaits(2)));
-        assert_int_equal(system_option(*near, SOL_SOCKET, SO_SNDBUF), 40000);
-        assert_int_equal(system_option(*near, SOL_SOCKET, SO_RCVBUF), 60000);
-        if (is_tcp) {
-            assert_int_equal(system_option(*near, IPPROTO_TCP, TCP_NODELAY), 0);
-            assert_int_equal(system_option(*near, SOL_SOCKET, SO_KEEPALIVE), 1);
-            assert_int_equal(system_option(*near, IPPROTO_TCP, TCP_KEEPIDLE), 50);
-        }
-    }
+    check_what_is_inherited("127.0.0.1:0", true);
+    world_close();
+    check_what_is_inherited("unix:@skua-inherits", false);
 }
 
 TEST(accepted_sockets_have_the_idle_time_of_their_listener)
@@ -198,28 +201,31 @@ TEST(idle_time_can_be_taken_back)
 }
 
 /* The simulated network is as strict with numbers that mean nothing as the system is lenient. */
+static void check_failed_socket(void)
+{
+    struct actor *server = actor_start(NO_ACTS);
+    struct actor *client = actor_start(NO_ACTS);
+    skua_socket *listener = socket_new();
+    skua_socket *near = socket_new();
+    actor_perform(server, ACTS(listens(listener, "127.0.0.1:0")));
+    const char *address = test_alloc(SKUA_ADDRESS_SIZE);
+    memcpy((char *)(uintptr_t)address, snapshot_of(server, listener).local, SKUA_ADDRESS_SIZE);
+    actor_perform(client, ACTS(connects(1, address), expects(completion(1, 0)), keeps(near),
+                               sets(near, SKUA_SOCKET_IDLE, SKUA_MILLISECOND),
+                               reads_some(2, near, 1), expects(failure(2, SKUA_E_IDLE)),
+                               refused(sets(near, SKUA_SOCKET_NODELAY, 1), SKUA_E_NETWORK),
+                               shuts_down(near)));
+    assert_string_equal(snapshot_of(client, near).local, "");
+    actor_perform(client, ACTS(closes(near)));
+}
+
 TEST(socket_that_has_failed_can_be_looked_at_and_closed)
 {
-    static const skua_sim_config plain = {0};
-    const skua_runtime_config configs[] = {{0}, {.sim = &plain}};
-    FOR_ROWS (config, configs) {
-        need_loopback();
-        world_open_with(*config);
-        struct actor *server = actor_start(NO_ACTS);
-        struct actor *client = actor_start(NO_ACTS);
-        skua_socket *listener = socket_new();
-        skua_socket *near = socket_new();
-        actor_perform(server, ACTS(listens(listener, "127.0.0.1:0")));
-        const char *address = test_alloc(SKUA_ADDRESS_SIZE);
-        memcpy((char *)(uintptr_t)address, snapshot_of(server, listener).local, SKUA_ADDRESS_SIZE);
-        actor_perform(client, ACTS(connects(1, address), expects(completion(1, 0)), keeps(near),
-                                   sets(near, SKUA_SOCKET_IDLE, SKUA_MILLISECOND),
-                                   reads_some(2, near, 1), expects(failure(2, SKUA_E_IDLE)),
-                                   refused(sets(near, SKUA_SOCKET_NODELAY, 1), SKUA_E_NETWORK),
-                                   shuts_down(near)));
-        assert_string_equal(snapshot_of(client, near).local, "");
-        actor_perform(client, ACTS(closes(near)));
-    }
+    wires_begin();
+    check_failed_socket();
+    world_close();
+    world_open_sim(1, SIM_NO_FAULTS);
+    check_failed_socket();
 }
 
 /* ---- info ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading: what comes in which portions, and what is kept for later. */
+#include <stdio.h>
+
 #include "wire.h"
 
 #define LONG_TIMEOUT (600 * SKUA_SECOND) /* one that never passes */
@@ -108,7 +110,7 @@ TEST(delimiter_is_found_in_bytes_that_come_one_by_one)
     FOR_ROWS (row, rows) {
         const struct wire wire = wire_open(WIRE_UNIX);
         char text[64];
-        (void)strcpy(stpcpy(text, row->first), row->second);
+        (void)snprintf(text, sizeof text, "%s%s", row->first, row->second);
         actor_tell(wire.actor, ACTS(reads_line(1, wire.socket, row->delimiter, 50),
                                     expects(received(1, row->first)),
                                     reads_line(2, wire.socket, row->delimiter, 50),

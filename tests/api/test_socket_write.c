@@ -39,7 +39,7 @@ TEST(writes_of_one_step_leave_together_and_in_order)
         acts[WRITES + i] = expects(failure(i, 0));
     }
     actor_perform(wire.actor, script_copy(acts, COUNT_OF(acts)));
-    assert_peer_gets_pattern(wire.peer, 0, 100 * WRITES);
+    assert_peer_gets_pattern(wire.peer, 0, (size_t)100 * WRITES);
     if (!test_has_tasks()) { /* whose writes leave one by one */
         assert_int_equal(meddler->writes, 1);
         assert_int_equal(meddler->most_pieces, WRITES);
@@ -58,7 +58,7 @@ TEST(very_many_writes_of_one_step_arrive_in_order)
             acts[WRITES + i] = expects(failure(i, 0));
         }
         actor_tell(wire.actor, script_copy(acts, COUNT_OF(acts)));
-        assert_peer_gets_pattern(wire.peer, 0, 100 * WRITES);
+        assert_peer_gets_pattern(wire.peer, 0, (size_t)100 * WRITES);
         actor_await_seen(wire.actor, WRITES);
     }
 }

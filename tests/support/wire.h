@@ -99,8 +99,8 @@ skua_socket_snapshot snapshot_of(struct actor *owner, const skua_socket *socket)
 /* ---- the other end ---- */
 
 /* Connects to an address; owned by the test. Its connect may be refused: -errno. */
-int peer_connect(const char *address);
-int peer_try_connect(const char *address);
+int peer_connect(const char *text);
+int peer_try_connect(const char *text);
 /* The next connection of a listener of the test's. */
 int peer_accept(int listener);
 

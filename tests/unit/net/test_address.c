@@ -3,8 +3,6 @@
 
 #include "test.h"
 
-#define PATH_OF_10 "/123456789"
-
 static void assert_formats_as(const char *text, const char *expected)
 {
     struct address address;
@@ -120,7 +118,7 @@ TEST(address_without_a_name_is_empty)
     address_format(&address, text);
     assert_string_equal(text, "");
     address.as.any.sa_family = AF_UNSPEC;
-    (void)strcpy(text, "x");
+    text[0] = 'x';
     address_format(&address, text);
     assert_string_equal(text, "");
 }
