@@ -170,20 +170,15 @@ static bool get_number(struct batch *b, skua_bytes bulk, int64_t *number)
     return is_one;
 }
 
-static void echo(struct batch *b)
-{
-    skua_output_bytes(&b->reply, b->words[1]);
-}
-
-/* GET, each of MGET, and HGETALL. */
+/* GET, each key of MGET, HGETALL, and ECHO. */
 static void answer(struct batch *b)
 {
-    const bool is_hash = b->command->kind == HASH, is_one = b->command->kind == STRING || is_hash;
-    if (is_hash || (b->command->stride == 1 && b->key == 1)) {
-        skua_output_format(&b->reply, "*%zu\r\n", is_hash ? 2 * b->item->count : b->count - 1);
+    const enum kind kind = b->command->kind;
+    if (kind == HASH || (kind == ANY && b->key == 1)) {
+        skua_output_format(&b->reply, "*%zu\r\n", kind == HASH ? 2 * b->item->count : b->count - 1);
     }
-    const bool is_there = b->item != NULL && (is_one || b->item->kind == STRING);
-    skua_output_bytes(&b->reply, is_there ? b->item->text : nil);
+    const bool is_there = b->item != NULL && (kind != ANY || b->item->kind == STRING);
+    skua_output_bytes(&b->reply, kind == NONE ? b->words[1] : is_there ? b->item->text : nil);
 }
 
 /* A timer throws an item out. Whoever looks for it between its end and that does so, too. */
@@ -354,7 +349,7 @@ static const struct command commands[] = {
     {"hgetall", answer, HASH, 2, 2, 0, "*0\r\n"},
     {"subscribe", subscribe, CHANNEL, 2, WORDS_MAX, 1, NULL},
     {"publish", publish, CHANNEL, 3, 3, 0, ":0\r\n"},
-    {"echo", echo, NONE, 2, 2, 0, NULL},
+    {"echo", answer, NONE, 2, 2, 0, NULL},
     {"ping", NULL, NONE, 1, 1, 0, "+PONG\r\n"},
     {"info", NULL, NONE, 1, 2, 0, "$44\r\n# Server\r\nredis_version:7.0.0\r\nserver:skua\r\n\r\n"},
     {"config", NULL, NONE, 2, WORDS_MAX, 0, "*2\r\n$0\r\n\r\n$0\r\n\r\n"},
