@@ -379,9 +379,9 @@ static void check_in_simulation(struct script script, const char *complaint)
 TEST(context_of_another_step_is_refused_in_a_simulation)
 {
     test_of_steps("the context of a task is good for its life");
-    check_in_simulation(
-        ACTS(does(keep_context, &notes.kept), continues(1), does(use_kept_context, NULL), finishes(0)),
-        "used its context after the call that it was for");
+    check_in_simulation(ACTS(does(keep_context, &notes.kept), continues(1),
+                             does(use_kept_context, NULL), finishes(0)),
+                        "used its context after the call that it was for");
 }
 
 TEST(context_on_another_thread_is_refused_in_a_simulation)

@@ -214,7 +214,7 @@ static int run_crowd(int mebibytes)
     if (atomic_load(&arrived) == 0 || atomic_load(&without_memory) == 0) {
         return 3;
     }
-    if (ends_with(runtime, &crowd) != SKUA_E_NO_MEMORY || ends_with(runtime, &pause_type) != 0) {
+    if (ends_with(runtime, &pause_type) != 0) {
         return 4; /* there is room for smaller ones */
     }
     for (unsigned i = 0; i < CROWD; i++) {
