@@ -42,8 +42,8 @@ static ssize_t write_some_bytes(struct transport *transport, int fd, const struc
 
 static int accept_or_fail(struct transport *transport, int fd)
 {
-    const int error = meddler->accept_error;
     (void)atomic_fetch_add(&meddler->accepts, 1);
+    const int error = meddler->accept_error;
     return error != 0 ? -error : real.accept(transport, fd);
 }
 
