@@ -199,6 +199,8 @@ SKUA_API int skua_socket_shutdown(skua_context *ctx, skua_socket socket);
 /* Closes a socket at the end of this step, after the writes that were yielded in it. What the
  * system has not taken by then is still written for as long as the peer takes something; open
  * yields complete with SKUA_E_CLOSED meanwhile. The handle is not valid any more from now on.
+ * A peer that goes on writing may be reset before it has read all: whoever has to be sure that it
+ * gets the last answer shuts down, and reads to the end of input before closing.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API int skua_socket_close(skua_context *ctx, skua_socket socket);
@@ -208,7 +210,8 @@ SKUA_API int skua_socket_close(skua_context *ctx, skua_socket socket);
  * start a process with a socket, see skua_spawn_options.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_SOCKET; SKUA_E_SOCKET_BUSY (a yield is
- *          open on it); SKUA_E_NO_MEMORY; SKUA_E_CONTEXT; SKUA_E_INVALID. On error it stays. */
+ *          open on it, or something is queued); SKUA_E_NO_MEMORY; SKUA_E_CONTEXT; SKUA_E_INVALID.
+ *          On error it stays. */
 SKUA_API SKUA_NODISCARD int skua_socket_give(skua_context *ctx, skua_socket socket, skua_pid to);
 
 /* ---- settings, and what there is to know ---- */
