@@ -68,6 +68,7 @@ static void keep_spare(struct kernel *kernel)
     if (kernel->spare < 0) {
         kernel->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
+    store_relaxed(&kernel->lacks_spare, kernel->spare < 0); /* hint */
     mutex_unlock(&kernel->net->lock);
 }
 
@@ -142,9 +143,13 @@ static int is_connected(struct transport *transport, int fd)
 
 static int accept_connection(struct transport *transport, int fd)
 {
+    struct kernel *kernel = CONTAINER_OF(transport, struct kernel, transport);
     const int connection = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (connection < 0) {
         return -errno;
+    }
+    if (UNLIKELY(load_relaxed(&kernel->lacks_spare) != 0)) { /* hint */
+        keep_spare(kernel);                                  /* there are descriptors again */
     }
     net_count_socket(poller_of(transport));
     return connection;
@@ -179,6 +184,9 @@ static int adopt(struct transport *transport, int fd, bool *listens)
         return -errno;
     }
     *listens = is_listener > 0;
+    if (*listens) {
+        keep_spare(CONTAINER_OF(transport, struct kernel, transport));
+    }
     net_count_socket(poller_of(transport));
     return fd;
 }
@@ -263,6 +271,7 @@ static bool turn_away(struct transport *transport, int fd)
         }
         kernel->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
+    store_relaxed(&kernel->lacks_spare, kernel->spare < 0); /* hint */
     mutex_unlock(&net->lock);
     return connection >= 0;
 }
@@ -410,6 +419,7 @@ void kernel_init(struct kernel *kernel, struct net *net)
     };
     kernel->net = net;
     kernel->spare = -1;
+    store_relaxed(&kernel->lacks_spare, 0); /* not shared yet */
 }
 
 void kernel_deinit(struct kernel *kernel)

@@ -13,6 +13,7 @@ struct kernel {
     struct transport transport;
     struct net *net;
     int spare; /* a descriptor that is given up to turn a connection away; under net->lock */
+    atomic_u32 lacks_spare; /* somebody was faster to take it: another one is wanted */
 };
 
 /* The data of a registration: {1 | slot:31 | generation:32} of a socket, {0 | serial:31 |

@@ -370,6 +370,31 @@ TEST(service_resumes_when_descriptors_come_back)
     actor_await_seen(server.actor, 1);
 }
 
+/* So few are allowed that not even the one that is kept in reserve can be opened again: connections
+ * wait. Once there are descriptors, there is one in reserve for the next shortage. */
+static bool lacks_reserve(void *arg)
+{
+    struct kernel *kernel = arg;
+    return load_relaxed(&kernel->lacks_spare) != 0;
+}
+
+TEST(reserve_that_was_lost_is_replaced)
+{
+    wires_begin();
+    struct kernel *kernel = &world_runtime()->kernel;
+    const struct listening server = listening_open("127.0.0.1:0");
+    const int peer = peer_connect(server.address);
+    skua_socket *near = socket_new();
+    files_allow(3);
+    actor_tell(server.actor, ACTS(accepts(1, server.listener), expects(completion(1, 0)),
+                                  keeps(near), writes_text(2, near, "x"), expects(failure(2, 0))));
+    wait_until(lacks_reserve, kernel, "the reserve to be used up");
+    files_allow_many();
+    assert_peer_gets(peer, "x"); /* it was not turned away */
+    assert_false(lacks_reserve(kernel));
+    assert_int_equal(turned_away(), 0);
+}
+
 TEST(connect_and_listen_say_that_there_are_no_descriptors)
 {
     wires_begin();
