@@ -47,10 +47,9 @@ static const skua_process_type client_type = {
 static int router_step(void *self, skua_context *ctx, skua_event *events, size_t count)
 {
     const skua_pid server = *(const skua_pid *)self;
-    (void)count;
-    return events[0].type == SKUA_EVENT_CALL
-               ? skua_forward(ctx, events[0].request, server, skua_nothing())
-               : 0;
+    const skua_event *last = &events[count - 1]; /* the first one may be the start */
+    return last->type == SKUA_EVENT_CALL ? skua_forward(ctx, last->request, server, skua_nothing())
+                                         : 0;
 }
 
 static int guest_step(void *self, skua_context *ctx, skua_event *events, size_t count)
