@@ -583,7 +583,7 @@ static void check(const skua_stats *sum)
 int main(int argc, char **argv)
 {
     static const struct stress_plan plan = {
-        .ops = 200000,
+        .ops = 60000,
         .round_ops_max = 20000,
         .graceful = 2,
         .known_pids = 64,
