@@ -26,12 +26,15 @@ run: ## build the command and the examples, and run a tree of a million processe
 
 test: test-release ## build, then run all tests, format, layers and reference included
 
+# Not those that take longest, and not once more with tasks: that is for `make check`.
+slow_programs = ^task\.|alloc_failure|long_end|lost_descriptors|_many$$|monitor_leak|api.memory
+
 sanitizers: ## run the test programs with the address and with the thread sanitizer
 	tools/bootstrap
 	set -e; for preset in asan tsan; do \
 	  cmake --preset $$preset; \
 	  cmake --build --preset $$preset --target test_programs; \
-	  ctest --preset $$preset --label-regex '^program$$'; \
+	  ctest --preset $$preset --label-regex '^program$$' --exclude-regex '$(slow_programs)'; \
 	done
 
 tidy: ## clang-tidy over the library, the command, the benchmarks and the examples
