@@ -97,7 +97,9 @@ NODISCARD uint32_t deadlines_collect_any(struct deadlines *deadlines, uint32_t w
 /* When a wheel, or the earliest of the first `count` wheels, is next due. */
 static inline uint64_t deadlines_next(struct deadlines *deadlines, uint32_t wheel)
 {
-    return load_seq_cst(&deadlines->wheels[wheel].next); /* MO-timer */
+    const uint64_t next = load_seq_cst(&deadlines->wheels[wheel].next); /* MO-timer */
+    /* Without the bit that says that it may be about to become later (deadlines.c). */
+    return next != WHEEL_NEVER ? next & ~UINT64_C(1) : next;
 }
 
 uint64_t deadlines_next_of_all(struct deadlines *deadlines, uint32_t count);
