@@ -53,7 +53,7 @@ int sockets_give(struct sockets *sockets, skua_context *ctx, skua_socket handle,
     }
     event_at(&sched->events, node)->as.event = (skua_event){
         .type = EVENT_SOCKET_GIVEN, .tag = handle.bits, .payload = skua_payload_empty(0)};
-    sockets_unlist(sockets, ctx->process, socket, slot);
+    sockets_unlist(sockets, ctx->process, socket);
     forget_yields(socket);
     store_release(&socket->owner, to.bits); /* MO-give: all of the above is the receiver's now */
     if (signal_push(sched, ctx->worker, ctx->self, to, node)) {
@@ -79,7 +79,7 @@ int sockets_give_at_spawn(struct socket_hooks *hooks, skua_context *parent, stru
     if (sockets_list_of(sockets, child, true) == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    sockets_unlist(sockets, parent->process, socket, slot);
+    sockets_unlist(sockets, parent->process, socket);
     forget_yields(socket);
     (void)!sockets_list(sockets, child, socket, slot);
     store_release(&socket->owner, pid.bits); /* MO-give; the child is published later */
@@ -92,7 +92,7 @@ void sockets_take_back(struct socket_hooks *hooks, skua_context *parent, struct 
     struct sockets *sockets = sockets_of_hooks(hooks);
     const uint32_t slot = socket_slot(handle.bits);
     struct socket *socket = socket_at(sockets, slot);
-    sockets_unlist(sockets, child, socket, slot);
+    sockets_unlist(sockets, child, socket);
     (void)!sockets_list(sockets, parent->process, socket, slot);
     store_release(&socket->owner, parent->self.bits); /* MO-give */
 }

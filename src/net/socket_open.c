@@ -163,9 +163,8 @@ static int take_or_wait(struct sockets *sockets, struct worker *worker, struct s
 }
 
 void socket_go_on_accepting(struct sockets *sockets, struct worker *worker, struct process *process,
-                            struct socket *socket, uint32_t slot)
+                            struct socket *socket)
 {
-    (void)slot;
     uint64_t handle = 0;
     const uint64_t call = socket->reader;
     if (call == 0) {
@@ -204,8 +203,7 @@ int sockets_start_accept(void *arg, struct worker *worker, const struct yield *y
         return SKUA_E_SOCKET_BUSY;
     }
     socket->reader = completion.call;
-    socket_go_on_accepting(sockets, worker, context->process, socket,
-                           socket_slot(yield->as.read.socket.bits));
+    socket_go_on_accepting(sockets, worker, context->process, socket);
     return SKUA_PENDING;
 }
 

@@ -170,7 +170,7 @@ static void serve(struct sockets *sockets, struct worker *worker, struct process
     }
     switch ((enum socket_kind)socket->kind) {
     case SOCKET_LISTENER:
-        socket_go_on_accepting(sockets, worker, process, socket, slot);
+        socket_go_on_accepting(sockets, worker, process, socket);
         break;
     case SOCKET_CONNECTING:
         socket_go_on_connecting(sockets, worker, process, socket, slot);

@@ -101,7 +101,7 @@ uint32_t sockets_list_slots(struct socket_hooks *hooks, struct process *process,
 void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint32_t node),
                         void *arg)
 {
-    struct sockets *sockets = CONTAINER_OF(hooks, struct sockets, hooks);
+    struct sockets *sockets = sockets_of_hooks(hooks);
     for (uint32_t slot = 1; sockets_has_slot(sockets, slot); slot++) {
         struct socket *socket = socket_at(sockets, slot);
         if (socket->kind == SOCKET_FREE) {

@@ -82,10 +82,8 @@ bool sockets_list(struct sockets *sockets, struct process *process, struct socke
     return true;
 }
 
-void sockets_unlist(struct sockets *sockets, struct process *process, struct socket *socket,
-                    uint32_t slot)
+void sockets_unlist(struct sockets *sockets, struct process *process, struct socket *socket)
 {
-    (void)slot;
     if ((socket->flags & SOCKET_IS_LISTED) == 0) {
         return; /* it was given, and closed before its new owner had heard of it */
     }
@@ -295,7 +293,7 @@ int sockets_open(struct sockets *sockets, struct worker *worker, struct process 
     struct socket *socket = socket_at(sockets, *slot);
     error = furnish(sockets, process, socket, *slot);
     if (error != 0) {
-        sockets_unlist(sockets, process, socket, *slot);
+        sockets_unlist(sockets, process, socket);
         free_extra(sockets, socket);
         mutex_lock(&sockets->lock);
         unopen_locked(sockets, worker, *slot);
@@ -440,7 +438,7 @@ void sockets_close(struct sockets *sockets, struct worker *worker, struct proces
                    uint32_t slot, bool reset)
 {
     struct socket *socket = socket_at(sockets, slot);
-    sockets_unlist(sockets, process, socket, slot);
+    sockets_unlist(sockets, process, socket);
     end_yields(sockets, worker, process, socket, SKUA_E_CLOSED);
     if (reset || socket->failure != 0 || (socket->flags & SOCKET_BROKEN) != 0) {
         socket_drop_output(sockets, worker, process, socket, SKUA_E_CLOSED);
@@ -477,7 +475,7 @@ int sockets_release(struct sockets *sockets, struct worker *worker, struct proce
     if (refused < 0) {
         return sockets_error(-refused);
     }
-    sockets_unlist(sockets, process, socket, slot);
+    sockets_unlist(sockets, process, socket);
     mutex_lock(&sockets->lock);
     free_extra(sockets, socket);
     unopen_locked(sockets, worker, slot);

@@ -186,8 +186,7 @@ void sockets_close(struct sockets *sockets, struct worker *worker, struct proces
                    uint32_t slot, bool reset);
 
 /* Takes it from its owner; and gives it to a process. */
-void sockets_unlist(struct sockets *sockets, struct process *process, struct socket *socket,
-                    uint32_t slot);
+void sockets_unlist(struct sockets *sockets, struct process *process, struct socket *socket);
 NODISCARD bool sockets_list(struct sockets *sockets, struct process *process, struct socket *socket,
                             uint32_t slot);
 
@@ -339,7 +338,7 @@ void sockets_discard_write(struct worker *worker, const struct yield *yield);
 
 /* The open accept, connect or read of a socket may be able to go on. */
 void socket_go_on_accepting(struct sockets *sockets, struct worker *worker, struct process *process,
-                            struct socket *socket, uint32_t slot);
+                            struct socket *socket);
 void socket_go_on_connecting(struct sockets *sockets, struct worker *worker,
                              struct process *process, struct socket *socket, uint32_t slot);
 void socket_go_on_reading(struct sockets *sockets, struct worker *worker, struct process *process,
