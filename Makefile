@@ -13,8 +13,8 @@ define build
 endef
 
 .NOTPARALLEL:
-.PHONY: help run test sanitizers tidy check mutants property aarch64 proof fuzz stress bench bench-peers \
-	bench-net bench-scaling inspect-cost limits profile install deb clean
+.PHONY: help run test sanitizers tidy check mutants property aarch64 proof fuzz stress soak bench bench-peers \
+	bench-net bench-scaling inspect-cost limits profile release-pgo install deb clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /  make \1\t/p' Makefile | expand -t 22
@@ -27,7 +27,7 @@ run: ## build the command and the examples, and run a tree of a million processe
 test: test-release ## build, then run all tests, format, layers and reference included
 
 # Not those that take longest, and not once more with tasks: that is for `make check`.
-slow_programs = ^task\.|alloc_failure|long_end|lost_descriptors|_many$$|monitor_leak|api.memory
+slow_programs = ^task\.|alloc_failure|long_end|lost_descriptors|_many$$|monitor_leak|api.memory|group_random|overflow_seeds|sim_socket_ends|supervisor_model|defer_mail|task_sim|sim_network_faults|example_kv|quota_random
 
 sanitizers: ## run the test programs with the address and with the thread sanitizer
 	tools/bootstrap
@@ -74,6 +74,10 @@ proof: build-release ## run all models and mutants, and update the tables in doc
 stress: build-release ## run the stress programs, 100 million operations each; SEED= repeats a run
 	@set -ex; for program in build/release/tests/stress/*; do $$program --ops 100000000 --seed $(SEED); done
 
+KILLS ?= 1800000
+soak: build-release ## kill 1,000 supervised processes a second, for half an hour; KILLS= how many
+	build/release/tests/stress/stress_supervision --ops $(KILLS) --seed $(SEED)
+
 bench: ## run the benchmarks; choose with ARGS=
 	$(call build,skua_command)
 	build/release/skua bench $(ARGS)
@@ -96,6 +100,10 @@ limits: ## measure the limits of this machine: the operations a runtime is made 
 
 profile: build-release ## count the instructions of a message or a process; options with ARGS=
 	tools/profile $(ARGS)
+
+release-pgo: ## build library and command with profile feedback, in build/release-pgo; two minutes
+	tools/bootstrap
+	tools/pgo
 
 install: ## install to PREFIX (/usr/local), below DESTDIR
 	$(call build,skua_shared skua_static skua_command skua_man)

@@ -22,7 +22,8 @@ struct measurement {
     uint64_t resident_bytes; /* of the program, before the runtime was stopped */
     skua_stats stats;        /* of its runtime, at the same moment */
     double bytes_per_process;
-    double cpu_s; /* user and system time of all threads */
+    double beyond_ns; /* for each, beyond what the same takes without the feature */
+    double cpu_s;     /* user and system time of all threads */
     double late_p50_us;
     double late_p99_us;
     double p50_us;
@@ -129,6 +130,12 @@ void bench_compute(uint64_t turns);
 /* How many turns take so long on a CPU that has nothing else to do; measured once. */
 uint64_t bench_turns(uint64_t ns);
 
+/* A count that processes on all workers add to: each thread has its own part, as one counter for
+ * all would cost more than what is counted. Cleared while no worker runs. */
+void tally_add(void);
+uint64_t tally_sum(void);
+void tally_clear(void);
+
 /* ---- samples.c ---- */
 
 struct samples {
@@ -191,11 +198,18 @@ struct measurement bench_monitor(uint32_t workers);
 struct measurement bench_monitor_storm(uint32_t workers, uint32_t size);
 struct measurement bench_link_storm(uint32_t workers, uint32_t size);
 
+/* groups.c: one message to many. */
+struct measurement bench_publish(uint32_t workers, uint32_t size);
+/* supervising.c */
+struct measurement bench_restart(uint32_t workers);
+struct measurement bench_stop_children(uint32_t workers, uint32_t size);
+
 /* naming.c: finding processes. */
 struct measurement bench_name_find(uint32_t workers);
 struct measurement bench_name_number(uint32_t workers);
 
 /* cancelling.c: taking back. */
+struct measurement bench_upgrade(uint32_t workers, uint32_t size);
 struct measurement bench_cancel(uint32_t workers, uint32_t size);
 
 /* idle.c: what it costs to have nothing to do. */

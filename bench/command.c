@@ -98,6 +98,7 @@ static void print_json(const struct workload *workload, const struct options *op
         printf(", \"size\": %" PRIu32, size_of(workload, options));
     }
     print_field("bytes_per_process", median->bytes_per_process);
+    print_field("beyond_ns", median->beyond_ns);
     if (median->cpu_s > 0) {
         print_field("wall_s", (double)median->elapsed_ns / 1e9);
     }

@@ -115,50 +115,17 @@ struct measurement bench_monitor(uint32_t workers)
 
 /* ---- monitor-storm, link-storm: a process ends, and very many are told ---- */
 
-#define LOOK_NS     1000000l /* from one look whether all are told to the next */
-#define TALLIES_MAX (SKUA_WORKERS_MAX + SKUA_SPARES_MAX)
-
-/* Each thread counts for itself, as adding to one counter would cost as much as a notice. */
-struct tally {
-    _Alignas(64) _Atomic uint64_t count;
-};
+#define LOOK_NS 1000000l /* from one look whether all are told to the next */
 
 static struct {
-    struct tally tallies[TALLIES_MAX];
-    atomic_uint tally_count;
     atomic_uint watching;
     _Atomic uint64_t begin_ns;
     double cpu_s; /* at the begin; published with it */
 } storm;
 
-static _Thread_local struct tally *own_tally;
-
-static void count_told(void)
-{
-    if (own_tally == NULL) {
-        own_tally = &storm.tallies[atomic_fetch_add(&storm.tally_count, 1) % TALLIES_MAX];
-    }
-    atomic_store_explicit(&own_tally->count,
-                          atomic_load_explicit(&own_tally->count, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-}
-
-static uint64_t how_many_told(void)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < TALLIES_MAX; i++) {
-        sum += atomic_load_explicit(&storm.tallies[i].count, memory_order_relaxed);
-    }
-    return sum;
-}
-
-/* Workers are new threads in every run. */
 static void clear_storm(void)
 {
-    for (uint32_t i = 0; i < TALLIES_MAX; i++) {
-        atomic_store(&storm.tallies[i].count, 0);
-    }
-    atomic_store(&storm.tally_count, 0);
+    tally_clear();
     atomic_store(&storm.watching, 0);
     atomic_store(&storm.begin_ns, 0);
 }
@@ -228,7 +195,7 @@ static int watcher_step(void *self, skua_context *ctx, skua_event *events, size_
         expect_ok(events[0].error, "monitor-storm");
         expect_right(skua_payload_to_u64(&events[0].payload) == watcher->subject.bits,
                      "monitor-storm: who has ended");
-        count_told();
+        tally_add();
     }
     return 0;
 }
@@ -249,7 +216,7 @@ struct measurement bench_monitor_storm(uint32_t workers, uint32_t size)
                   "submit");
     }
     bench_wait_for(&storm.watching, size);
-    return watch_storm(runtime, subject, size, how_many_told);
+    return watch_storm(runtime, subject, size, tally_sum);
 }
 
 /* A member of a group ends with the others, if one fails. */
@@ -258,7 +225,7 @@ static void member_close(void *self, skua_context *ctx, const skua_exit *exit)
     (void)self;
     (void)ctx;
     expect_right(exit->error == SKUA_E_USER, "link-storm: how one has ended");
-    count_told();
+    tally_add();
 }
 
 static const skua_process_type member_type = {
@@ -307,5 +274,5 @@ struct measurement bench_link_storm(uint32_t workers, uint32_t size)
     expect_ok(skua_process_submit(runtime, &leader_type, skua_payload_u64(0, size), &leader),
               "submit");
     bench_wait_for(&storm.watching, size);
-    return watch_storm(runtime, leader, size, how_many_told);
+    return watch_storm(runtime, leader, size, tally_sum);
 }

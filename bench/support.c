@@ -225,3 +225,41 @@ uint64_t bench_context_switches(void)
     }
     return total;
 }
+
+/* ---- tallies ---- */
+
+#define TALLIES_MAX (SKUA_WORKERS_MAX + SKUA_SPARES_MAX)
+
+static struct tally {
+    _Alignas(64) _Atomic uint64_t count;
+} tallies[TALLIES_MAX];
+static atomic_uint tally_count;
+static _Thread_local struct tally *own_tally;
+
+void tally_add(void)
+{
+    if (own_tally == NULL) {
+        own_tally = &tallies[atomic_fetch_add(&tally_count, 1) % TALLIES_MAX];
+    }
+    atomic_store_explicit(&own_tally->count,
+                          atomic_load_explicit(&own_tally->count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+uint64_t tally_sum(void)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < TALLIES_MAX; i++) {
+        sum += atomic_load_explicit(&tallies[i].count, memory_order_relaxed);
+    }
+    return sum;
+}
+
+/* Workers are new threads in every run. */
+void tally_clear(void)
+{
+    for (uint32_t i = 0; i < TALLIES_MAX; i++) {
+        atomic_store(&tallies[i].count, 0);
+    }
+    atomic_store(&tally_count, 0);
+}

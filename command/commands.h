@@ -10,10 +10,12 @@ int run_command(int argc, char **argv);
 /* inspect/: inspect a running program. */
 int ps_command(int argc, char **argv);
 int sockets_command(int argc, char **argv);
+int tree_command(int argc, char **argv);
 int top_command(int argc, char **argv);
 int stat_command(int argc, char **argv);
 int info_command(int argc, char **argv);
 int trace_command(int argc, char **argv);
 int metrics_command(int argc, char **argv);
+int reload_command(int argc, char **argv);
 
 #endif

@@ -20,10 +20,12 @@ static const struct command commands[] = {
     {"new", "create a new module", new_command},
     {"ps", "list the processes of a running program", ps_command},
     {"sockets", "list the sockets of a running program", sockets_command},
+    {"tree", "show who supervises whom in a running program", tree_command},
     {"top", "watch a running program: workers and processes", top_command},
     {"stat", "print statistics of a running program, one line per second", stat_command},
     {"info", "show the details of one process", info_command},
     {"trace", "record a trace of a running program, for Perfetto", trace_command},
+    {"reload", "load a new version of a module into a running program", reload_command},
     {"metrics", "print the metrics of a running program, for Prometheus", metrics_command},
     {"bench", "measure the runtime on this machine", bench_command},
 };

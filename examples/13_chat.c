@@ -9,11 +9,10 @@
 #include <skua/skua.h>
 #include <stdio.h>
 
-#define LINE_SIZE              400
-#define NAME_SIZE              20
-#define MEMBERS_MAX            200
-#define BEHIND_MAX             1000 /* lines that may wait for a session */
-#define READ_LINE(ctx, socket) skua_yield_read_until(ctx, 0, socket, "\n", LINE_SIZE, SKUA_FOREVER)
+#define LINE_SIZE   400
+#define NAME_SIZE   20
+#define MEMBERS_MAX 200
+#define BEHIND_MAX  1000 /* lines that may wait for a session */
 
 struct room {
     int count;
@@ -55,16 +54,15 @@ static int room_serve(void *self, skua_context *ctx, skua_event *event)
     struct room *room = self;
     const bool has_left = event->type == SKUA_EVENT_COMPLETION;
     const skua_pid pid = has_left ? (skua_pid){event->tag} : event->from;
-    skua_bytes data = {skua_payload_data(&event->payload), skua_payload_size(&event->payload)};
-    skua_bytes line = {0};
+    const skua_bytes line = skua_payload_bytes(&event->payload);
     int who = 0;
     while (who < room->count && !skua_pid_equal(room->members[who].pid, pid)) {
         who++;
     }
     if (has_left) {
-        tell(room, ctx, who, " has left", line);
+        tell(room, ctx, who, " has left", (skua_bytes){0});
         room->members[who] = room->members[--room->count];
-    } else if (skua_bytes_cut_line(&data, &line) && who == room->count) {
+    } else if (who == room->count) {
         join(room, ctx, pid, line);
     } else if (skua_bytes_is(line, "/who")) {
         for (int i = 0; i < room->count; i++) {
@@ -82,40 +80,30 @@ static const skua_process_type room_type = {"room", sizeof(struct room), .serve 
 
 /* ---- sessions ---- */
 
+/* Its inputs, one after the other. */
 struct session {
     skua_pid room;
     skua_socket socket;
 };
 
-static int session_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
-{
-    struct session *me = self;
-    (void)ctx, (void)count;
-    *me = (struct session){skua_payload_to_pid(&input[0]), skua_payload_to_socket(&input[1])};
-    return 0;
-}
-
+/* What the room says is written as it comes: that is what an exchange does with messages. */
 static int session_main(void *self, skua_context *ctx)
 {
     const struct session *me = self;
-    skua_event *event;
-    int error = skua_socket_write(ctx, me->socket, skua_payload_static(0, "Who are you?\n", 13));
-    error = error != 0 ? error : READ_LINE(ctx, me->socket);
-    while (error == 0 && (error = skua_task_receive(ctx, &event, SKUA_FOREVER)) == 0) {
-        skua_payload line = skua_payload_take(&event->payload);
-        if (event->type == SKUA_EVENT_MESSAGE) {
-            error = skua_socket_write(ctx, me->socket, line);
-        } else if (event->error != 0 || skua_payload_size(&line) == 0) {
-            return 0; /* the client has gone, or says too much at once */
-        } else {
-            error = skua_send(ctx, me->room, line);
-            error = error != 0 ? error : READ_LINE(ctx, me->socket);
+    skua_stream stream = {.socket = me->socket, .input = {.limit = LINE_SIZE}};
+    skua_bytes line;
+    int more = 0;
+    skua_output_text(&stream.output, "Who are you?\n");
+    while (more == 0 && skua_task_exchange(ctx, &stream, NULL) == 0) {
+        while ((more = skua_input_take_line(&stream.input, &line)) > 0) {
+            skua_send_bytes(ctx, me->room, 0, line.data, line.size);
         }
     }
-    return error;
+    skua_stream_clear(&stream); /* the client has gone, or says too much at once */
+    return 0;
 }
 
-static const skua_process_type session_type = {"session", sizeof(struct session), session_init,
+static const skua_process_type session_type = {"session", sizeof(struct session), skua_init_bytes,
                                                .main = session_main, .mailbox_limit = BEHIND_MAX};
 
 /* ---- the server ---- */

@@ -355,7 +355,8 @@ static const struct limit {
     {"malloc", "malloc and free of 64 bytes", malloc_free},
     {"stack-switch", "setjmp and longjmp to another stack", stack_switch},
     {"loop", "a message between two actors of one thread, by malloc", message_loop},
-    {"loop-recycling", "the same with letters that are used again", message_loop_recycling},
+    {"loop-recycling", "the same with letters that are used again: the limit for messages",
+     message_loop_recycling},
 };
 
 static void report(const struct limit *limit, uint32_t runs, bool json)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A connection to the inspector of a running program: what `skua ps`, `sockets`, `top`, `stat`,
- * `info`, `trace` and `metrics` share. What is spoken is in docs/inspector.md.
+/* A connection to the inspector of a running program: what `skua ps`, `sockets`, `tree`, `top`,
+ * `stat`, `info`, `trace` and `metrics` share. What is spoken is in docs/inspector.md.
  *
  * The other side may be anything: a program of another version, one that hangs, one that was made
  * to harm. So an answer has 5 seconds in all, a line has a greatest length, numbers and counts are
@@ -42,7 +42,7 @@ struct client {
 
     struct {
         char name[32];
-        char text[200];
+        char text[600];
     } error;
 
     enum { DESCRIBES_UNKNOWN, DESCRIBES, DESCRIBES_NOT } describes; /* knows that request */

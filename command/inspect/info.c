@@ -11,19 +11,17 @@
 
 static int help(void)
 {
-    fputs(
-        "usage: skua info PID [-p PROGRAM]\n\n"
-        "Shows one process of a running program, one line per detail: what it waits for, its\n"
-        "names and its label, up to 8 of the processes that it is linked to, that monitor it, and\n"
-        "whose calls it has not answered, and up to 20 of its open yields and of its sockets. Of "
-        "a\n"
-        "task also the file and line where it waits, and the functions that have called each "
-        "other\n"
-        "there.\n"
-        "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
-        "\nExamples:\n"
-        "  skua info 0001000000000001\n",
-        stdout);
+    fputs("usage: skua info PID [-p PROGRAM]\n\n"
+          "Shows one process of a running program, one line per detail: its supervisor, what it\n"
+          "waits for, its names and its label, up to 16 of its groups, up to 8 of the processes "
+          "that it is\n"
+          "linked to, that monitor it, and whose calls it has not answered, and up to 20 of its\n"
+          "open yields and of its sockets. Of a task also the file and line where it waits, and\n"
+          "the functions that have called each other there.\n"
+          "PID is what `skua ps` shows; leading zeros may be left out.\n\n" HELP_PROGRAM
+          "\nExamples:\n"
+          "  skua info 0001000000000001\n",
+          stdout);
     return 0;
 }
 
@@ -36,6 +34,9 @@ static void print_row(const struct process_row *row)
     printf("steps: %" PRIu64 "\n", row->steps);
     printf("run: %s\n", format_time(row->run_ns).text);
     printf("age: %s\n", format_time(row->age_ns).text);
+    if (row->supervisor != 0) {
+        printf("supervisor: %016" PRIx64 "\n", row->supervisor);
+    }
 }
 
 /* Lines of this kind that are not shown, because there are many. */
@@ -51,6 +52,8 @@ static bool print_list_line(const struct line *line, bool is_task)
     struct wait_text text;
     if (line_is(line, "name") && line->count >= 2) {
         printf("name: %s\n", line->field[1]);
+    } else if (line_is(line, "group") && line->count >= 2) {
+        printf("group: %s\n", line->field[1]);
     } else if ((line_is(line, "link") || line_is(line, "monitor")) && line->count >= 3) {
         printf("%s: %s (%s)\n", line->field[0], line->field[1], line->field[2]);
     } else if (line_is(line, "frame") && line->count >= 2) {
@@ -95,15 +98,16 @@ static void begin_list(struct list *list, const struct line *line)
     static const struct {
         const char *detail;
         const char *kind;
-    } lists[] = {{"names", "name"},  {"links", "link"},   {"monitors", "monitor"},
-                 {"owed", "owes"},   {"yields", "yield"}, {"sockets", "socket"},
-                 {"frames", "frame"}};
+    } lists[] = {{"names", "name"},   {"links", "link"},   {"monitors", "monitor"},
+                 {"owed", "owes"},    {"yields", "yield"}, {"sockets", "socket"},
+                 {"frames", "frame"}, {"groups", "group"}};
     end_list(list);
     list->is_exact = true;
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         if (strcmp(line->field[1], lists[i].detail) == 0 && line_number(line, 2, &list->count)) {
             list->kind = lists[i].kind;
-            list->is_exact = list->count < LIST_COUNT_MAX || strcmp(lists[i].detail, "owed") == 0;
+            list->is_exact = list->count < LIST_COUNT_MAX || strcmp(lists[i].detail, "owed") == 0 ||
+                             strcmp(lists[i].detail, "groups") == 0;
         }
     }
 }

@@ -8,8 +8,9 @@
 
 #include "command/inspect/client.h"
 
-/* Room for an address, and for the name and label of a process. */
-enum { ADDRESS_TEXT_SIZE = 128, NAME_TEXT_SIZE = 160 };
+/* Room for an address, for the name and label of a process, and for the name of a type: programs
+ * send no longer ones. */
+enum { ADDRESS_TEXT_SIZE = 128, NAME_TEXT_SIZE = 160, TYPE_TEXT_SIZE = 65 };
 
 /* ---- options.c: what their command lines share ---- */
 
@@ -42,8 +43,9 @@ struct process_row {
     uint64_t steps;
     uint64_t run_ns;
     uint64_t age_ns;
-    char type[65]; /* programs send no longer ones */
+    char type[TYPE_TEXT_SIZE + 12]; /* and the version, if it has one */
     char state[16];
+    uint64_t supervisor; /* a PID; 0: none */
     /* By rows_describe. */
     char name[NAME_TEXT_SIZE]; /* the first, how many more, and the label; or - */
     uint64_t yields;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists of processes and sockets, as the inspector gives them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "command/format.h"
@@ -24,12 +25,33 @@ bool parse_sort(const char *text, enum process_sort *sort)
     return false;
 }
 
-bool row_read(const struct line *line, struct process_row *row)
+/* Types that have a version have it behind their name. */
+static void add_version(const struct line *line, struct process_row *row)
 {
-    return line_pid(line, 1, &row->pid) && line_text(line, 2, row->type, sizeof row->type) &&
+    uint64_t version;
+    if (line_number(line, 8, &version) && version <= UINT32_MAX) {
+        const size_t length = strlen(row->type);
+        (void)snprintf(row->type + length, sizeof row->type - length, " v%" PRIu64, version);
+    }
+}
+
+static bool read_row(const struct line *line, struct process_row *row)
+{
+    return line_pid(line, 1, &row->pid) && line_text(line, 2, row->type, TYPE_TEXT_SIZE) &&
            line_text(line, 3, row->state, sizeof row->state) &&
            line_number(line, 4, &row->mailbox) && line_number(line, 5, &row->steps) &&
            line_number(line, 6, &row->run_ns) && line_number(line, 7, &row->age_ns);
+}
+
+bool row_read(const struct line *line, struct process_row *row)
+{
+    const bool makes_sense = read_row(line, row);
+    if (makes_sense) {
+        add_version(line, row);
+        row->supervisor = 0;
+        (void)line_pid(line, 9, &row->supervisor);
+    }
+    return makes_sense;
 }
 
 /* `-` in place of none: a column that is empty is hard to tell from none. */
@@ -88,7 +110,7 @@ enum client_result page_read(struct client *client, const struct process_filter 
                              uint64_t after, size_t limit, struct process_page *page)
 {
     /* One byte more than names have, so that a longer one is not taken for its beginning. */
-    char type[sizeof page->rows[0].type + 1] = "";
+    char type[TYPE_TEXT_SIZE + 1] = "";
     if (filter->type != NULL) {
         copy_text(type, sizeof type, filter->type);
         make_printable(type); /* a line must stay one */

@@ -15,6 +15,7 @@
 #include "command/format.h"
 #include "command/inspect/inspect.h"
 #include "command/inspect/screen.h"
+#include "command/inspect/tree.h"
 #include "command/support.h"
 
 enum { PLAIN_ROWS_DEFAULT = 20 };
@@ -41,8 +42,11 @@ struct top {
     size_t first;      /* the row that the list begins with */
     size_t rows_shown; /* by the last picture */
     bool shows_help;
-    int stop_fd;   /* signals that end it */
-    int change_fd; /* signals that do not: another size, Ctrl-Z */
+    bool shows_tree;  /* in place of workers and processes */
+    struct tree tree; /* as far as it is shown */
+    bool is_ascii;    /* draw it so */
+    int stop_fd;      /* signals that end it */
+    int change_fd;    /* signals that do not: another size, Ctrl-Z */
 };
 
 static int help(void)
@@ -233,6 +237,7 @@ static void draw_help(struct screen *screen)
         "r s m a   sort by run time, steps, mailbox, age",
         "space n   next page of processes (up to 256)",
         "p         previous page",
+        "t         show or leave the tree of supervisors (skua tree)",
         "h         show or leave this help",
         "q         quit",
         "",
@@ -247,15 +252,30 @@ static void draw_help(struct screen *screen)
     }
 }
 
+static void draw_tree(struct top *top, struct screen *screen)
+{
+    if (top->tree.count == 0) {
+        screen_line(screen, "no supervisors");
+        return;
+    }
+    if (top->first >= top->tree.count) {
+        top->first = 0;
+    }
+    top->rows_shown = tree_draw(&top->tree, screen, top->first, rows_most(top, screen->is_terminal),
+                                top->is_ascii);
+}
+
 static void draw(struct top *top, struct screen *screen)
 {
     draw_head(top, screen);
     if (top->shows_help) {
         draw_help(screen);
-        return;
+    } else if (top->shows_tree) {
+        draw_tree(top, screen);
+    } else {
+        draw_workers(top, screen);
+        draw_processes(top, screen);
     }
-    draw_workers(top, screen);
-    draw_processes(top, screen);
 }
 
 static void redraw(struct top *top)
@@ -306,11 +326,31 @@ static enum client_result describe_rows(struct top *top, bool is_terminal)
     return rows_describe(&top->client, &page->rows[first], left < most ? left : most);
 }
 
+/* Reads as much of the tree as is about to be shown, and a page more. */
+static enum client_result read_tree(struct top *top)
+{
+    const size_t lines = screen_terminal(NULL).lines_left;
+    const struct tree_wish wish = {.rows_most = top->first + 2 * lines,
+                                   .children_most = TREE_ROWS_MAX};
+    const enum client_result result = tree_read(&top->client, &wish, &top->tree);
+    if (result != CLIENT_ERROR) {
+        return result;
+    }
+    tree_free(&top->tree); /* the program has an older version, which does not tell */
+    return CLIENT_END;
+}
+
+/* What a snapshot lacks of the rows that are about to be shown. */
+static enum client_result fill_rows(struct top *top, bool is_terminal)
+{
+    return top->shows_tree ? read_tree(top) : describe_rows(top, is_terminal);
+}
+
 /* A snapshot with that. */
 static enum client_result take_described(struct top *top, bool is_terminal)
 {
     const enum client_result result = take_snapshot(top);
-    return result == CLIENT_END ? describe_rows(top, is_terminal) : result;
+    return result == CLIENT_END ? fill_rows(top, is_terminal) : result;
 }
 
 static enum client_result print_once(struct top *top)
@@ -334,7 +374,7 @@ static enum client_result print_once(struct top *top)
 
 static void turn_page(struct top *top, bool forward)
 {
-    const size_t count = current(top)->page.count;
+    const size_t count = top->shows_tree ? top->tree.count : current(top)->page.count;
     const size_t step = top->rows_shown > 0 ? top->rows_shown : 1;
     if (forward) {
         top->first = top->first + step < count ? top->first + step : top->first;
@@ -369,6 +409,10 @@ static bool press(struct top *top, int key, bool *refresh)
         turn_page(top, true);
     } else if (key == 'p') {
         turn_page(top, false);
+    } else if (key == 't') {
+        top->shows_tree = !top->shows_tree;
+        top->first = 0;
+        *refresh = true;
     }
     return key != 'q';
 }
@@ -438,7 +482,7 @@ static enum client_result wait_for_change(struct top *top, uint64_t until_ns)
             return CLIENT_END;
         }
         if (top->first != first) {
-            const enum client_result result = describe_rows(top, true);
+            const enum client_result result = fill_rows(top, true);
             if (result != CLIENT_END) {
                 return result;
             }
@@ -472,6 +516,7 @@ static int run(struct top *top)
         if (!catch_signals(top) || !terminal_enter()) {
             return failure("top", "cannot use the terminal");
         }
+        top->is_ascii = !tree_has_lines();
         result = watch(top);
         terminal_leave();
     }
@@ -536,6 +581,7 @@ int top_command(int argc, char **argv)
         status = finish_output("top", run(&top));
         client_close(&top.client);
     }
+    tree_free(&top.tree);
     sample_free(&top.snapshots[0].sample);
     sample_free(&top.snapshots[1].sample);
     return status;

@@ -4,9 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,23 +26,42 @@ static const char *const *methods_of(const skua_process_type *type)
 
 /* ---- loading ---- */
 
-/* What is wrong with the file itself: the loader would say it in words of its own, if at all. */
-static int check_file(const char *path)
+/* Notes what is wrong with a module. Returns STATUS_FAILURE. */
+__attribute__((format(printf, 2, 3))) static int complain(struct module_fault *fault,
+                                                          const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(fault->text, sizeof fault->text, format, arguments);
+    va_end(arguments);
+    return STATUS_FAILURE;
+}
+
+/* What is wrong with the file itself: the loader would say it in words of its own, if at all. The
+ * descriptor; -1 after a complaint. */
+static int open_file(const char *path, struct module_fault *fault)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
-        return failure(RUN, "%s: %s", path, strerror(errno));
+        (void)complain(fault, "%s: %s", path, strerror(errno));
+        return -1;
     }
     if (!S_ISREG(status.st_mode)) { /* a pipe would be waited for */
-        return failure(RUN, "%s is not a file", path);
+        (void)complain(fault, "%s is not a file", path);
+        return -1;
     }
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return failure(RUN, "%s: %s", path, strerror(errno));
+        (void)complain(fault, "%s: %s", path, strerror(errno));
+        return -1;
     }
-    const char *fault = elf_fault(fd, (uint64_t)status.st_size);
-    (void)close(fd);
-    return fault != NULL ? failure(RUN, "%s %s", path, fault) : 0;
+    const char *reason = elf_fault(fd, (uint64_t)status.st_size);
+    if (reason != NULL) {
+        (void)complain(fault, "%s %s", path, reason);
+        (void)close(fd);
+        return -1;
+    }
+    return fd;
 }
 
 /* The loader's complaint without the path that it may begin with. */
@@ -54,25 +77,74 @@ static const char *loader_says(const char *path)
                : text;
 }
 
-/* The descriptor of the module; null, with a complaint, if there is none. */
-static const skua_module *open_path(const char *path)
+/* The library that is loaded from `place`, for good; null after a complaint. */
+static void *load(const char *path, const char *place, struct module_fault *fault)
 {
-    if (check_file(path) != 0) {
-        return NULL;
+    void *library = dlopen(place, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (library == NULL) {
+        (void)complain(fault, "cannot load %s: %s", path, loader_says(place));
     }
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) {
-        (void)failure(RUN, "cannot load %s: %s", path, loader_says(path));
-        return NULL;
-    }
-    const skua_module *module = dlsym(handle, SKUA_MODULE_SYMBOL);
-    if (module == NULL) {
-        (void)failure(RUN,
-                      "%s is not a Skua module: the symbol %s, which SKUA_MODULE "
-                      "(skua/module.h) defines, is missing",
-                      path, SKUA_MODULE_SYMBOL);
+    return library;
+}
+
+/* Its descriptor; null after a complaint, here or before. */
+static const skua_module *module_in(void *library, const char *path, struct module_fault *fault)
+{
+    const skua_module *module = library != NULL ? dlsym(library, SKUA_MODULE_SYMBOL) : NULL;
+    if (library != NULL && module == NULL) {
+        (void)complain(fault,
+                       "%s is not a Skua module: the symbol %s, which SKUA_MODULE "
+                       "(skua/module.h) defines, is missing",
+                       path, SKUA_MODULE_SYMBOL);
     }
     return module;
+}
+
+static const skua_module *open_path(const char *path, struct module_fault *fault)
+{
+    const int fd = open_file(path, fault);
+    if (fd < 0) {
+        return NULL;
+    }
+    (void)close(fd);
+    return module_in(load(path, path, fault), path, fault);
+}
+
+/* A copy of a file in memory; -1 after a complaint. */
+static int copy_file(const char *path, struct module_fault *fault)
+{
+    const int from = open_file(path, fault);
+    if (from < 0) {
+        return -1;
+    }
+    const int copy = memfd_create("skua-module", MFD_CLOEXEC);
+    ssize_t copied = copy < 0 ? -1 : 1;
+    while (copied > 0) {
+        copied = sendfile(copy, from, NULL, SSIZE_MAX / 2);
+    }
+    if (copied < 0) {
+        (void)complain(fault, "cannot copy %s: %s", path, strerror(errno));
+        (void)close(copy);
+    }
+    (void)close(from);
+    return copied < 0 ? -1 : copy;
+}
+
+/* The loader knows files by name and inode, and would not load one again: so it gets a copy. Once
+ * loaded, that stays open, so that its name stays its own, and tools find the symbols there. */
+static const skua_module *open_copy(const char *path, struct module_fault *fault)
+{
+    char place[64];
+    const int copy = copy_file(path, fault);
+    if (copy < 0) {
+        return NULL;
+    }
+    (void)snprintf(place, sizeof place, "/proc/self/fd/%d", copy);
+    void *library = load(path, place, fault);
+    if (library == NULL) {
+        (void)close(copy);
+    }
+    return module_in(library, path, fault);
 }
 
 /* ---- checking ---- */
@@ -110,37 +182,44 @@ static const char *fault_of(const skua_module *module)
     return fault;
 }
 
-static int check_version(const char *path, const skua_module *module)
+static int check_version(const char *path, const skua_module *module, struct module_fault *fault)
 {
     if (module->version == SKUA_MODULE_VERSION) {
         return 0;
     }
-    return failure(RUN, "%s was compiled for Skua %u.%u, and this is Skua %u.%u", path,
-                   (unsigned)(module->version >> 16), (unsigned)(module->version & 0xffff),
-                   (unsigned)SKUA_VERSION_MAJOR, (unsigned)SKUA_VERSION_MINOR);
+    return complain(fault, "%s was compiled for Skua %u.%u, and this is Skua %u.%u", path,
+                    (unsigned)(module->version >> 16), (unsigned)(module->version & 0xffff),
+                    (unsigned)SKUA_VERSION_MAJOR, (unsigned)SKUA_VERSION_MINOR);
 }
 
-static int check(const char *path, const skua_module *module)
+static int check(const char *path, const skua_module *module, struct module_fault *fault)
 {
-    const int status = check_version(path, module);
+    const int status = check_version(path, module, fault);
     if (status != 0) {
         return status;
     }
-    const char *fault = fault_of(module);
-    return fault != NULL ? failure(RUN, "%s: invalid module descriptor: %s", path, fault) : 0;
+    const char *reason = fault_of(module);
+    return reason != NULL ? complain(fault, "%s: invalid module descriptor: %s", path, reason) : 0;
 }
 
 int module_load(const char *file, const skua_module **module)
 {
     /* A name without a slash would be looked for among the system's libraries. */
     char *path = NULL;
+    struct module_fault fault;
     if (asprintf(&path, "%s%s", strchr(file, '/') == NULL ? "./" : "", file) < 0) {
         return failure(RUN, "out of memory");
     }
-    *module = open_path(path);
-    const int status = *module != NULL ? check(path, *module) : STATUS_FAILURE;
+    *module = open_path(path, &fault);
+    const int status = *module != NULL ? check(path, *module, &fault) : STATUS_FAILURE;
     free(path);
-    return status;
+    return status == 0 ? 0 : failure(RUN, "%s", fault.text);
+}
+
+int module_load_again(const char *file, const skua_module **module, struct module_fault *fault)
+{
+    *module = open_copy(file, fault);
+    return *module != NULL ? check(file, *module, fault) : STATUS_FAILURE;
 }
 
 /* ---- what it consists of ---- */

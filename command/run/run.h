@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of `skua run`: its options (run.c, sim_options.c), the module (module.c) and its file
  * (elf.c), the runtime and what interrupts it (session.c), the root (root.c), a run for each of
- * many seeds (seeds.c), the trace of a simulation (sim_trace.c), what is printed at the end
- * (report.c). */
+ * many seeds (seeds.c), newer modules (replace.c), the trace of a simulation (sim_trace.c), what is
+ * printed at the end (report.c). */
 #ifndef COMMAND_RUN_RUN_H
 #define COMMAND_RUN_RUN_H
 
@@ -50,6 +50,13 @@ int sim_options_check(const struct run_options *options);
 /* Loads a module and checks its descriptor. Returns 0, or the status after a complaint. The module
  * is never unloaded: threads that it has started may run its code until the program ends. */
 int module_load(const char *file, const skua_module **module);
+
+/* The same for a module that comes into a running program, also if it was loaded before from a file
+ * of this name. Says what is wrong in `fault`. */
+struct module_fault {
+    char text[4096]; /* in which the name of a file has its place */
+};
+int module_load_again(const char *file, const skua_module **module, struct module_fault *fault);
 
 /* What is wrong with the file of a module, `file_size` bytes long; null if the loader may have it.
  */

@@ -318,6 +318,8 @@ static int create(struct session *session)
         .on_exit_arg = session,
         .inspect = !options->sim,
         .crash_report = true,
+        .on_reload = replace_modules,
+        .on_reload_arg = session,
         .on_log = options->first_seed != 0 ? NULL : print_log,
     };
     const int error = skua_runtime_create(&session->runtime, &config);
@@ -365,6 +367,7 @@ static int create_and_use_runtime(struct session *session, struct run_totals *to
         }
     }
     (void)skua_runtime_destroy(session->runtime);
+    replace_forget(session);
     return status;
 }
 

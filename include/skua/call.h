@@ -33,9 +33,10 @@ SKUA_API SKUA_NODISCARD int skua_yield_call_from(skua_context *ctx, uint64_t tag
 
 /* Calls a process. The completion has the error and the payload of the reply. If there is none, the
  * payload is empty and the error is SKUA_E_TIMEOUT, SKUA_E_CANCELLED (by skua_yield_cancel),
- * SKUA_E_NO_PROCESS, SKUA_E_FOREIGN_PID, SKUA_E_NOT_CALLABLE, SKUA_E_MAILBOX_FULL or
- * SKUA_E_NO_MEMORY; or it is SKUA_E_PEER_ENDED, and the payload is the exit error of the server, as
- * a 64-bit number. A call that ends before the server's step gets it is never handed to it.
+ * SKUA_E_NO_PROCESS, SKUA_E_FOREIGN_PID, SKUA_E_NOT_CALLABLE, SKUA_E_MAILBOX_FULL,
+ * SKUA_E_MESSAGE_QUOTA or SKUA_E_NO_MEMORY; or it is SKUA_E_PEER_ENDED, and the payload is the exit
+ * error of the server, as a 64-bit number. A call that ends before the server's step gets it is
+ * never handed to it.
  * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: as skua_yield; SKUA_E_INVALID (a process cannot call itself). */
 static inline SKUA_NODISCARD int skua_yield_call(skua_context *ctx, uint64_t tag, skua_pid to,
@@ -101,8 +102,8 @@ SKUA_API SKUA_NODISCARD int skua_forward_from(skua_context *ctx, skua_request re
  * be forwarded 14 times.
  * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_LATE, as skua_reply; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID;
- *          SKUA_E_NOT_CALLABLE; SKUA_E_MAILBOX_FULL; SKUA_E_FORWARDED; SKUA_E_PAYLOAD_SIZE;
- *          SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID (to itself). */
+ *          SKUA_E_NOT_CALLABLE; SKUA_E_MAILBOX_FULL; SKUA_E_MESSAGE_QUOTA; SKUA_E_FORWARDED;
+ *          SKUA_E_PAYLOAD_SIZE; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID (to itself). */
 static inline SKUA_NODISCARD int skua_forward(skua_context *ctx, skua_request request, skua_pid to,
                                               skua_payload payload)
 {

@@ -32,6 +32,26 @@ typedef struct skua_bytes {
     size_t size;      /* how many */
 } skua_bytes;
 
+/* The bytes of a payload; none if it has none, as a pointer payload.
+ * Gives: bytes that are valid while the payload is.      Threads: any.      Blocks: never. */
+static inline skua_bytes skua_payload_bytes(const skua_payload *payload)
+{
+    skua_bytes bytes;
+    bytes.size = skua_payload_size(payload);
+    bytes.data = bytes.size > 0 ? (const char *)skua_payload_data(payload) : NULL;
+    return bytes;
+}
+
+/* The bytes of a text, without its zero; none of null.
+ * Borrows: text.      Threads: any.      Blocks: never. */
+static inline skua_bytes skua_bytes_of(const char *text)
+{
+    skua_bytes bytes;
+    bytes.data = text;
+    bytes.size = text != NULL ? __builtin_strlen(text) : 0;
+    return bytes;
+}
+
 /* Whether they are this word, in upper or lower case: ASCII letters only.
  * Borrows: word.      Threads: any.      Blocks: never. */
 SKUA_API bool skua_bytes_is(skua_bytes bytes, const char *word);
@@ -45,15 +65,9 @@ static inline bool skua_bytes_equal(skua_bytes a, skua_bytes b)
 
 /* A hash of them: the same on every machine. With a seed that others do not know they cannot easily
  * make many that have the same hash.
- * Threads: any.      Blocks: never. */
-static inline uint64_t skua_bytes_hash(skua_bytes bytes, uint64_t seed)
-{
-    for (size_t i = 0; i < bytes.size; i++) {
-        seed = (seed ^ (unsigned char)bytes.data[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        seed ^= seed >> 29;
-    }
-    return (seed ^ seed >> 32) * UINT64_C(0xd6e8feb86659fd93);
-}
+ * Threads: any.      Blocks: never.
+ * Returns: the hash. */
+SKUA_API uint64_t skua_bytes_hash(skua_bytes bytes, uint64_t seed);
 
 /* Cuts a line off their beginning; it ends with "\n" or "\r\n".
  * Gives:   *line, without the line end.      Threads: any.      Blocks: never.
@@ -64,6 +78,29 @@ SKUA_API bool skua_bytes_cut_line(skua_bytes *bytes, skua_bytes *line);
  * Gives:   *number, 0 on error.      Threads: any.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID (not a number, or not one of 64 bits). */
 SKUA_API SKUA_NODISCARD int skua_bytes_to_number(skua_bytes bytes, int64_t *number);
+
+/* Cuts off a line that says how many of something follow: `mark` (0: nothing), and a count in
+ * decimal. "*3\r\n" is such a line, with the mark '*'.
+ * Gives:   *count, 0 if there is none.      Threads: any.      Blocks: never.
+ * Returns: 1 (here it is); 0 (it has not all come); SKUA_E_TOO_LONG (more than `limit`);
+ *          SKUA_E_INVALID (it is something else). Unless there is one, the bytes stay. */
+SKUA_API SKUA_NODISCARD int skua_bytes_cut_count(skua_bytes *bytes, char mark, size_t limit,
+                                                 size_t *count);
+
+/* Cuts off a chunk: a line that says how many bytes it has, as above; the bytes; and a line end.
+ * "$5\r\nhello\r\n" is one, with the mark '$'.
+ * Gives:   *chunk, those bytes; none if there is none.      Threads: any.      Blocks: never.
+ * Returns: 1 (here it is); 0 (it has not all come); SKUA_E_TOO_LONG (it says that it has more than
+ *          `limit` bytes); SKUA_E_INVALID (it is something else). Unless there is one, the bytes
+ *          stay. */
+SKUA_API SKUA_NODISCARD int skua_bytes_cut_chunk(skua_bytes *bytes, char mark, size_t limit,
+                                                 skua_bytes *chunk);
+
+/* Cuts off several chunks, and leaves them as they are, with their counts and line ends.
+ * Gives:   *chunks; none if there are not so many.      Threads: any.      Blocks: never.
+ * Returns: 1 (here they are, or none were asked for); otherwise as skua_bytes_cut_chunk. */
+SKUA_API SKUA_NODISCARD int skua_bytes_cut_chunks(skua_bytes *bytes, char mark, size_t limit,
+                                                  size_t count, skua_bytes *chunks);
 
 /* ---- taking apart ---- */
 
@@ -140,11 +177,22 @@ SKUA_API SKUA_NODISCARD int skua_input_take_frame(skua_input *input, enum skua_f
  * Returns: 0; SKUA_E_NO_MEMORY (try again); SKUA_E_INVALID; the error of an earlier append. */
 SKUA_API SKUA_NODISCARD int skua_input_peek(skua_input *input, skua_bytes *bytes);
 
+/* Like skua_input_peek, for parsers that ask for the error later: without memory the input fails,
+ * as by skua_input_fail.
+ * Gives:   bytes, valid until the next call with this input; none if it has failed.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API skua_bytes skua_input_bytes(skua_input *input);
+
 /* Takes out `size` bytes and throws them away. Where skua_input_peek has shown them they stay
  * readable until the next call.
  * Threads: the owner's.      Blocks: never.
  * Returns: 0; SKUA_E_INVALID (there are not so many). */
 SKUA_API int skua_input_skip(skua_input *input, size_t size);
+
+/* Gives up a stream whose bytes make no sense: from now on whoever appends or takes something gets
+ * this error, a negative one, unless there was an earlier one.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_input_fail(skua_input *input, int error);
 
 /* How many bytes wait: at the end of a stream, those of a line or frame that was cut off.
  * Threads: the owner's.      Blocks: never. */
@@ -242,6 +290,30 @@ SKUA_API void skua_output_number(skua_output *output, int64_t number);
  * Borrows: format and what it names.      Threads: the owner's.      Blocks: never. */
 SKUA_API __attribute__((format(printf, 2, 3))) void skua_output_format(skua_output *output,
                                                                        const char *format, ...);
+
+/* Puts in a line with a count, or any number, for skua_bytes_cut_count.
+ * Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_output_count(skua_output *output, char mark, int64_t number);
+
+/* Puts in a chunk, for skua_bytes_cut_chunk.
+ * Borrows: chunk.      Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_output_chunk(skua_output *output, char mark, skua_bytes chunk);
+
+/* Shows what was put in so far, and leaves it there.
+ * Gives:   bytes, valid until the next call with this output; none if there was no memory.
+ * Threads: the owner's.      Blocks: never. */
+static inline skua_bytes skua_output_peek(const skua_output *output)
+{
+    skua_bytes bytes;
+    bytes.data = output->data;
+    bytes.size = output->error == 0 ? output->size : 0;
+    return bytes;
+}
+
+/* Puts bytes in place of `size` others, of which the first is number `at`, or of as many as there
+ * are from there on; at the end, if there are none: so an output is also a text that can be edited.
+ * Borrows: bytes, which are not the output's own.      Threads: the owner's.      Blocks: never. */
+SKUA_API void skua_output_replace(skua_output *output, size_t at, size_t size, skua_bytes bytes);
 
 /* Takes out all that was put in, as a payload to be written. The output is empty then.
  * Gives:   *payload; empty if nothing was put in, and on error.

@@ -74,7 +74,19 @@
     X(IDLE, -5063, "no data went through the connection for as long as its limit allows")          \
     X(NO_PROGRESS, -5064, "the peer has taken none of the queued data for too long")               \
     X(TOO_LONG, -5065, "what was to be read is longer than its limit")                             \
-    X(SHUT_DOWN, -5066, "the socket has been shut down for writing")
+    X(SHUT_DOWN, -5066, "the socket has been shut down for writing")                               \
+    X(RESTARTS, -5067, "children failed more often than their supervisor allows")                  \
+    X(SPECIFICATION, -5068, "the specification of a supervisor is wrong")                          \
+    X(NO_TEMPLATE, -5069, "the process has no template for children of this type")                 \
+    X(GROUP_LIMIT, -5070, "the runtime has as many groups as its configuration allows")            \
+    X(NOT_MEMBER, -5071, "the process is not a member of the group")                               \
+    X(OVERFLOW, -5072, "more messages came than the process could take; its type ends it then")    \
+    X(NOT_URGENT, -5073, "processes of this type take no urgent messages")                         \
+    X(VERSION, -5074, "the type has no higher version, or cannot replace the old one")             \
+    X(MODULE, -5076, "not a module that can be loaded here")                                       \
+    X(PROCESS_QUOTA, -5077, "as many processes live under a supervisor as its quota allows")       \
+    X(MESSAGE_QUOTA, -5078, "as many messages wait under a supervisor as its quota allows")        \
+    X(MEMORY_QUOTA, -5079, "the processes under a supervisor own as much as its quota allows")
 
 /* The errors by their names: SKUA_E_INVALID and so on. */
 #define SKUA_ERROR_ENUM(name, value, text) SKUA_E_##name = (value),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inspecting a running program, as `skua ps`, `sockets`, `top`, `stat`, `info`, `trace` and
+/* Inspecting a running program, as `skua ps`, `sockets`, `tree`, `top`, `stat`, `info`, `trace` and
  * `metrics` do, without a rebuild.
  *
  * A runtime whose configuration has `inspect` set, or any runtime of a program that was started

@@ -36,6 +36,10 @@ enum skua_event_type {
     SKUA_EVENT_ABANDON = 8,    /* nobody waits for the answer to `request` any more */
     SKUA_EVENT_EXIT = 9,       /* `from` has ended with `error`; the link to it has `tag`, see
                                   skua/watch.h */
+    SKUA_EVENT_CHILD = 10,     /* `from` is a new child of this process, or is ready, as `tag` says,
+                                  see skua/supervisor.h */
+    SKUA_EVENT_GROUP = 11,     /* news of the group that is watched with `tag`, see skua/group.h */
+    SKUA_EVENT_BECOME = 12,    /* skua_become has failed with `error`, see skua/upgrade.h */
 };
 
 /* One of the events that a step gets. */
@@ -43,12 +47,13 @@ typedef struct skua_event {
     uint32_t type; /* enum skua_event_type */
     int32_t error; /* completions: 0, or why it failed; cancels: the reason; exits: how it ended */
     union {
-        uint64_t tag;         /* completions and ticks: the tag of the yield; exits: of the link */
+        uint64_t tag;         /* completions, ticks and news of groups: the tag of the yield;
+                                 exits: of the link */
         skua_request request; /* calls and abandons: what skua_reply answers */
     };
     skua_pid from;        /* messages: the sender, or zero if a thread sent it; calls and abandons:
-                             the caller; exits: who has ended */
-    skua_payload payload; /* messages, calls and completions: take it out to keep it */
+                             the caller; exits: who has ended; children: which */
+    skua_payload payload; /* messages, calls, completions, children, news: take it out to keep it */
 } skua_event;
 
 /* ---- process types ---- */
@@ -61,6 +66,13 @@ struct skua_exit;
  * Returns 0, or a negative error, which the spawn or submit then returns; `close` is called even
  * so. */
 typedef int skua_init_fn(void *self, skua_context *ctx, skua_payload *input, size_t count);
+
+/* An init for states that are just what they are started with: copies the bytes of the inputs into
+ * the state, one after the other. The rest of it stays zero.
+ * Threads: as any init.      Blocks: never.
+ * Returns: 0; SKUA_E_PAYLOAD_SIZE (more than the state has room for); SKUA_E_PAYLOAD_TYPE (a
+ *          pointer payload); SKUA_E_CONTEXT. */
+SKUA_API int skua_init_bytes(void *self, skua_context *ctx, skua_payload *input, size_t count);
 
 /* Advances the process. Gets 1 to SKUA_EVENTS_PER_STEP events in order of arrival, and may take
  * payloads out of them; the rest is dropped. The process then waits for the next event, unless it
@@ -86,11 +98,46 @@ typedef int skua_main_fn(void *self, skua_context *ctx);
  * may wait for this process.) Returns 0, or a negative error that ends the process. */
 typedef int skua_serve_fn(void *self, skua_context *ctx, skua_event *event);
 
+/* Makes the state of this type from that of an older version, for a process that changes to this
+ * type between two steps (skua/upgrade.h). `new_state` is zeroed memory of the new `state_size`
+ * bytes, where it stays; `old_state` has what the process had, perhaps as a copy, and may only be
+ * read. Each is null if its type has no state. May use `ctx` as init may.
+ * Returns 0, or a negative error (a positive number is SKUA_E_INVALID). After 0 the new state owns
+ * what the old one did: that is not closed, only its memory is freed. After an error the process
+ * goes on with its old type and state, as if nothing had been tried: so free what you have made
+ * until then, and change nothing that `old_state` points to before you are sure. */
+typedef int skua_migrate_fn(uint32_t old_version, const void *old_state, void *new_state,
+                            skua_context *ctx);
+
+struct skua_child_report;
+
+/* Tells of a supervisor's child, for `skua tree` (skua/supervisor.h): the one at this place, from 0
+ * on. Runs between two steps of the process, on its worker, and calls nothing of Skua. `child` is
+ * zeroed; fields that are not known stay so.
+ * Returns 1 if there is one, 0 if the place is empty, or a negative error behind the last place. */
+typedef int skua_children_fn(const void *self, size_t place, struct skua_child_report *child);
+
 /* What a cancel does to a process, once it has handled the events that came before. A task is told
  * by its waits (skua/task.h). */
 enum skua_cancel_mode {
     SKUA_CANCEL_END = 0,   /* ends it; the reason becomes its exit error */
     SKUA_CANCEL_EVENT = 1, /* its step gets SKUA_EVENT_CANCEL, tidies up and ends */
+};
+
+/* What becomes of a message that finds the mailbox full. Calls have their own rule: one that finds
+ * it full is refused with SKUA_E_MAILBOX_FULL, whatever the type says, because its caller waits for
+ * an answer. So has skua_yield_send, which waits for room. */
+enum skua_overflow {
+    SKUA_OVERFLOW_REFUSE = 0,   /* it is refused: the sender gets SKUA_E_MAILBOX_FULL */
+    SKUA_OVERFLOW_DROP_NEW = 1, /* it is dropped: the sender gets 0, and it is a dead letter
+                                   (skua_dead_letter in skua/runtime.h) */
+    /* It is accepted, and the process drops the oldest message that no step has got: before the
+     * next step, up to 1,000 at once. Meanwhile up to twice the limit may wait, or 1,000 more if
+     * that is more; what comes then is dropped, as by SKUA_OVERFLOW_DROP_NEW. All of them are dead
+     * letters. */
+    SKUA_OVERFLOW_DROP_OLD = 2,
+    /* It is refused, and the process ends as by skua_terminate, but with SKUA_E_OVERFLOW. */
+    SKUA_OVERFLOW_END = 3,
 };
 
 /* What processes of one kind have in common. A type stays valid and unchanged until the last
@@ -108,12 +155,23 @@ typedef struct skua_process_type {
     size_t own_limit;             /* bytes of skua_own_alloc per process; 0: no limit */
     bool calls;                   /* it answers calls, see skua/call.h */
     bool abandons;                /* and gets SKUA_EVENT_ABANDON when a caller stops waiting */
+    bool urgent;                  /* it takes urgent messages, see skua_send_urgent */
     skua_main_fn *main;           /* a task for the life of the process */
     skua_serve_fn *serve;         /* a task for each event */
     size_t stack_size;            /* of a task: rounded up to 16, 64 or 256 KiB or 1 MiB, not more;
                                       0: 64 KiB */
-    uintptr_t reserved[6];        /* zero */
+    enum skua_overflow overflow;  /* what a full mailbox means to a message; by default, refused */
+    skua_migrate_fn *migrate;     /* takes over processes of an older version; null: cannot */
+    uint32_t version;             /* of the code and the state, see skua/upgrade.h; 0: none */
+    skua_children_fn *children;   /* of a supervisor of one's own; null: it does not tell */
+    uintptr_t reserved[3];        /* zero */
 } skua_process_type;
+
+/* Whether processes of a type can be started: it has a name and exactly one of step, main and
+ * serve; its sizes, limits and choices are in range; reserved words are zero.
+ * Borrows: type.      Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID. */
+SKUA_API int skua_process_type_check(const skua_process_type *type);
 
 /* The largest mailbox limit. */
 #define SKUA_MAILBOX_MAX ((uint32_t)1 << 30)
@@ -129,7 +187,7 @@ typedef struct skua_exit {
     skua_pid pid;                  /* who */
     const skua_process_type *type; /* of what type */
     int error;                     /* 0: done; what its step returned; the reason of a cancel;
-                                      SKUA_E_TERMINATED */
+                                      SKUA_E_TERMINATED; SKUA_E_OVERFLOW */
     skua_payload result;           /* of skua_done; empty on an error */
     skua_pid cause;                /* if it failed: who failed first, among those linked to it; its
                                       own PID if it failed by itself. Zero after an orderly end */
@@ -164,13 +222,33 @@ SKUA_API uint64_t skua_random(skua_context *ctx);
 SKUA_API int skua_send_from(skua_context *ctx, skua_pid to, skua_payload *payload);
 
 /* Sends a message. Messages from one process to another arrive in the order they were sent; an
- * accepted one is handed to a step exactly once, unless its receiver ends first.
+ * accepted one is handed to a step exactly once, unless its receiver ends first or its type drops
+ * messages.
  * Takes:   payload, always.      Threads: worker (inside init, step or close).      Blocks: never.
- * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_MAILBOX_FULL; SKUA_E_FOREIGN_PID; SKUA_E_PAYLOAD_SIZE;
- *          SKUA_E_NO_MEMORY; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_MAILBOX_FULL (see enum skua_overflow);
+ *          SKUA_E_MESSAGE_QUOTA (see skua_quota in skua/supervisor.h); SKUA_E_FOREIGN_PID;
+ *          SKUA_E_PAYLOAD_SIZE; SKUA_E_NO_MEMORY; SKUA_E_TAKEN; SKUA_E_CONTEXT;
+ *          SKUA_E_INVALID. */
 static inline int skua_send(skua_context *ctx, skua_pid to, skua_payload payload)
 {
     return skua_send_from(ctx, to, &payload);
+}
+
+/* Like skua_send_urgent, with a pointer to the payload. */
+SKUA_API int skua_send_urgent_from(skua_context *ctx, skua_pid to, skua_payload *payload);
+
+/* Sends an urgent message: a step gets it, as a message like any other, before the ordinary events
+ * that wait; those of a step that runs already aside. Urgent messages of one sender arrive in
+ * order, and so does what else it does; but they overtake that. The receiver's type must set
+ * `.urgent`. They count against the mailbox limit like others, but a full mailbox still takes
+ * urgent ones: at least as many as the limit. Then the type's `.overflow` says what becomes of one,
+ * as of others at the limit; but SKUA_OVERFLOW_DROP_OLD drops the new one: old urgent messages are
+ * never dropped.
+ * Takes:   payload, always.      Threads: worker (inside init, step or close).      Blocks: never.
+ * Returns: as skua_send; SKUA_E_NOT_URGENT. */
+static inline int skua_send_urgent(skua_context *ctx, skua_pid to, skua_payload payload)
+{
+    return skua_send_urgent_from(ctx, to, &payload);
 }
 
 /* Like skua_spawn, with a pointer to the payload. */
@@ -181,7 +259,8 @@ SKUA_API SKUA_NODISCARD int skua_spawn_from(skua_context *ctx, const skua_proces
  * worker before this step ends.
  * Takes:   payload, always.      Gives: *pid (may be null), before the process first runs.
  * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
- * Returns: 0; SKUA_E_PROCESS_LIMIT; SKUA_E_NO_MEMORY; SKUA_E_STOPPED; SKUA_E_PAYLOAD_SIZE;
+ * Returns: 0; SKUA_E_PROCESS_LIMIT; SKUA_E_PROCESS_QUOTA (see skua_quota in skua/supervisor.h);
+ *          SKUA_E_NO_MEMORY; SKUA_E_STOPPED; SKUA_E_PAYLOAD_SIZE;
  *          SKUA_E_UNKNOWN_METHOD; SKUA_E_TAKEN; SKUA_E_CONTEXT; SKUA_E_INVALID (among others, init
  *          returned a positive number); what init returned. On error there is no process. */
 static inline SKUA_NODISCARD int skua_spawn(skua_context *ctx, const skua_process_type *type,
@@ -213,6 +292,10 @@ typedef struct skua_spawn_options {
     /* A socket of this process that becomes one of the new process, before that first runs; zero:
      * none. On error it stays. In a step only (skua/socket.h). */
     skua_socket socket;
+    /* The supervisor of the new process, which ends when that ends, for whatever reason; zero:
+     * none. Either this process, in a step; or one that has a template for the type: it hears of
+     * the process before that first runs, and from then on supervises it (skua/supervisor.h). */
+    skua_pid supervisor;
 } skua_spawn_options;
 
 /* Like skua_spawn_with, with the size of the caller's struct. */
@@ -224,7 +307,10 @@ SKUA_API SKUA_NODISCARD int skua_spawn_with_sized(skua_context *ctx,
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: worker (inside init or step).      Blocks: never (but runs the type's init).
  * Returns: as skua_spawn; as skua_name_register; as skua_socket_give; SKUA_E_CONTEXT (a monitor, a
- *          join, a link or a socket, and not inside a step). */
+ *          join, a link or a socket, or a child of its own, and not inside a step). Of a
+ *          supervisor: SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_LATE (it has begun to stop);
+ *          SKUA_E_NO_TEMPLATE; SKUA_E_NOT_SHARED (it may have to start the process again, and a
+ *          payload of the input cannot be repeated). */
 static inline SKUA_NODISCARD int skua_spawn_with(skua_context *ctx,
                                                  const skua_spawn_options *options, skua_pid *pid)
 {
@@ -240,7 +326,8 @@ SKUA_API int skua_cancel(skua_context *ctx, skua_pid pid, int reason);
 
 /* Ends a process, whatever it is doing: at once if it waits or is queued, after its step if that is
  * running. If this returns 0, its exit error is SKUA_E_TERMINATED and its result is empty, even if
- * that step says skua_done or fails. Does not wait for the end.
+ * that step says skua_done or fails; or SKUA_E_OVERFLOW, if that ends it at the same time. Does not
+ * wait for the end.
  * Threads: worker (inside init, step or close).      Blocks: never.
  * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API int skua_terminate(skua_context *ctx, skua_pid pid);
@@ -266,6 +353,34 @@ static inline int skua_done(skua_context *ctx, skua_payload result)
  * Returns: 0; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
 SKUA_API int skua_continue(skua_context *ctx);
 
+/* Puts off an event of this step that the process cannot handle now: a message or a call. It is
+ * handed to a step again after skua_resume, an urgent message as an ordinary one. Until then it
+ * counts against the mailbox limit, which a step that defers may exceed by what it got: to senders
+ * the mailbox is full meanwhile. Whatever `.overflow` says, nothing that is deferred is dropped for
+ * new messages before it is resumed. A call is in the mailbox as before it came: `request` is no
+ * longer valid, and if the caller gives up, it is not handed out again. When the process ends, it
+ * drops what it has deferred like what it has not got: messages are dead letters, and callers are
+ * told. One that changes its type keeps what it has deferred. In a task, `event` is what it has
+ * received last, or what its serve was called with. The first time takes memory, later ones only
+ * for a message that had waited for room (skua_yield_send).
+ * Takes:   *event, on success: leave it alone from then on.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0; SKUA_E_INVALID (neither a message nor a call, or no event of this step, as far as
+ *          that shows); SKUA_E_TAKEN (its payload was taken out, or it is deferred already);
+ *          SKUA_E_LATE (a call that was answered or forwarded, or whose caller has given up);
+ *          SKUA_E_MESSAGE_QUOTA (a message whose place in the quota that the process is under was
+ *          taken since the step got it); SKUA_E_DONE; SKUA_E_NO_MEMORY; SKUA_E_CONTEXT. On error
+ *          the event stays the step's. */
+SKUA_API SKUA_NODISCARD int skua_defer(skua_context *ctx, skua_event *event);
+
+/* Brings back all that the process has deferred: its next steps get it, in the order in which it
+ * was deferred, before all that has come since but urgent messages. The other events of this step
+ * are the step's already: one that must not handle them first defers them, and then resumes. Needs
+ * no memory.
+ * Threads: worker (inside step).      Blocks: never.
+ * Returns: 0, also if nothing is deferred; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
+SKUA_API int skua_resume(skua_context *ctx);
+
 /* ---- inside a process: memory ---- */
 
 /* Memory from the runtime's allocator, aligned for any type. It belongs to no process: it may be
@@ -279,10 +394,11 @@ SKUA_API void *skua_alloc(skua_context *ctx, size_t size);
 SKUA_API void skua_free(skua_context *ctx, void *pointer, size_t size);
 
 /* Memory that belongs to the process: freed when it ends, after its close. Zeroed, aligned for any
- * type, counted against the type's own_limit.
+ * type, counted against the type's own_limit and the quotas that the process is under (skua_quota
+ * in skua/supervisor.h).
  * Gives:   *pointer, null on error.      Threads: worker (inside init or step).      Blocks: never.
- * Returns: 0; SKUA_E_INVALID (null, or a size of 0); SKUA_E_OWN_LIMIT; SKUA_E_NO_MEMORY;
- *          SKUA_E_CONTEXT. */
+ * Returns: 0; SKUA_E_INVALID (null, or a size of 0); SKUA_E_OWN_LIMIT;
+ *          SKUA_E_MEMORY_QUOTA; SKUA_E_NO_MEMORY; SKUA_E_CONTEXT. */
 SKUA_API SKUA_NODISCARD int skua_own_alloc(skua_context *ctx, size_t size, void **pointer);
 
 /* Frees memory of skua_own_alloc early. Null is ignored.
@@ -308,6 +424,28 @@ static inline SKUA_NODISCARD int skua_yield(skua_context *ctx, uint64_t tag, uin
                                             skua_payload payload, uint64_t timeout_ns)
 {
     return skua_yield_from(ctx, tag, command, &payload, timeout_ns);
+}
+
+/* Like skua_yield_send, with a pointer to the payload. */
+SKUA_API SKUA_NODISCARD int skua_yield_send_from(skua_context *ctx, uint64_t tag, skua_pid to,
+                                                 skua_payload *payload, uint64_t timeout_ns);
+
+/* Sends a message after this step, and completes with 0 when it is admitted: at once if the mailbox
+ * has room. If that is full, the message waits at the receiver, in its place among those that come
+ * before and after it, and is admitted when the receiver gets to it. No thread waits for that.
+ * Otherwise the completion is SKUA_E_TIMEOUT, SKUA_E_CANCELLED (by skua_yield_cancel),
+ * SKUA_E_NO_PROCESS (also if the receiver ends first), SKUA_E_FOREIGN_PID or, at once if a quota is
+ * used up, SKUA_E_MESSAGE_QUOTA, and the message is not delivered; nor is one that waits when this
+ * process ends. (If the type of the receiver drops old messages, one of these makes room at once,
+ * as by skua_send; SKUA_E_MAILBOX_FULL beyond that.)
+ * What a process sends to another in its steps arrives in that order, by sends and by these; sends
+ * act at once, these after the step.
+ * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
+ * Returns: as skua_yield. */
+static inline SKUA_NODISCARD int skua_yield_send(skua_context *ctx, uint64_t tag, skua_pid to,
+                                                 skua_payload payload, uint64_t timeout_ns)
+{
+    return skua_yield_send_from(ctx, tag, to, &payload, timeout_ns);
 }
 
 /* Takes back all open yields with this tag, including those made earlier in this step: each that
@@ -345,8 +483,8 @@ SKUA_API SKUA_NODISCARD int skua_process_submit_with_sized(skua_runtime *runtime
 /* Starts a process with options.
  * Takes:   the payloads of options->input, always.      Gives: *pid (may be null).
  * Threads: any.      Blocks: never (but runs the type's init).
- * Returns: as skua_process_submit; as skua_name_register; SKUA_E_CONTEXT (a monitor, a join or a
- *          link: a thread has none). */
+ * Returns: as skua_process_submit; as skua_name_register; of a supervisor as skua_spawn_with;
+ *          SKUA_E_CONTEXT (a monitor, a join or a link: a thread has none). */
 static inline SKUA_NODISCARD int
 skua_process_submit_with(skua_runtime *runtime, const skua_spawn_options *options, skua_pid *pid)
 {
@@ -358,6 +496,11 @@ skua_process_submit_with(skua_runtime *runtime, const skua_spawn_options *option
  * Takes:   payload, always.      Threads: any.      Blocks: never.
  * Returns: as skua_send, without SKUA_E_CONTEXT. */
 SKUA_API int skua_process_send(skua_runtime *runtime, skua_pid to, skua_payload payload);
+
+/* Like skua_send_urgent, from any thread.
+ * Takes:   payload, always.      Threads: any.      Blocks: never.
+ * Returns: as skua_send_urgent, without SKUA_E_CONTEXT. */
+SKUA_API int skua_process_send_urgent(skua_runtime *runtime, skua_pid to, skua_payload payload);
 
 /* Like skua_cancel, from any thread.
  * Threads: any.      Blocks: never.
@@ -438,14 +581,19 @@ typedef struct skua_process_snapshot {
     skua_pid pid;                  /* who */
     enum skua_process_state state; /* what it was doing */
     uint64_t steps;                /* steps it has begun */
-    uint32_t mailbox_length;       /* messages not yet handed to a step; may briefly include
-                                      messages that are being refused */
+    uint32_t mailbox_length;       /* messages not yet handed to a step, and what is deferred; may
+                                      briefly include messages that are being refused */
     const char *type_name;         /* skua_process_type.name */
     /* How long its steps have run, sampled every 2.5 ms while a worker is busy, so that steps pay
      * nothing for it. Good for what runs long or often; most likely 0 for a process that ran only
      * briefly. Zero in simulations. */
     uint64_t run_ns;
-    uint64_t age_ns; /* since it was started, to about 20 ms (80 if nothing else runs) */
+    uint64_t age_ns;     /* since it was started, to about 20 ms (80 if nothing else runs) */
+    skua_pid supervisor; /* of this process; zero: it has none */
+    /* For on_survivor only, and during that call: the names of its supervisors, from the root, and
+     * its own, as "shop/orders/desk"; otherwise null. */
+    const char *path;
+    uint32_t type_version; /* skua_process_type.version */
 } skua_process_snapshot;
 
 /* Like skua_process_info, with the size of the caller's struct. */

@@ -43,6 +43,22 @@ typedef struct skua_stall {
                              first, for backtrace_symbols and the like; valid during the call */
 } skua_stall;
 
+/* Why a message that was accepted reached no step. */
+enum skua_dead_letter_cause {
+    SKUA_DEAD_UNREAD = 1, /* its receiver ended before it got it */
+    SKUA_DEAD_NEW = 2,    /* the mailbox was full: SKUA_OVERFLOW_DROP_NEW, or twice the limit */
+    SKUA_DEAD_OLD = 3,    /* it made room for a newer one: SKUA_OVERFLOW_DROP_OLD */
+};
+
+/* A message that was accepted, so that its sender was told 0, and that no step gets, for
+ * skua_runtime_config.on_dead_letter. What a sender or a caller learns from an error is none. */
+typedef struct skua_dead_letter {
+    skua_pid to;                       /* who would have got it; it may have ended */
+    skua_pid from;                     /* the sender, or zero if a thread sent it */
+    const skua_payload *payload;       /* what it carries; valid during the call */
+    enum skua_dead_letter_cause cause; /* why */
+} skua_dead_letter;
+
 /* What a runtime is created with. Zero means the default, in every field. */
 typedef struct skua_runtime_config {
     /* Worker threads; default: the CPUs this program may use, by its affinity mask and by the
@@ -105,13 +121,14 @@ typedef struct skua_runtime_config {
      * says so. */
     bool inspect;
     /* Called with a line when a process has failed and nobody watches it, a context was misused, or
-     * the program has closed a descriptor of the runtime's own.
+     * the program has closed a descriptor of the runtime's own; and by supervisors, for every
+     * restart, every start that fails, and when they give up.
      * A process that ends with an error other than SKUA_E_STOPPED and SKUA_E_CANCELLED gives one
      * line with its type, PID, name (or label), error and step, and who failed first if it ends
      * with that one by a link; unless a thread waits for it, or a process hears of it by a monitor,
      * a join, or a link with SKUA_LINK_TELL. Whoever ends with it, by another link, does not: it
-     * gives a line of its own. At most five lines a second; the next one says how many were left
-     * out.
+     * gives a line of its own. At most five lines a second, not counting those of supervisors; the
+     * next one says how many were left out.
      * Default: no log.
      * Threads: any of the runtime's, and those that call it.      Blocks: must not.
      * May call skua_ functions other than stop, wait, run and destroy. */
@@ -131,6 +148,21 @@ typedef struct skua_runtime_config {
     /* How many stacks tasks may have at once (skua/task.h); default 2^20, at most 2^24. Without a
      * stack a task ends with SKUA_E_STACK_LIMIT. */
     uint32_t stack_limit;
+    /* How many groups there may be at once (skua/group.h); default 2^20, at most 2^24. */
+    uint32_t group_limit;
+    /* Called for every dead letter, before its payload is dropped. Those that come of what this
+     * call itself does are counted (skua/stats.h), but not reported.
+     * Threads: the worker that ran the receiver, or the thread that sent it.      Blocks: must not.
+     * May call skua_ functions other than stop, wait, run and destroy. */
+    void (*on_dead_letter)(void *arg, const skua_dead_letter *letter);
+    void *on_dead_letter_arg;
+    /* Called when `skua reload` asks to load `file`, and to upgrade processes by its types or, if
+     * `type_name` is not null, by this one. Returns 0, or an error and why in `message`, text of up
+     * to `size` bytes. `skua run` sets it. Default: the program cannot be reloaded.
+     * Threads: the inspector's.      Blocks: may, but nobody else is answered meanwhile. */
+    int (*on_reload)(void *arg, const char *file, const char *type_name, char *message,
+                     size_t size);
+    void *on_reload_arg;
 } skua_runtime_config;
 
 /* Like skua_runtime_create, with the size of the caller's struct. */
@@ -169,9 +201,10 @@ static inline int skua_runtime_config_read(const skua_runtime *runtime, skua_run
  *          SKUA_E_INSPECT or SKUA_E_NO_MEMORY (nothing started, may be tried again). */
 SKUA_API SKUA_NODISCARD int skua_runtime_start(skua_runtime *runtime);
 
-/* Stops the runtime. New processes are refused from now on; every process is cancelled (the reason
- * is SKUA_E_STOPPED) and has up to `timeout_ns` to end; the others are reported to on_survivor and
- * ended. What processes have written to sockets that are closed has the rest of that time to leave
+/* Stops the runtime. New processes are refused from now on; every process without a supervisor is
+ * cancelled (the reason is SKUA_E_STOPPED), supervisors stop their children (skua/supervisor.h),
+ * and all have up to `timeout_ns` to end; the others are reported to on_survivor and ended. What
+ * processes have written to sockets that are closed has the rest of that time to leave
  * (skua/socket.h). Functions that wait for a thread of a blocking pool are dropped, but for those
  * that a process yielded in its last step (skua_done): they are waited for. A step that does not
  * return cannot be ended, nor can a function on a blocking pool. If one blocks for 100 ms, or
@@ -193,6 +226,29 @@ SKUA_API int skua_runtime_stop(skua_runtime *runtime, uint64_t timeout_ns);
  * Threads: any but the runtime's own.      Blocks: until such calls have returned.
  * Returns: 0; SKUA_E_BUSY (nothing released; stop it first). */
 SKUA_API int skua_runtime_destroy(skua_runtime *runtime);
+
+/* Like skua_run, with a pointer to the payload and the size of the caller's struct. */
+SKUA_API int skua_run_sized(const skua_runtime_config *config, const skua_process_type *type,
+                            skua_payload *payload, size_t config_size);
+
+/* All of the above, for a `main` that runs one process: creates a runtime, starts it, starts the
+ * process, waits until that has ended, stops the runtime, which leaves others a second to end, and
+ * destroys it. If something of that fails, or the process does, it says so in a line on stderr. It
+ * handles no signals.
+ *
+ *     int main(void)
+ *     {
+ *         return skua_run(NULL, &server_type, skua_nothing());
+ *     }
+ *
+ * Takes:   payload, always.      Borrows: config; null means all defaults.
+ * Threads: any but a runtime's own.      Blocks: yes.
+ * Returns: 0, or 1 after an error: the exit status of a program. */
+static inline int skua_run(const skua_runtime_config *config, const skua_process_type *type,
+                           skua_payload payload)
+{
+    return skua_run_sized(config, type, &payload, sizeof *config);
+}
 
 SKUA_END_DECLS
 

@@ -127,6 +127,9 @@ enum skua_sim_record_type {
     SKUA_SIM_FAULT = 7,   /* `what` is an enum skua_sim_fault */
     SKUA_SIM_NETWORK = 8, /* something has come from `host` to `peer_host`: `what` is an enum
                              skua_sim_arrival */
+    SKUA_SIM_GROUP = 10,  /* `pid` has joined a group (`what` is 1) or left it (0) */
+    SKUA_SIM_BECOME = 9,  /* `pid` has changed from version `count` to version `what` of its type
+                             or, with an `error`, could not */
 };
 
 /* Which of the faults in skua_sim_faults, or in its `network`, has happened. */
@@ -178,6 +181,7 @@ typedef struct skua_sim_record {
     uint32_t host;         /* of what the network does: from which host ... */
     uint32_t peer_host;    /* ... to which */
     uint64_t stream;       /* on which connection, from 1; 0: none */
+    const char *group;     /* that the process has joined or left; valid during the call */
 } skua_sim_record;
 
 /* What a simulation is made with. Zero means the default, in every field. The seed is that
@@ -218,8 +222,9 @@ SKUA_API int skua_sim_step(skua_runtime *runtime);
 SKUA_API uint64_t skua_sim_now(skua_runtime *runtime);
 
 /* A hash of all steps so far: PIDs, numbers, events with their payloads' bytes, yields, ends, and
- * of what the network did. Equal for two runs that did the same. (A pointer payload counts by its
- * type alone.) 0 if the runtime is not simulated, or nothing has happened yet.
+ * of what the network did. Equal for two runs that did the same. (A pointer payload, the news of a
+ * child and the report of a supervisor count without their bytes, which are addresses.) 0 if the
+ * runtime is not simulated, or nothing has happened yet.
  * Threads: any, while nobody drives. */
 SKUA_API uint64_t skua_sim_hash(skua_runtime *runtime);
 

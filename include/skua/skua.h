@@ -9,6 +9,7 @@
 #include <skua/codec.h>
 #include <skua/command.h>
 #include <skua/error.h>
+#include <skua/group.h>
 #include <skua/inspect.h>
 #include <skua/message.h>
 #include <skua/metrics.h>
@@ -22,8 +23,10 @@
 #include <skua/sim.h>
 #include <skua/socket.h>
 #include <skua/stats.h>
+#include <skua/supervisor.h>
 #include <skua/task.h>
 #include <skua/types.h>
+#include <skua/upgrade.h>
 #include <skua/version.h>
 #include <skua/watch.h>
 

@@ -11,9 +11,9 @@
  *             .type = &session, .socket = skua_payload_to_socket(&event->payload)}, NULL);
  *
  * A socket has one owner at a time, which alone can use it; it is closed when its owner ends. Its
- * handle stays the same when it is given to another process. Data
- * comes to who asks for it: a read is a yield, and who does not read gets nothing. Writes queue, up
- * to a limit, and leave together at the end of the step.
+ * handle stays the same when it is given to another process. Data is delivered on request only: a
+ * read is a yield, and a process that does not read gets nothing. Writes queue, up to a limit, and
+ * leave together at the end of the step.
  *
  * Addresses are text: "127.0.0.1:80", "[::1]:80", "0.0.0.0:0" (any port), "unix:/run/x.sock",
  * "unix:@name" (abstract). No names: nothing is looked up.

@@ -39,7 +39,15 @@ SKUA_BEGIN_DECLS
     X(accepted)         /* connections that came to listening sockets and were accepted */         \
     X(connected)        /* connections made to others */                                           \
     X(received_bytes)   /* bytes that came through sockets */                                      \
-    X(sent_bytes)       /* bytes of sockets that the system has taken */
+    X(sent_bytes)       /* bytes of sockets that the system has taken */                           \
+    X(dead_unread)      /* messages whose receiver ended before it got them */                     \
+    X(dead_new)         /* messages that found the mailbox full and were dropped */                \
+    X(dead_old)         /* messages that were dropped to make room for newer ones */               \
+    X(upgrades)         /* times a process changed its type while it lived */                      \
+    X(upgrade_failures) /* upgrades that failed: the process has kept its type */                  \
+    X(restarts)         /* times a supervisor started a child again */                             \
+    X(give_ups)         /* supervisors that ended because that was too often */                    \
+    X(held_back)        /* times a process rested because a receiver could not keep up */
 
 /* The counters of one worker, or of all together. */
 #define SKUA_STATS_FIELD(name) uint64_t name;

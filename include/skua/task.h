@@ -45,6 +45,7 @@
 #include <skua/blocking.h>
 #include <skua/caught.h>
 #include <skua/error.h>
+#include <skua/group.h>
 #include <skua/process.h>
 #include <skua/switch.h>
 #include <skua/types.h>
@@ -140,6 +141,20 @@ static inline SKUA_NODISCARD int skua_task_call(skua_context *ctx, skua_pid to,
     return skua_task_call_from(ctx, to, &payload, timeout_ns, reply);
 }
 
+/* Like skua_task_send, with a pointer to the payload. */
+SKUA_API SKUA_NODISCARD int skua_task_send_from(skua_context *ctx, skua_pid to,
+                                                skua_payload *payload, uint64_t timeout_ns);
+
+/* Sends a message and waits until it is admitted: skua_yield_send. On error it is not delivered.
+ * Takes:   payload, always.      Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; as skua_yield_send and its completion; SKUA_E_CANCELLED; SKUA_E_TERMINATED;
+ *          SKUA_E_INVALID (to itself: it might wait for ever). */
+static inline SKUA_NODISCARD int skua_task_send(skua_context *ctx, skua_pid to,
+                                                skua_payload payload, uint64_t timeout_ns)
+{
+    return skua_task_send_from(ctx, to, &payload, timeout_ns);
+}
+
 /* Calls the process that has this name: skua_yield_call_name.
  * Takes:   payload, always.      Gives: *reply, as skua_task_call.
  * Threads: worker (inside a task).      Blocks: the task.
@@ -178,6 +193,13 @@ SKUA_API SKUA_NODISCARD int skua_task_join(skua_context *ctx, skua_pid pid, uint
  * Returns: 0; SKUA_E_TIMEOUT; as skua_yield_await_name; SKUA_E_CANCELLED; SKUA_E_TERMINATED. */
 SKUA_API SKUA_NODISCARD int skua_task_await_name(skua_context *ctx, const char *name,
                                                  uint64_t timeout_ns, skua_pid *pid);
+
+/* Sends a message to all members of a group, and waits until that is done: skua_yield_publish.
+ * Takes:   payload, always.      Gives: *published (may be null), zero on error.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: 0; as skua_yield_publish; SKUA_E_CANCELLED (publishing goes on); SKUA_E_TERMINATED. */
+SKUA_API int skua_task_publish(skua_context *ctx, const char *name, skua_payload payload,
+                               skua_published *published);
 
 /* ---- the rest of the world ---- */
 
@@ -292,11 +314,13 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
 #define skua_task_ticker(ctx, ...)     SKUA_REST_(skua_task_ticker, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_pause(ctx)           SKUA_REST_(skua_task_pause, SKUA_AT_(ctx))
 #define skua_task_call(ctx, ...)       SKUA_WAIT_(skua_task_call, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_send(ctx, ...)       SKUA_WAIT_(skua_task_send, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_call_name(ctx, ...)  SKUA_WAIT_(skua_task_call_name, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_call_for(ctx, ...)   SKUA_WAIT_(skua_task_call_for, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_monitor(ctx, ...)    SKUA_WAIT_(skua_task_monitor, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_join(ctx, ...)       SKUA_WAIT_(skua_task_join, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_await_name(ctx, ...) SKUA_WAIT_(skua_task_await_name, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_publish(ctx, ...)    SKUA_REST_(skua_task_publish, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_readable(ctx, ...)   SKUA_WAIT_(skua_task_readable, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_writable(ctx, ...)   SKUA_WAIT_(skua_task_writable, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_accept(ctx, ...)     SKUA_WAIT_(skua_task_accept, SKUA_AT_(ctx), __VA_ARGS__)

@@ -72,6 +72,12 @@ typedef struct skua_socket {
 typedef void *skua_alloc_fn(void *arg, void *pointer, size_t old_size, size_t new_size,
                             size_t alignment);
 
+/* A memory hook for programs that cannot go on without memory: that of the C library, and abort if
+ * there is none. `arg` does not matter.
+ * Threads: any.      Blocks: never. */
+SKUA_API void *skua_must_alloc(void *arg, void *pointer, size_t old_size, size_t new_size,
+                               size_t alignment);
+
 SKUA_BEGIN_DECLS
 
 /* Writes a PID as `skua ps` shows it: 16 hexadecimal digits and a zero.

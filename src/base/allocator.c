@@ -45,6 +45,15 @@ void *allocator_default(void *arg, void *pointer, size_t old_size, size_t new_si
     return fresh;
 }
 
+void *skua_must_alloc(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
+{
+    void *fresh = allocator_default(arg, pointer, old_size, new_size, alignment);
+    if (fresh == NULL && new_size > 0) {
+        abort();
+    }
+    return fresh;
+}
+
 void *allocator_alloc(const struct allocator *allocator, size_t size, size_t alignment)
 {
     return allocator->function(allocator->arg, NULL, 0, size, alignment);

@@ -338,6 +338,20 @@ size_t skua_input_size(const skua_input *input)
     return input != NULL ? waiting(input) : 0;
 }
 
+void skua_input_fail(skua_input *input, int error)
+{
+    if (input != NULL && input->error == 0) {
+        input->error = error <= 0 ? error : SKUA_E_INVALID;
+    }
+}
+
+skua_bytes skua_input_bytes(skua_input *input)
+{
+    skua_bytes bytes = {NULL, 0};
+    skua_input_fail(input, skua_input_peek(input, &bytes));
+    return bytes;
+}
+
 void skua_input_clear(skua_input *input)
 {
     if (input != NULL) {

@@ -15,7 +15,7 @@ struct block {
     char bytes[];
 };
 
-#define BLOCK_MIN ((size_t)256)
+#define BLOCK_MIN ((size_t)64)
 
 static struct block *block_of(char *bytes)
 {
@@ -65,9 +65,11 @@ bool skua_output_grow_(skua_output *output, size_t size)
     return true;
 }
 
-void skua_output_number(skua_output *output, int64_t number)
+#define NUMBER_SIZE 20 /* a sign and 19 digits */
+
+/* Writes a number so that it ends at `at`. Returns where it begins. */
+static char *write_number(char *at, int64_t number)
 {
-    char text[20], *at = text + sizeof text; /* a sign and 19 digits */
     uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
     do {
         *--at = (char)('0' + rest % 10);
@@ -76,7 +78,53 @@ void skua_output_number(skua_output *output, int64_t number)
     if (number < 0) {
         *--at = '-';
     }
+    return at;
+}
+
+void skua_output_number(skua_output *output, int64_t number)
+{
+    char text[NUMBER_SIZE];
+    const char *at = write_number(text + sizeof text, number);
     skua_output_put(output, at, (size_t)(text + sizeof text - at));
+}
+
+void skua_output_count(skua_output *output, char mark, int64_t number)
+{
+    char text[1 + NUMBER_SIZE + 2];
+    char *at = write_number(text + 1 + NUMBER_SIZE, number);
+    text[1 + NUMBER_SIZE] = '\r';
+    text[1 + NUMBER_SIZE + 1] = '\n';
+    if (mark != '\0') {
+        *--at = mark;
+    }
+    skua_output_put(output, at, (size_t)(text + sizeof text - at));
+}
+
+void skua_output_chunk(skua_output *output, char mark, skua_bytes chunk)
+{
+    skua_output_count(output, mark, (int64_t)chunk.size);
+    skua_output_bytes(output, chunk);
+    skua_output_put(output, "\r\n", 2);
+}
+
+void skua_output_replace(skua_output *output, size_t at, size_t size, skua_bytes bytes)
+{
+    const size_t old = skua_output_peek(output).size;
+    at = at < old ? at : old;
+    size = size < old - at ? size : old - at;
+    const size_t behind = old - at - size;
+    if (output->capacity - output->size + size < bytes.size &&
+        !skua_output_grow_(output, bytes.size - size)) {
+        return;
+    }
+    if (output->error != 0 || output->data == NULL) {
+        return; /* nothing by nothing */
+    }
+    memmove(output->data + at + bytes.size, output->data + at + size, behind);
+    if (bytes.size > 0) {
+        memcpy(output->data + at, bytes.data, bytes.size);
+    }
+    output->size = at + bytes.size + behind;
 }
 
 void skua_output_format(skua_output *output, const char *format, ...)

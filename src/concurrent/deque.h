@@ -29,6 +29,8 @@
  *    `head` first, then `bottom`, both acquire. Either it read `head` after the addition, and then
  *    sees the smaller `bottom`; or before, and then its compare-exchange fails; or that
  *    compare-exchange came first, and then the addition returns the new top and pop sees it.
+ *    Pushing many writes all their slots before the one exchange,
+ *    and finds room for them: top only grows, so the room that it saw is still there.
  *  MO-deque-publish: push stores `bottom` by a seq_cst exchange. It is the publishing operation of
  *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same
  *    reason.
@@ -106,6 +108,25 @@ static inline bool deque_push_owner(struct deque *deque, void *item)
     store_relaxed(deque_slot(deque, bottom), item);     /* published by the next line */
     (void)exchange_seq_cst(&deque->bottom, bottom + 1); /* MO-deque-item, MO-deque-publish */
     return true;
+}
+
+/* Adds as many of the items as there is room for, all by one publication: the last of them is the
+ * newest. Returns how many. */
+static inline uint32_t deque_push_many_owner(struct deque *deque, void *const *items,
+                                             uint32_t count)
+{
+    const uint32_t bottom = load_relaxed(&deque->bottom); /* owner-only writer */
+    /* acquire MO-deque-item: thieves that moved top have finished reading the slots below it. */
+    const uint32_t top = deque_top(load_acquire(&deque->head));
+    const uint32_t room = DEQUE_CAPACITY - (uint32_t)deque_distance(top, bottom);
+    const uint32_t pushed = count < room ? count : room;
+    for (uint32_t i = 0; i < pushed; i++) {
+        store_relaxed(deque_slot(deque, bottom + i), items[i]); /* published below */
+    }
+    if (pushed > 0) {
+        (void)exchange_seq_cst(&deque->bottom, bottom + pushed); /* MO-deque-item, -publish */
+    }
+    return pushed;
 }
 
 /* Takes the newest item; null if there is none. Wait-free. */

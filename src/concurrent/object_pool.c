@@ -92,6 +92,22 @@ static struct pool_link *free_link(const struct object_pool *pool, uint32_t inde
     return object_pool_link(pool, object_pool_at(pool, index));
 }
 
+uint32_t object_pool_index_of(struct object_pool *pool, const void *address)
+{
+    const uint32_t shift = object_segment_shift(pool->shape.layout);
+    const uint32_t ready = load_acquire(&pool->ready);                     /* MO-pool */
+    for (uint32_t i = 0; ready > 1 && (uint64_t)i << shift < ready; i++) { /* 1: no segment yet */
+        const void *segment = load_relaxed(&pool->segments[i]);            /* as object_at */
+        const uintptr_t offset = (uintptr_t)address - (uintptr_t)segment;
+        if (offset < OBJECT_POOL_SEGMENT_SIZE) {
+            const uint32_t within = (uint32_t)(offset / pool->shape.layout.size);
+            const uint32_t index = (i << shift) + within;
+            return index < ready ? index : OBJECT_NONE;
+        }
+    }
+    return OBJECT_NONE;
+}
+
 static uint32_t chain_count_locked(struct object_pool *pool)
 {
     return load_relaxed(&pool->chain_count); /* written under the lock only */

@@ -189,6 +189,10 @@ static inline bool object_pool_holds(struct object_pool *pool, uint32_t index)
     return index != OBJECT_NONE && index < load_seq_cst(&pool->ready);
 }
 
+/* The index of the object that an address lies in, which may be forged; OBJECT_NONE: it lies in
+ * none. Any thread; looks through the segments. */
+uint32_t object_pool_index_of(struct object_pool *pool, const void *address);
+
 static inline struct pool_link *object_link(struct object_layout layout, void *object)
 {
     return (struct pool_link *)(void *)((char *)object + layout.link_offset);

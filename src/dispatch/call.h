@@ -63,7 +63,7 @@ _Static_assert(EVENT_NODES_MAX <= CALL_TELLS, "no index has these bits");
 /* What an open call is about, in `next`, which it does not need: 1 + the service or
  * CALL_SUBJECT_COMMAND, and a number: of the descriptor, the command, the slot of a process or the
  * entry of a name; or CALL_SUBJECT_UNKNOWN. */
-#define CALL_SUBJECT_SHIFT   28
+#define CALL_SUBJECT_SHIFT   27
 #define CALL_SUBJECT_COMMAND UINT32_C(0)
 #define CALL_SUBJECT_UNKNOWN ((UINT32_C(1) << CALL_SUBJECT_SHIFT) - 1)
 static inline uint32_t call_subject(uint32_t kind, uint32_t number)

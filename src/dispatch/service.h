@@ -21,12 +21,16 @@ enum service_id {
     SERVICE_CALL,
     SERVICE_MONITOR,
     SERVICE_JOIN,
+    SERVICE_SEND,
     SERVICE_NAME,
     SERVICE_ACCEPT,
     SERVICE_CONNECT,
     SERVICE_READ,
     SERVICE_WRITE,
     SERVICE_HANGUP,
+    SERVICE_BECOME,
+    SERVICE_GROUP,
+    SERVICE_PUBLISH,
     SERVICE_COUNT,
 };
 
@@ -40,6 +44,8 @@ struct service {
     void (*discard)(struct worker *worker, const struct yield *yield);
     void *arg;
 };
+
+_Static_assert(SERVICE_COUNT < 32, "a call has room for each (CALL_SUBJECT_SHIFT)");
 
 /* What yields of a service have as their command; programs cannot yield these. */
 static inline uint32_t service_command(enum service_id id)

@@ -10,8 +10,12 @@
 #include "base/monotonic.h"
 #include "inspect/described.h"
 #include "inspect/metrics.h"
+#include "inspect/reload.h"
+#include "inspect/tree.h"
 #include "inspect/worker_view.h"
+#include "sched/limits.h"
 #include "sched/process_info.h"
+#include "sched/spawn.h"
 #include "sched/stats.h"
 
 #define WORDS_MAX 5
@@ -168,9 +172,18 @@ static void add_process(struct text *out, const skua_process_snapshot *info)
 {
     text_add(out, "process\t%016" PRIx64 "\t", info->pid.bits);
     text_add_name(out, info->type_name);
-    text_add(out, "\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
+    text_add(out, "\t%s\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64,
              skua_process_state_name(info->state), info->mailbox_length, info->steps, info->run_ns,
              info->age_ns);
+    if (info->type_version != 0) {
+        text_add(out, "\t%" PRIu32, info->type_version);
+    } else if (!skua_pid_is_none(info->supervisor)) {
+        text_add(out, "\t-");
+    }
+    if (!skua_pid_is_none(info->supervisor)) {
+        text_add(out, "\t%016" PRIx64, info->supervisor.bits);
+    }
+    text_add(out, "\n");
 }
 
 static bool lets_through(const struct filter *filter, const skua_process_snapshot *info)
@@ -288,6 +301,31 @@ static void add_stack(struct scheduler *sched, const skua_process_type *type, st
     }
 }
 
+/* What a full mailbox does. */
+static const char *name_of_overflow(enum skua_overflow overflow)
+{
+    static const char *const names[] = {"refuse", "drop new", "drop old", "end"};
+    return names[overflow]; /* the type was checked when the process was started */
+}
+
+static void add_quota_kind(struct text *out, const char *kind, uint64_t used, uint64_t limit)
+{
+    if (limit != 0) {
+        text_add(out, "detail\tquota_%s\t%" PRIu64 " of %" PRIu64 "\n", kind, used, limit);
+    }
+}
+
+/* The quota that a process has set for those under it. */
+static void add_quota(struct scheduler *sched, skua_pid pid, struct text *out)
+{
+    skua_quota_use use;
+    if (limits_read(sched, pid, &use) == 0) {
+        add_quota_kind(out, "processes", use.used.processes, use.limit.processes);
+        add_quota_kind(out, "messages", use.used.messages, use.limit.messages);
+        add_quota_kind(out, "bytes", use.used.bytes, use.limit.bytes);
+    }
+}
+
 static int answer_process(struct answers *answers, const struct request *request, struct text *out)
 {
     uint64_t bits;
@@ -311,8 +349,11 @@ static int answer_process(struct answers *answers, const struct request *request
         return error;
     }
     add_process(out, &info);
-    text_add(out, "detail\tmailbox_limit\t%" PRIu32 "\n", mailbox_limit);
+    text_add(out, "detail\tmailbox_limit\t%" PRIu32 "\n",
+             mailbox_limit < MAILBOX_MARK ? mailbox_limit : spawn_mailbox_limit(sched, type));
+    text_add(out, "detail\toverflow\t%s\n", name_of_overflow(type->overflow));
     text_add(out, "detail\tstate_size\t%zu\n", type->state_size);
+    add_quota(sched, pid, out);
     add_stack(sched, type, out);
     add_methods(out, type);
     add_worker_of(sched, pid, out);
@@ -424,6 +465,65 @@ static int answer_trace(struct answers *answers, const struct request *request, 
     return SKUA_E_INVALID;
 }
 
+/* All words after the first, which may have spaces between them, as they came. */
+static char *rejoin(const struct request *request)
+{
+    for (uint32_t i = 2; i < WORDS_MAX && request->words[i] != NULL; i++) {
+        request->words[i][-1] = ' ';
+    }
+    if (request->rest != NULL) {
+        request->rest[-1] = ' ';
+    }
+    return request->words[1];
+}
+
+static int answer_reload(struct answers *answers, const struct request *request, struct text *out)
+{
+    char *words = rejoin(request);
+    return words != NULL
+               ? reload_file(answers->sched, words, out, answers->why, sizeof answers->why)
+               : SKUA_E_INVALID;
+}
+
+static int answer_upgrades(struct answers *answers, const struct request *request, struct text *out)
+{
+    uint64_t after;
+    if (!has_words(request, 2) || !text_is_number(request->words[1], 10, &after)) {
+        return SKUA_E_INVALID;
+    }
+    reload_add_upgrades(answers->sched, after, out);
+    return 0;
+}
+
+/* The last two words of a request: a place, and how many. */
+static bool read_place(const struct request *request, uint32_t words, uint64_t *place,
+                       uint64_t *limit)
+{
+    return has_words(request, words) && text_is_number(request->words[words - 2], 16, place) &&
+           text_is_number(request->words[words - 1], 10, limit) && *limit > 0 && *limit <= TREE_MAX;
+}
+
+static int answer_roots(struct answers *answers, const struct request *request, struct text *out)
+{
+    uint64_t place;
+    uint64_t limit;
+    return read_place(request, 3, &place, &limit)
+               ? tree_add_roots(answers->sched, place, (uint32_t)limit, out)
+               : SKUA_E_INVALID;
+}
+
+static int answer_children(struct answers *answers, const struct request *request, struct text *out)
+{
+    skua_pid pid;
+    uint64_t place;
+    uint64_t limit;
+    if (!read_place(request, 4, &place, &limit) ||
+        !text_is_number(request->words[1], 16, &pid.bits)) {
+        return SKUA_E_INVALID;
+    }
+    return tree_add_children(answers->sched, pid, place, (uint32_t)limit, out, &answers->asked);
+}
+
 void answers_forget(struct answers *answers, uint32_t client)
 {
     if (answers->tracer == client) {
@@ -437,7 +537,8 @@ static int answer(struct answers *answers, const struct request *request, struct
     static const struct command commands[] = {
         {"hello", answer_hello},       {"stats", answer_stats},     {"processes", answer_processes},
         {"process", answer_process},   {"metrics", answer_metrics}, {"trace", answer_trace},
-        {"describe", answer_describe}, {"sockets", answer_sockets},
+        {"describe", answer_describe}, {"sockets", answer_sockets}, {"reload", answer_reload},
+        {"upgrades", answer_upgrades}, {"roots", answer_roots},     {"children", answer_children},
     };
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(request->words[0], commands[i].name) == 0) {
@@ -456,8 +557,14 @@ void answers_refuse(struct text *out, int error)
 void answers_write(struct answers *answers, uint32_t client, char *line, struct text *out)
 {
     const struct request request = cut(client, line);
+    answers->why[0] = '\0';
     const int error = answer(answers, &request, out);
-    if (error != 0) {
+    if (error != 0 && answers->why[0] != '\0') {
+        out->length = 0;
+        text_add(out, "error\t%s\t", skua_error_name(error));
+        text_add_clean(out, answers->why);
+        text_add(out, "\n");
+    } else if (error != 0) {
         answers_refuse(out, error);
     } else {
         text_add(out, "end\n");

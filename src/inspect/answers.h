@@ -17,6 +17,7 @@ struct answers {
     struct tracing tracing;
     uint32_t tracer; /* the client that traces, or NO_CLIENT */
     uint32_t asked;  /* processes, since somebody has set this to 0 */
+    char why[512];   /* an error in words of its own; empty: in those of skua_error_text */
 };
 
 void answers_init(struct answers *answers, struct scheduler *sched);

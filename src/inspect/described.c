@@ -61,7 +61,8 @@ static bool find_socket(struct scheduler *sched, skua_pid owner, uint32_t slot,
 
 static bool is_about_socket(const struct described_wait *wait)
 {
-    return wait->kind > SERVICE_ACCEPT && wait->kind - 1 != SERVICE_CONNECT;
+    return wait->kind > SERVICE_ACCEPT && wait->kind - 1 <= SERVICE_HANGUP &&
+           wait->kind - 1 != SERVICE_CONNECT;
 }
 
 /* Its number and its address. */
@@ -69,7 +70,7 @@ static void add_socket(const skua_socket_snapshot *info, struct text *out)
 {
     if (info->socket.bits != 0) {
         text_add(out, "\t%016" PRIx64 "\t", info->socket.bits);
-        text_add_address(out, info->local);
+        text_add_clean(out, info->local);
     } else {
         text_add(out, "\t-\t");
     }
@@ -92,6 +93,7 @@ static void add_subject(struct scheduler *sched, const struct described_wait *wa
     case SERVICE_CALL:
     case SERVICE_MONITOR:
     case SERVICE_JOIN:
+    case SERVICE_SEND:
         add_peer(sched, wait->peer, out);
         break;
     default:
@@ -121,7 +123,7 @@ static void add_wait(struct scheduler *sched, skua_pid pid, const struct describ
     text_add(out, "\t%" PRIu64, wait->period);
     if (is_about_socket(wait)) {
         text_add(out, "\t");
-        text_add_address(out, socket.peer);
+        text_add_clean(out, socket.peer);
     }
     if (wait->hops > 0) {
         text_add(out, "\t%" PRIu32, wait->hops);
@@ -248,6 +250,16 @@ static void add_names(const struct description *description, struct text *out)
     }
 }
 
+static void add_groups(const struct description_details *details, struct text *out)
+{
+    text_add(out, "detail\tgroups\t%" PRIu32 "\n", details->groups);
+    for (uint32_t i = 0; i < details->groups_shown; i++) {
+        text_add(out, "group");
+        add_text(out, details->group_names[i]);
+        text_add(out, "\n");
+    }
+}
+
 static void add_peers(struct scheduler *sched, const char *kind, const skua_pid *pids,
                       uint32_t count, struct text *out)
 {
@@ -270,6 +282,9 @@ static void add_requests(struct scheduler *sched, const struct description_detai
         text_add(out, "\t%" PRIu64, request->age_ns);
         add_time_left(out, request->has_deadline, request->left_ns);
         text_add(out, request->is_awaited ? "\tawaited\n" : "\tgiven-up\n");
+    }
+    if (details->deferred > 0) {
+        text_add(out, "detail\tdeferred\t%" PRIu32 "\n", details->deferred);
     }
 }
 
@@ -326,6 +341,7 @@ uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct tex
     if (description != NULL && description->answer == DESCRIPTION_TOLD) {
         const struct description_details *details = &description->details[0];
         add_names(description, out);
+        add_groups(details, out);
         add_peers(sched, "link", details->linked, details->links, out);
         add_peers(sched, "monitor", details->watching, details->monitors, out);
         add_requests(sched, details, out);

@@ -48,7 +48,21 @@ enum unit {
 #define METRIC_accepted       "skua_accepted_total", PLAIN, "Connections accepted."
 #define METRIC_connected      "skua_connected_total", PLAIN, "Connections made to others."
 #define METRIC_received_bytes "skua_received_bytes_total", PLAIN, "Bytes received by sockets."
-#define METRIC_sent_bytes     "skua_sent_bytes_total", PLAIN, "Bytes sent by sockets."
+#define METRIC_upgrades       "skua_upgrades_total", PLAIN, "Times a process changed its type."
+#define METRIC_upgrade_failures                                                                    \
+    "skua_upgrade_failures_total", PLAIN, "Times a process could not change its type."
+#define METRIC_restarts "skua_restarts_total", PLAIN, "Times a supervisor started a child again."
+#define METRIC_give_ups "skua_give_ups_total", PLAIN, "Supervisors that ended over that."
+#define METRIC_held_back                                                                           \
+    "skua_held_back_total", PLAIN, "Times a process rested because a receiver could not keep up."
+#define METRIC_sent_bytes "skua_sent_bytes_total", PLAIN, "Bytes sent by sockets."
+
+#define METRIC_dead_unread                                                                         \
+    "skua_dead_unread_total", PLAIN, "Messages whose receiver ended before it got them."
+#define METRIC_dead_new                                                                            \
+    "skua_dead_new_total", PLAIN, "Messages dropped because the mailbox was full."
+#define METRIC_dead_old                                                                            \
+    "skua_dead_old_total", PLAIN, "Messages dropped to make room for newer ones."
 
 struct counter {
     size_t offset; /* in struct counters */

@@ -88,9 +88,9 @@ void socket_list_add_line(struct scheduler *sched, const skua_socket_snapshot *i
     text_add(out, "socket\t%016" PRIx64 "\t%016" PRIx64 "\t", info->socket.bits, info->owner.bits);
     text_add_name(out, type_of_owner(sched, info->owner));
     text_add(out, "\t%s\t", word_of(info->state));
-    text_add_address(out, info->local);
+    text_add_clean(out, info->local);
     text_add(out, "\t");
-    text_add_address(out, info->peer);
+    text_add_clean(out, info->peer);
     text_add(out, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n", info->bytes_in,
              info->bytes_out, info->queued, info->idle_ns);
 }

@@ -35,27 +35,30 @@ void text_add_quoted(struct text *text, const char *string)
     text_add(text, "\"");
 }
 
-static void add_clean(struct text *text, const char *from, char *shown, size_t most)
+/* Returns how many bytes it has appended: TEXT_NAME_MAX if there may be more. */
+static size_t add_clean(struct text *text, const char *from)
 {
+    char shown[TEXT_NAME_MAX + 1];
     size_t length = 0;
-    for (; length < most && from[length] != '\0'; length++) {
+    for (; length < TEXT_NAME_MAX && from[length] != '\0'; length++) {
         const unsigned char byte = (unsigned char)from[length];
         shown[length] = (char)(byte < ' ' || byte == 0x7f ? '?' : byte);
     }
     shown[length] = '\0';
     text_add(text, "%s", shown);
+    return length;
 }
 
 void text_add_name(struct text *text, const char *name)
 {
-    char shown[TEXT_NAME_MAX + 1];
-    add_clean(text, name, shown, TEXT_NAME_MAX);
+    (void)add_clean(text, name);
 }
 
-void text_add_address(struct text *text, const char *address)
+void text_add_clean(struct text *text, const char *string)
 {
-    char shown[SKUA_ADDRESS_SIZE];
-    add_clean(text, address, shown, sizeof shown - 1);
+    while (add_clean(text, string) == TEXT_NAME_MAX) {
+        string += TEXT_NAME_MAX;
+    }
 }
 
 bool text_is_number(const char *word, int base, uint64_t *number)

@@ -24,8 +24,8 @@ void text_add_quoted(struct text *text, const char *string);
 #define TEXT_NAME_MAX 64
 void text_add_name(struct text *text, const char *name);
 
-/* The same for an address, of any length. */
-void text_add_address(struct text *text, const char *address);
+/* The same for all of a string. */
+void text_add_clean(struct text *text, const char *string);
 
 /* A whole number in base 10 or 16, without signs or blanks. */
 bool text_is_number(const char *word, int base, uint64_t *number);

@@ -93,7 +93,7 @@ static const char *find_peer(struct tracing *tracing, struct scheduler *sched, u
 
 static void write_peer(struct text *out, const char *address)
 {
-    text_add_address(out, address[0] != '\0' ? address : "-");
+    text_add_clean(out, address[0] != '\0' ? address : "-");
 }
 
 static void write_text(struct text *out, const struct ring_record *record)

@@ -211,20 +211,28 @@ static ssize_t read_bytes(struct transport *transport, int fd, void *data, size_
     }
 }
 
-/* MSG_NOSIGNAL: no SIGPIPE. One piece needs no message header, which the system would have to
- * copy. */
+/* MSG_NOSIGNAL: no SIGPIPE. */
+static NOINLINE ssize_t write_pieces(int fd, const struct iovec *pieces, int count)
+{
+    const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
+                                   .msg_iovlen = (size_t)count};
+    return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
+}
+
+/* One piece needs no message header, which the system would have to copy. */
 static ssize_t write_bytes(struct transport *transport, int fd, const struct iovec *pieces,
                            int count)
 {
     (void)transport;
-    const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
-                                   .msg_iovlen = (size_t)count};
     for (;;) {
         const ssize_t written = count == 1 ? syscall(SYS_sendto, fd, pieces->iov_base,
                                                      pieces->iov_len, MSG_NOSIGNAL, NULL, 0)
-                                           : syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
-        if (written >= 0 || errno != EINTR) {
-            return written >= 0 ? written : -errno;
+                                           : write_pieces(fd, pieces, count);
+        if (LIKELY(written >= 0)) {
+            return written;
+        }
+        if (errno != EINTR) {
+            return -errno;
         }
     }
 }
@@ -372,22 +380,35 @@ static uint32_t reports_of(uint32_t events)
            ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);
 }
 
+/* False if it is not about a socket. */
+static bool report_event(struct sockets *sockets, struct worker *worker,
+                         const struct epoll_event *event, struct epoll_set *set)
+{
+    const uint64_t key = event->data.u64 & ~KERNEL_KEY;
+    if (event->data.u64 == key) {
+        return false;
+    }
+    if (sockets_has_slot(sockets, socket_slot(key))) {
+        sockets_report(sockets, worker, key, reports_of(event->events));
+    } else {
+        epoll_set_suspect(set); /* an event of another epoll, which has the number now */
+    }
+    return true;
+}
+
 uint32_t kernel_report(struct sockets *sockets, struct worker *worker, struct epoll_event *events,
                        uint32_t count, struct epoll_set *set)
 {
+    bool all_are_sockets = true;
     uint32_t others = 0;
-    /* The last one first: a worker runs first what it has readied last, and whoever has waited
-     * longest should not wait for the others. */
-    for (uint32_t i = count; i-- > 0;) {
-        const uint64_t key = events[i].data.u64 & ~KERNEL_KEY;
-        if (events[i].data.u64 == key) {
-            continue;
-        }
-        if (sockets_has_slot(sockets, socket_slot(key))) {
-            sockets_report(sockets, worker, key, reports_of(events[i].events));
-        } else {
-            epoll_set_suspect(set); /* an event of another epoll, which has the number now */
-        }
+    /* Whoever has waited longest should not wait for the others, and a worker runs first what it
+     * has readied last. */
+    for (uint32_t i = 0; i < count; i++) {
+        all_are_sockets &=
+            report_event(sockets, worker, &events[worker != NULL ? count - 1 - i : i], set);
+    }
+    if (LIKELY(all_are_sockets)) {
+        return 0;
     }
     for (uint32_t i = 0; i < count; i++) {
         if ((events[i].data.u64 & KERNEL_KEY) == 0) {

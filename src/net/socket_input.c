@@ -53,14 +53,19 @@ static size_t length_of(const struct block *block)
     return block->end - block->start;
 }
 
+static void empty(struct block *block)
+{
+    block->start = block->end = block->scanned = 0;
+}
+
 /* The block that this worker reads into; null without memory. */
 static struct block *scratch_of(struct sockets *sockets, const struct worker *worker)
 {
-    struct block **scratch = &sockets->scratch[worker->index];
-    if (*scratch == NULL) {
-        *scratch = make_block(&sockets->sched->allocator, SKUA_READ_MAX);
+    struct socket_scratch *scratch = &sockets->scratch[worker->index];
+    if (UNLIKELY(scratch->block == NULL)) {
+        scratch->block = make_block(&sockets->sched->allocator, SKUA_READ_MAX);
     }
-    return *scratch;
+    return scratch->block;
 }
 
 /* A larger or tidier block for the socket's input, with room for `more`; false without memory. */
@@ -91,26 +96,36 @@ static bool make_room(struct sockets *sockets, struct socket *socket, size_t mor
 
 /* Keeps what is left in the worker's block for a socket that has kept nothing. There is always a
  * way: the block itself. */
-static void keep(struct sockets *sockets, const struct worker *worker, struct socket *socket)
+static NOINLINE void keep_rest(struct sockets *sockets, const struct worker *worker,
+                               struct socket *socket)
 {
-    struct block **scratch = &sockets->scratch[worker->index];
+    struct block **scratch = &sockets->scratch[worker->index].block;
     const size_t length = length_of(*scratch);
-    if (length > 0 && (length >= HAND_OVER_MIN || !make_room(sockets, socket, length))) {
+    if (length >= HAND_OVER_MIN || !make_room(sockets, socket, length)) {
         socket->input = *scratch;
         *scratch = NULL;
         return;
     }
-    if (length > 0) {
-        memcpy(socket->input->data, (*scratch)->data + (*scratch)->start, length);
-        socket->input->end = length;
+    memcpy(socket->input->data, (*scratch)->data + (*scratch)->start, length);
+    socket->input->end = length;
+    empty(*scratch);
+}
+
+/* The same if there may be nothing left. */
+static void keep(struct sockets *sockets, const struct worker *worker, struct socket *socket)
+{
+    struct block *scratch = sockets->scratch[worker->index].block;
+    if (UNLIKELY(length_of(scratch) > 0)) {
+        keep_rest(sockets, worker, socket);
+    } else {
+        empty(scratch);
     }
-    (*scratch)->start = (*scratch)->end = (*scratch)->scanned = 0;
 }
 
 /* ---- from the system ---- */
 
 /* Whether it is worth asking the system. */
-static bool may_be_ready(struct socket *socket)
+static ALWAYS_INLINE bool may_be_ready(struct socket *socket)
 {
     if ((socket->ready & SOCKET_ENDS_READ) == 0) {
         const uint32_t flags = (uint32_t)load_relaxed(&socket->word); /* hint */
@@ -125,8 +140,8 @@ static bool may_be_ready(struct socket *socket)
 
 /* Reads up to `size` bytes to where a block ends. Returns how many; 0: the end of input; -EAGAIN;
  * or another negative errno. */
-static ssize_t fetch_into(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                          struct block *block, size_t size)
+static ALWAYS_INLINE ssize_t fetch_into(struct sockets *sockets, struct worker *worker,
+                                        struct socket *socket, struct block *block, size_t size)
 {
     struct transport *transport = sockets->transport;
     if (!may_be_ready(socket)) {
@@ -231,6 +246,16 @@ static struct progress failed_with(int error, struct block *block)
     return (struct progress){.state = READING_FAILED, .block = block, .error = error};
 }
 
+/* What a negative outcome of fetch_into means. */
+static struct progress without_bytes(struct socket *socket, ssize_t outcome)
+{
+    if (LIKELY(outcome == -EAGAIN)) {
+        return (struct progress){.state = READING_WAITS};
+    }
+    socket->failure = (int16_t)sockets_error((int)-outcome);
+    return failed_with(socket->failure, NULL);
+}
+
 /* Whether what a block holds is enough. */
 static bool is_enough(const struct socket *socket, struct block *block, struct progress *progress)
 {
@@ -278,8 +303,8 @@ static struct block *place_for(struct sockets *sockets, struct worker *worker,
 }
 
 /* Reads until there is enough, the system has no more, or the turn is over. */
-static struct progress read_on(struct sockets *sockets, struct worker *worker,
-                               struct socket *socket)
+static NOINLINE struct progress read_on(struct sockets *sockets, struct worker *worker,
+                                        struct socket *socket)
 {
     struct progress progress;
     size_t total = 0;
@@ -299,12 +324,8 @@ static struct progress read_on(struct sockets *sockets, struct worker *worker,
             return failed_with(SKUA_E_NO_MEMORY, NULL);
         }
         const ssize_t count = fetch_into(sockets, worker, socket, block, size);
-        if (count == -EAGAIN) {
-            return (struct progress){.state = READING_WAITS};
-        }
         if (count < 0) {
-            socket->failure = (int16_t)sockets_error((int)-count);
-            return failed_with(socket->failure, NULL);
+            return without_bytes(socket, count);
         }
         total += (size_t)count;
         if (count > 0 && is_enough(socket, block, &progress)) {
@@ -315,6 +336,30 @@ static struct progress read_on(struct sockets *sockets, struct worker *worker,
         }
     }
     return (struct progress){.state = READING_PAUSES};
+}
+
+/* Whether any number of bytes is enough, and none have been kept: then the first that come are all
+ * that the read gets. */
+static bool takes_first(const struct socket *socket)
+{
+    return socket->input == NULL && mode_of(socket) == READ_SOME && socket->failure == 0 &&
+           (socket->flags & SOCKET_ENDED) == 0;
+}
+
+/* The same as read_on for such a read, as most are. */
+static struct progress read_first(struct sockets *sockets, struct worker *worker,
+                                  struct socket *socket)
+{
+    struct block *block = scratch_of(sockets, worker);
+    if (UNLIKELY(block == NULL)) {
+        return failed_with(SKUA_E_NO_MEMORY, NULL);
+    }
+    const size_t size = socket->want < SKUA_READ_MAX ? socket->want : SKUA_READ_MAX;
+    const ssize_t count = fetch_into(sockets, worker, socket, block, size);
+    if (LIKELY(count > 0)) {
+        return done_with(block, (size_t)count);
+    }
+    return count == 0 ? done_with(NULL, 0) : without_bytes(socket, count);
 }
 
 /* The payload of a read that is done. Takes the bytes from the block, unless there is no memory. */
@@ -332,12 +377,12 @@ static int take_payload(struct sockets *sockets, const struct worker *worker, st
         if (block == socket->input) {
             socket->input = NULL;
         } else {
-            sockets->scratch[worker->index] = NULL;
+            sockets->scratch[worker->index].block = NULL;
         }
         return 0;
     }
-    error = payload_copy(&sockets->sched->allocator, 0, block->data + block->start, progress->count,
-                         payload);
+    error = payload_copy_reusing(&sockets->sched->allocator, &sockets->scratch[worker->index].spare,
+                                 block->data + block->start, progress->count, payload);
     if (error == 0) {
         block->start += progress->count;
     }
@@ -378,11 +423,12 @@ static bool waits(struct socket *socket)
 }
 
 /* Reads for the open read, which nobody may have ended yet. False if it waits. */
-static bool finishes(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                     uint32_t slot, struct progress *progress)
+static ALWAYS_INLINE bool finishes(struct sockets *sockets, struct worker *worker,
+                                   struct socket *socket, uint32_t slot, struct progress *progress)
 {
     for (;;) {
-        *progress = read_on(sockets, worker, socket);
+        *progress = takes_first(socket) ? read_first(sockets, worker, socket)
+                                        : read_on(sockets, worker, socket);
         if (progress->state == READING_PAUSES) {
             sockets_signal_self(sockets, worker, socket, slot, SOCKET_WAITS_TO_READ,
                                 SOCKET_READABLE);
@@ -446,18 +492,14 @@ static int begin(struct sockets *sockets, struct socket *socket, const struct yi
     return 0;
 }
 
-int sockets_start_read(void *arg, struct worker *worker, const struct yield *yield,
-                       skua_completion completion, skua_payload *result)
+/* The read has begun. */
+static NOINLINE int try_read(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                             const struct yield *yield, skua_completion completion,
+                             skua_payload *result)
 {
-    struct sockets *sockets = arg;
     const skua_context *context = worker->context;
     const uint32_t slot = socket_slot(yield->as.read.socket.bits);
-    struct socket *socket = sockets_find(sockets, context->self, yield->as.read.socket);
     struct progress progress;
-    const int refused = socket == NULL ? SKUA_E_CLOSED : begin(sockets, socket, yield);
-    if (refused != 0) {
-        return refused;
-    }
     if (yield->timeout != SKUA_FOREVER) { /* its time may be up at any moment */
         socket->reader = completion.call;
         socket_go_on_reading(sockets, worker, context->process, socket, slot);
@@ -468,6 +510,23 @@ int sockets_start_read(void *arg, struct worker *worker, const struct yield *yie
         return SKUA_PENDING;
     }
     return conclude(sockets, worker, socket, &progress, result);
+}
+
+/* Most often there is nothing yet, as the read before has emptied the socket. */
+int sockets_start_read(void *arg, struct worker *worker, const struct yield *yield,
+                       skua_completion completion, skua_payload *result)
+{
+    struct sockets *sockets = arg;
+    struct socket *socket = sockets_find(sockets, worker->context->self, yield->as.read.socket);
+    const int refused = socket == NULL ? SKUA_E_CLOSED : begin(sockets, socket, yield);
+    if (UNLIKELY(refused != 0)) {
+        return refused;
+    }
+    if (takes_first(socket) && !may_be_ready(socket) && LIKELY(waits(socket))) {
+        socket->reader = completion.call;
+        return SKUA_PENDING;
+    }
+    return try_read(sockets, worker, socket, yield, completion, result);
 }
 
 int sockets_start_hangup(void *arg, struct worker *worker, const struct yield *yield,

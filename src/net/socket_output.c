@@ -28,9 +28,16 @@ static size_t piece_length(const struct event_node *piece)
     return skua_payload_size(&piece->as.event.payload) - piece->as.event.from.bits;
 }
 
+/* `worker` is the caller's or null. */
 static void release_piece(struct sockets *sockets, struct worker *worker, uint32_t index)
 {
-    skua_payload_drop(&piece_at(sockets, index)->as.event.payload);
+    skua_payload *payload = &piece_at(sockets, index)->as.event.payload;
+    if (LIKELY(worker != NULL)) {
+        payload_drop_for_reuse(&sockets->sched->allocator, &sockets->scratch[worker->index].spare,
+                               payload);
+    } else {
+        skua_payload_drop(payload);
+    }
     deliver_release_node(sockets->sched, worker, index);
 }
 
@@ -108,8 +115,8 @@ static void advance(struct sockets *sockets, struct socket *socket, size_t count
 }
 
 /* `worker` is the caller's or null. */
-static void count_sent(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                       size_t count)
+static ALWAYS_INLINE void count_sent(struct sockets *sockets, struct worker *worker,
+                                     struct socket *socket, size_t count)
 {
     count_queued(socket, queued_in(socket) - count);
     store_relaxed(&socket->bytes_out, load_relaxed(&socket->bytes_out) + count); /* statistic */
@@ -151,7 +158,8 @@ static void end_calls(struct sockets *sockets, struct worker *worker, struct pro
                       uint32_t index, uint32_t last, int error)
 {
     const skua_payload nothing = skua_payload_empty(0);
-    uint32_t *link = &process->backlog; /* where the next one goes */
+    uint32_t ended = OBJECT_NONE;
+    uint32_t *link = &ended; /* where the next one goes */
     while (index != OBJECT_NONE) {
         struct event_node *piece = piece_at(sockets, index);
         const uint64_t call = piece->as.event.tag;
@@ -160,6 +168,9 @@ static void end_calls(struct sockets *sockets, struct worker *worker, struct pro
             link = sockets_complete_at(worker, link, call, error, &nothing);
         }
         index = index != last ? piece->next : OBJECT_NONE;
+    }
+    if (ended != OBJECT_NONE) {
+        sockets_queue(worker, process, ended);
     }
 }
 
@@ -225,6 +236,8 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
     struct done_writes done = {OBJECT_NONE, OBJECT_NONE};
     if (socket->first != OBJECT_NONE) {
         int outcome = write_queued(sockets, worker, socket, sockets_now(worker), &done);
+        end_calls(sockets, worker, process, done.first, done.last, 0); /* before what fails now */
+        release_pieces(sockets, worker, done.first, done.last);
         if (outcome == -EAGAIN) {
             sockets_set_alarm(sockets, worker, socket, socket_progress_end(socket));
             outcome = waits(socket) ? -EAGAIN : -EINPROGRESS;
@@ -235,9 +248,6 @@ void socket_go_on_writing(struct sockets *sockets, struct worker *worker, struct
         } else if (outcome != -EAGAIN && outcome != 0) {
             give_up(sockets, worker, process, socket, slot, sockets_error(-outcome));
         }
-        /* These go in front of what has failed since. */
-        end_calls(sockets, worker, process, done.first, done.last, 0);
-        release_pieces(sockets, worker, done.first, done.last);
     }
     socket_shut_if_asked(sockets, socket);
 }
@@ -338,6 +348,22 @@ static void drop_unqueued(struct sockets *sockets, struct worker *worker, struct
     release_piece(sockets, worker, index);
 }
 
+/* The socket has failed, perhaps by a read of this step. Those before it in the step are queued,
+ * and would wait for ever for the last one to send them off. */
+static void refuse(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                   uint32_t slot, uint32_t index, int failure)
+{
+    struct process *process = worker->context->process;
+    drop_unqueued(sockets, worker, socket, index);
+    if (socket->unstarted > 0) {
+        return;
+    }
+    socket_drop_output(sockets, worker, process, socket, failure);
+    if ((socket->flags & SOCKET_CLOSES) != 0) {
+        sockets_close(sockets, worker, process, slot, false);
+    }
+}
+
 int sockets_start_write(void *arg, struct worker *worker, const struct yield *yield,
                         skua_completion completion, skua_payload *result)
 {
@@ -349,10 +375,7 @@ int sockets_start_write(void *arg, struct worker *worker, const struct yield *yi
     piece_at(sockets, yield->as.write.node)->as.event.tag = completion.call;
     const int failure = socket->failure != 0 ? socket->failure : socket_end_of_input(socket);
     if (failure != 0) {
-        drop_unqueued(sockets, worker, socket, yield->as.write.node);
-        if (socket->unstarted == 0 && (socket->flags & SOCKET_CLOSES) != 0) {
-            sockets_close(sockets, worker, context->process, slot, false);
-        }
+        refuse(sockets, worker, socket, slot, yield->as.write.node, failure);
         return failure;
     }
     /* One that may have ended meanwhile is completed by the guard of its call. */

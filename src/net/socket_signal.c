@@ -21,10 +21,10 @@ static bool owner_is_waiting(struct socket *socket)
     return socket_word_wakes(flags, flags);
 }
 
-/* Pushes the signal to whoever has the socket now. The caller has the node; the socket may be
- * another one by now. */
-static void push_signal(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                        uint64_t key, uint32_t node)
+/* The same as push_signal, if the owner has ended: it closes the socket, or has given it to another
+ * one before that. */
+static NOINLINE void push_again(struct sockets *sockets, struct worker *worker,
+                                struct socket *socket, uint64_t key, uint32_t node)
 {
     struct scheduler *sched = sockets->sched;
     for (;;) {
@@ -32,7 +32,6 @@ static void push_signal(struct sockets *sockets, struct worker *worker, struct s
         if (owner.bits != 0 && signal_push_now(sched, worker, owner, node)) {
             return;
         }
-        /* It has ended, and closes the socket; or has given it to another one before that. */
         if (load_acquire(&socket->owner) == owner.bits) {
             break;
         }
@@ -44,6 +43,16 @@ static void push_signal(struct sockets *sockets, struct worker *worker, struct s
          * found SIGNALLED set has relied on this one, so it is made up for. */
         sockets_set_alarm(sockets, worker, socket,
                           time_after(time_now(sched->time), ALARM_AGAIN_NS));
+    }
+}
+
+/* Pushes the signal. The caller has the node; the socket may be another one by now. */
+static ALWAYS_INLINE void push_signal(struct sockets *sockets, struct worker *worker,
+                                      struct socket *socket, uint64_t key, uint32_t node)
+{
+    const skua_pid owner = {load_acquire(&socket->owner)}; /* MO-give */
+    if (UNLIKELY(owner.bits == 0 || !signal_push_now(sockets->sched, worker, owner, node))) {
+        push_again(sockets, worker, socket, key, node);
     }
 }
 
@@ -145,7 +154,7 @@ static void go_on_waiting_for_end(struct worker *worker, struct process *process
                                   struct socket *socket)
 {
     struct socket_extra *extra = socket->extra;
-    if (extra == NULL || extra->end_waiter == 0) {
+    if (extra->end_waiter == 0) {
         return;
     }
     if ((socket->flags & SOCKET_HUNG_UP) == 0 &&
@@ -160,14 +169,25 @@ static void go_on_waiting_for_end(struct worker *worker, struct process *process
     }
 }
 
+static void serve_stream(struct sockets *sockets, struct worker *worker, struct process *process,
+                         struct socket *socket, uint32_t slot, uint32_t flags)
+{
+    if (UNLIKELY((flags & SOCKET_ALARM) != 0) && socket->failure == 0) {
+        look_at_deadlines(sockets, worker, process, socket);
+    }
+    if (socket->first != OBJECT_NONE) {
+        socket_go_on_writing(sockets, worker, process, socket, slot);
+    }
+    socket_go_on_reading(sockets, worker, process, socket, slot);
+    if (socket->extra != NULL) {
+        go_on_waiting_for_end(worker, process, socket);
+    }
+}
+
 /* The socket of this process may be ready. */
 static void serve(struct sockets *sockets, struct worker *worker, struct process *process,
                   struct socket *socket, uint32_t slot, uint32_t flags)
 {
-    socket_absorb(socket, flags);
-    if ((flags & SOCKET_ALARM) != 0 && socket->kind == SOCKET_STREAM && socket->failure == 0) {
-        look_at_deadlines(sockets, worker, process, socket);
-    }
     switch ((enum socket_kind)socket->kind) {
     case SOCKET_LISTENER:
         socket_go_on_accepting(sockets, worker, process, socket);
@@ -176,9 +196,7 @@ static void serve(struct sockets *sockets, struct worker *worker, struct process
         socket_go_on_connecting(sockets, worker, process, socket, slot);
         break;
     case SOCKET_STREAM:
-        socket_go_on_writing(sockets, worker, process, socket, slot);
-        socket_go_on_reading(sockets, worker, process, socket, slot);
-        go_on_waiting_for_end(worker, process, socket);
+        serve_stream(sockets, worker, process, socket, slot, flags);
         break;
     case SOCKET_FREE:
         break;
@@ -201,8 +219,9 @@ void sockets_take(struct socket_hooks *hooks, struct worker *worker, struct proc
     } else if (load_acquire(&socket->owner) != worker->context->self.bits) { /* MO-give */
         push_signal(sockets, worker, socket, key, node);
     } else {
-        serve(sockets, worker, process, socket, socket_slot(key),
-              socket_word_take_owner(&socket->word));
+        const uint32_t flags = socket_word_take_owner(&socket->word);
+        socket_absorb(socket, flags);
+        serve(sockets, worker, process, socket, socket_slot(key), flags);
     }
 }
 

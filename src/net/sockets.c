@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/os_error.h"
 #include "dispatch/call.h"
+#include "process/payload.h"
 #include "sched/checkpoint.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
@@ -102,22 +103,6 @@ void sockets_unlist(struct sockets *sockets, struct process *process, struct soc
     }
 }
 
-struct socket *sockets_find(struct sockets *sockets, skua_pid owner, skua_socket handle)
-{
-    const uint32_t slot = socket_slot(handle.bits);
-    if (!sockets_has_slot(sockets, slot)) {
-        return NULL;
-    }
-    struct socket *socket = socket_at(sockets, slot);
-    /* acquire MO-give: what the last owner did. */
-    if (load_acquire(&socket->owner) != owner.bits ||
-        socket_word_generation(load_relaxed(&socket->word)) != (uint32_t)handle.bits ||
-        (socket->flags & SOCKET_CLOSES) != 0) {
-        return NULL;
-    }
-    return socket;
-}
-
 /* ---- memory ---- */
 
 static void construct(void *object, uint32_t index, uint32_t floor)
@@ -126,6 +111,11 @@ static void construct(void *object, uint32_t index, uint32_t floor)
     struct socket *socket = object;
     memset(socket, 0, sizeof *socket);
     store_relaxed(&socket->word, (uint64_t)(floor + 1) << 32); /* not shared yet */
+}
+
+static size_t scratch_size(const struct sockets *sockets)
+{
+    return sockets->sched->capacity * sizeof(struct socket_scratch);
 }
 
 /* The first socket of a runtime makes the pool. */
@@ -143,8 +133,8 @@ static bool make_pool_locked(struct sockets *sockets)
             allocator_alloc_zeroed(allocator, entries * sizeof(atomic_ptr), alignof(atomic_ptr));
     }
     if (sockets->scratch == NULL) {
-        sockets->scratch = allocator_alloc_zeroed(
-            allocator, sockets->sched->capacity * sizeof(struct block *), alignof(struct block *));
+        sockets->scratch = allocator_alloc_zeroed(allocator, scratch_size(sockets),
+                                                  alignof(struct socket_scratch));
     }
     if (sockets->owned == NULL || sockets->scratch == NULL ||
         !object_pool_init(&sockets->pool, allocator,
@@ -304,15 +294,8 @@ int sockets_open(struct sockets *sockets, struct worker *worker, struct process 
 
 /* ---- completions ---- */
 
-bool sockets_claim(struct worker *worker, uint64_t call)
-{
-    const skua_completion completion = {.call = call};
-    struct event_node *node = event_at(&worker->sched->events, call_index(completion));
-    return call_claim_any(node, call_guard(completion));
-}
-
-uint32_t *sockets_complete_at(struct worker *worker, uint32_t *link, uint64_t call, int error,
-                              const skua_payload *result)
+static ALWAYS_INLINE uint32_t *complete_at(struct worker *worker, uint32_t *link, uint64_t call,
+                                           int error, const skua_payload *result)
 {
     struct scheduler *sched = worker->sched;
     const uint32_t index = call_index((skua_completion){.call = call});
@@ -325,10 +308,31 @@ uint32_t *sockets_complete_at(struct worker *worker, uint32_t *link, uint64_t ca
     return &node->next;
 }
 
+uint32_t *sockets_complete_at(struct worker *worker, uint32_t *link, uint64_t call, int error,
+                              const skua_payload *result)
+{
+    return complete_at(worker, link, call, error, result);
+}
+
+void sockets_queue(struct worker *worker, struct process *process, uint32_t first)
+{
+    struct object_pool *events = &worker->sched->events;
+    if (process->backlog == OBJECT_NONE && !state_has_news_owner(process)) {
+        process->backlog = first;
+        return;
+    }
+    const enum state_duty duty =
+        state_push_any(process, pid_generation(worker->context->self), event_reverse(events, first),
+                       &event_at(events, first)->next);
+    SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+}
+
 void sockets_complete(struct worker *worker, struct process *process, uint64_t call, int error,
                       const skua_payload *result)
 {
-    (void)sockets_complete_at(worker, &process->backlog, call, error, result);
+    uint32_t index = OBJECT_NONE;
+    (void)complete_at(worker, &index, call, error, result);
+    sockets_queue(worker, process, index);
 }
 
 void sockets_end_call(struct worker *worker, struct process *process, uint64_t call, int error)
@@ -573,7 +577,8 @@ void sockets_deinit(struct sockets *sockets)
     if (load_relaxed(&sockets->is_ready) != 0) { /* at the end */
         close_lingering(sockets);
         for (uint32_t i = 0; i < sched->capacity; i++) {
-            block_free(sockets->scratch[i]);
+            block_free(sockets->scratch[i].block);
+            payload_free_spare(sockets->scratch[i].spare);
         }
         object_pool_deinit(&sockets->pool);
         store_relaxed(&sockets->is_ready, 0); /* the last audit is still to come */
@@ -589,7 +594,7 @@ void sockets_deinit(struct sockets *sockets)
     }
     allocator_free(&sched->allocator, sockets->owned, entries * sizeof(atomic_ptr),
                    alignof(atomic_ptr));
-    allocator_free(&sched->allocator, sockets->scratch, sched->capacity * sizeof(struct block *),
-                   alignof(struct block *));
+    allocator_free(&sched->allocator, sockets->scratch, scratch_size(sockets),
+                   alignof(struct socket_scratch));
     mutex_deinit(&sockets->lock);
 }

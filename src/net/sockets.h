@@ -6,7 +6,8 @@
  * worker that runs that process, and by nobody else: no lock is taken to read or to write. The
  * thread that hears from the transport changes the word, and pushes the socket's signal to the
  * owner if that waits (EVENT_SOCKET, sched/signal.h); the owner's worker takes it, reads or writes,
- * and puts the completion in front of the process's backlog, so that the step gets it at once.
+ * and queues the completion behind what has arrived: in front it could overtake that of an earlier
+ * read.
  *
  * Try first, wait second: a read is tried if the socket may be ready as far as its owner knows, and
  * waits otherwise. A read that got less than it had room for has emptied the socket, so the next
@@ -27,6 +28,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "dispatch/call.h"
 #include "net/socket_word.h"
 #include "net/transport.h"
 #include "sched/scheduler.h"
@@ -112,12 +114,18 @@ _Static_assert(sizeof(struct socket) == 2 * (size_t)CACHE_LINE, "an idle connect
 #define SOCKETS_OWNED_SHIFT 10
 #define SOCKETS_OWNED_SPAN  (UINT32_C(1) << SOCKETS_OWNED_SHIFT)
 
+/* What a worker keeps for the sockets of the processes that it runs. */
+struct socket_scratch {
+    CACHE_ALIGNED struct block *block; /* what reads go into, empty between them; or null */
+    struct payload_memory *spare;      /* of a write that has left, for the next read; or null */
+};
+
 struct sockets {
     struct socket_hooks hooks; /* what the scheduler calls */
     struct scheduler *sched;
     struct transport *transport;
-    atomic_ptr *owned;      /* of arrays of SOCKETS_OWNED_SPAN slots; written once each */
-    struct block **scratch; /* by worker: what reads go into; or null */
+    atomic_ptr *owned;              /* of arrays of SOCKETS_OWNED_SPAN slots; written once each */
+    struct socket_scratch *scratch; /* by worker */
     pthread_mutex_t lock;
     struct object_pool pool; /* acquired and released under lock */
     struct pool_cache cache; /* under lock */
@@ -173,7 +181,22 @@ static inline uint32_t socket_slot(uint64_t key)
 }
 
 /* The socket that a handle names, if it is this process's; otherwise null. */
-NODISCARD struct socket *sockets_find(struct sockets *sockets, skua_pid owner, skua_socket handle);
+NODISCARD static inline struct socket *sockets_find(struct sockets *sockets, skua_pid owner,
+                                                    skua_socket handle)
+{
+    const uint32_t slot = socket_slot(handle.bits);
+    if (UNLIKELY(!sockets_has_slot(sockets, slot))) {
+        return NULL;
+    }
+    struct socket *socket = socket_at(sockets, slot);
+    /* acquire MO-give: what the last owner did. */
+    if (UNLIKELY(load_acquire(&socket->owner) != owner.bits ||
+                 socket_word_generation(load_relaxed(&socket->word)) != (uint32_t)handle.bits ||
+                 (socket->flags & SOCKET_CLOSES) != 0)) {
+        return NULL;
+    }
+    return socket;
+}
 
 /* Makes a socket of a number of the transport, watched and owned by `process`. On error, which is
  * SKUA_E_NO_MEMORY or SKUA_E_NETWORK, the number is the caller's to close. A listener has an
@@ -201,15 +224,24 @@ NODISCARD bool sockets_is_busy(struct sockets *sockets, const struct socket *soc
 NODISCARD int sockets_release(struct sockets *sockets, struct worker *worker,
                               struct process *process, uint32_t slot, int *fd);
 
-/* Claims an open call of this process and, if that succeeds, puts its completion in front of the
- * backlog. Returns false, and leaves the result alone, if the call has ended otherwise. */
-NODISCARD bool sockets_claim(struct worker *worker, uint64_t call);
+/* Claims an open call of this process; false: it has ended otherwise. */
+NODISCARD static inline bool sockets_claim(struct worker *worker, uint64_t call)
+{
+    const skua_completion completion = {.call = call};
+    struct event_node *node = event_at(&worker->sched->events, call_index(completion));
+    return call_claim_any(node, call_guard(completion));
+}
+/* Then completes it. The completion goes behind everything that has arrived: what an earlier read
+ * has brought comes before what a later one brings, and an event that a task has recalled stays in
+ * front. */
 void sockets_complete(struct worker *worker, struct process *process, uint64_t call, int error,
                       const skua_payload *result);
-/* The same at another place of a list of events; returns the place behind it. */
+/* The same at a place in a list of events, for sockets_queue; returns the place behind it. */
 uint32_t *sockets_complete_at(struct worker *worker, uint32_t *link, uint64_t call, int error,
                               const skua_payload *result);
-/* Both, for a completion without a result. */
+/* Queues a list of completions, oldest first; there is one at least. */
+void sockets_queue(struct worker *worker, struct process *process, uint32_t first);
+/* Claims and completes, without a result. */
 void sockets_end_call(struct worker *worker, struct process *process, uint64_t call, int error);
 
 /* Makes the signal come again, though nothing has been reported: the turn has been long enough. */

@@ -6,11 +6,17 @@
  *   free -> open call (dispatch/call.h) -> completion event -> free
  *   free -> annex of a process (process/annex.h) -> free
  *   free -> request of a call, pushed to a process -> owed by it (relations/request.h) -> free
+ *           (or deferred by it, and owed again: sched/defer.h)
+ *   free -> message that waits for room, pushed to a process (sched/admission.h) -> free
  *   free -> pushed to a process that is to be watched or linked -> filed there -> free
  *           (relations/watchers.h, relations/link.h)
+ *   free -> news of a child, pushed to its supervisor (sched/children.h) -> free
  *   free -> question of the inspector, pushed to a process (sched/describe.h) -> free
+ *   free -> request to change its type, pushed to a process (sched/upgrade.h) -> event, if that
+ *           fails -> free
  *   free -> signal of a socket, pushed to its owner again and again (net/socket_word.h) -> free
  *   free -> write that a socket has queued (net/socket_output.c) -> free
+ *   free -> bundle of events that urgent ones have overtaken (sched/urgent.h) -> free
  *   free -> note of how far the end of a process is (sched/exit.c) -> free */
 #ifndef SKUA_PROCESS_EVENT_H
 #define SKUA_PROCESS_EVENT_H
@@ -48,8 +54,8 @@ struct open_call {
     };
 };
 
-struct own_block;
 struct tag_index;
+struct wing;
 
 /* See process/annex.h. */
 struct annex {
@@ -60,8 +66,7 @@ struct annex {
     uint32_t links;         /* its halves of links (relations/link.h) */
     uint32_t names;         /* the first of its names (relations/names.h) */
     struct tag_index *tags; /* finds its calls by tag (dispatch/tag_index.h), or null */
-    struct own_block *own;  /* memory that belongs to the process (sched/own_memory.h) */
-    size_t own_bytes;
+    struct wing *wing;      /* what fewer still need (process/annex.h), or null */
     char *label; /* what it calls itself, or null; once it has failed: what it was called */
 };
 
@@ -103,6 +108,13 @@ struct name_waiters {
     uint32_t first; /* there is one at least */
 };
 
+/* Events in their order, which stand in the list as one: EVENT_BUNDLE. */
+struct event_bundle {
+    uint32_t type;
+    uint32_t first; /* there is one at least */
+    uint32_t last;
+};
+
 /* One party's half of a link. It also is the signal to the other party that this one has ended or
  * unlinked. */
 struct link_half {
@@ -121,6 +133,8 @@ struct link_half {
 
 /* Types of nodes, never of events that a process gets. */
 enum {
+    /* A message that is urgent, until a step gets it or it is dropped (sched/urgent.h). */
+    EVENT_URGENT = 63,
     /* The completion of a call that was taken back or has timed out, whose handler or server may
      * have to be told (sched/abandon.h). */
     EVENT_ABANDONED = 64,
@@ -131,11 +145,30 @@ enum {
     EVENT_LINK,         /* this half of a link is this process's */
     EVENT_UNLINK,       /* the other party has taken the link back */
     EVENT_LINK_END,     /* the other party has ended */
+    EVENT_GROUP,        /* the group that is watched by this call has changed (sched/grouping.h) */
+    EVENT_CALL_AGAIN,   /* a request that the process has got before, and deferred */
     EVENT_DESCRIBE,     /* the inspector asks what this process waits for (sched/describe.h) */
     EVENT_DEPENDENTS,   /* the process has left them for later (sched/calls.c) */
     EVENT_WAITERS,      /* it has to tell them yet that it has a name (sched/naming.c) */
     EVENT_SOCKET,       /* one of its sockets, `tag`, may be ready (net/sockets.h) */
     EVENT_SOCKET_GIVEN, /* it has got the socket `tag` */
+    EVENT_PUBLISH,      /* it has more to send of what it publishes (sched/publishing.h) */
+    EVENT_CHILD,        /* somebody has started a child of this process (sched/children.h) */
+    EVENT_CHILD_READY,  /* a child of it is ready */
+    EVENT_ADMISSION,    /* a message that `from` waits for until it is admitted; `tag` is its
+                         * completion.call (sched/admission.h) */
+    EVENT_OVERFLOW,     /* its mailbox was full, and its type ends it then (sched/shedding.h) */
+    EVENT_UPGRADE,      /* it is to change its type (sched/upgrade.h) */
+    EVENT_BUNDLE,       /* events that urgent ones have overtaken (sched/urgent.h) */
+};
+
+struct upgrade;
+
+/* EVENT_UPGRADE. */
+struct become_request {
+    uint32_t type;
+    struct upgrade *upgrade;     /* who asks; or null: the process itself, */
+    const skua_process_type *to; /* for this type */
 };
 
 struct description;
@@ -181,9 +214,11 @@ struct event_node {
         struct dependent_call dependent;
         struct dependent_calls dependents;
         struct name_waiters waiters;
+        struct event_bundle bundle;
         struct link_half half;
         struct ending ending;
         struct question question;
+        struct become_request request_to_become;
         struct pool_link link; /* while free */
     } as;
 };
@@ -199,6 +234,7 @@ _Static_assert(sizeof(struct owed_request) <= sizeof(skua_event), "it fits");
 _Static_assert(sizeof(struct ending) <= sizeof(skua_event), "it fits");
 _Static_assert(sizeof(struct link_half) <= sizeof(skua_event), "it fits");
 _Static_assert(sizeof(struct question) <= sizeof(skua_event), "it fits");
+_Static_assert(sizeof(struct become_request) <= sizeof(skua_event), "it fits");
 _Static_assert(offsetof(struct owed_request, call) == offsetof(skua_event, tag), "same head");
 _Static_assert(offsetof(struct owed_request, caller) == offsetof(skua_event, from), "same head");
 _Static_assert(offsetof(struct open_call, period) ==

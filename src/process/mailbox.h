@@ -10,10 +10,29 @@
  * refused sender still holds a place.
  *
  * The message that wakes a process reserves nothing, which saves an atomic operation: no message
- * waits at that moment, only calls that the process has not answered may have places. Its sender
- * looks whether they leave room, and counts it as soon as it has the process's token, by lowering
- * `consumed` by one (state_wake_any). Others may take the last place before that, or have reserved
- * it and not yet pushed: so one message more than the limit may wait, never two.
+ * waits at that moment, only calls that the process has not answered, and events that it has
+ * deferred, may have places. Its sender looks whether they leave room, and counts it as soon as it
+ * has the process's token, by lowering `consumed` by one (state_wake_any). Others may take the last
+ * place before that, or have reserved it and not yet pushed: so one message more than the limit may
+ * wait, never two.
+ *
+ * For a process whose type drops old messages (sched/shedding.h) up to twice the limit may wait, or
+ * MAILBOX_BURST more if the limit is small: a burst that comes while it does not run must not cost
+ * it the newest.
+ *
+ * Urgent messages count like others, but have twice as many places, and MAILBOX_SPARE: so a full
+ * mailbox still takes as many of them as its limit, even if a step has deferred more events than
+ * there is room for. They always reserve.
+ *
+ * A message that is deferred counts again. It had been counted as consumed when the step got it, so
+ * others may have taken its place: a step that defers may leave more than the limit, by
+ * SKUA_EVENTS_PER_STEP, and nobody is let in until they are fewer.
+ *
+ * Messages to some processes also count against a quota (process/quota.h). In place of their limit
+ * such a process has a mark, with the number of the quota, which is negative where limits are
+ * compared: no message may wake the process, and no place can be reserved the usual way. So all
+ * senders end up where mailboxes are full, and nobody else pays for the difference. From there
+ * sched/limits.h takes over: the limit itself is that of the type.
  *
  * Completions and cancel events do not count: the receiver itself bounds their number.
  *
@@ -22,6 +41,28 @@
 #define SKUA_PROCESS_MAILBOX_H
 
 #include "process/process.h"
+
+/* Fewer in models, both. */
+#ifndef MAILBOX_SPARE
+#define MAILBOX_SPARE (2 * SKUA_EVENTS_PER_STEP)
+#endif
+#ifndef MAILBOX_BURST
+#define MAILBOX_BURST 1000
+#endif
+
+/* What stands in place of the limit if messages count against a quota, or if the process only has
+ * or is under one (0). Larger than all limits, and negative. */
+#define MAILBOX_MARK (UINT32_C(1) << 31)
+
+static inline uint32_t mailbox_marked(uint32_t quota)
+{
+    return MAILBOX_MARK | quota;
+}
+
+static inline bool mailbox_is_marked(struct process *process)
+{
+    return UNLIKELY(load_relaxed(&process->mailbox_limit) >= MAILBOX_MARK); /* fixed */
+}
 
 static inline uint32_t mailbox_length(struct process *process)
 {
@@ -36,32 +77,70 @@ static inline void mailbox_unreserve_any(struct process *process)
     (void)fetch_sub_relaxed(&process->reserved, 1); /* counter */
 }
 
-NODISCARD static inline bool mailbox_reserve_any(struct process *process)
+/* Reserves a place unless so many are taken already. */
+NODISCARD static inline bool mailbox_reserve_within_any(struct process *process, uint32_t limit)
 {
     const uint32_t reserved = fetch_add_relaxed(&process->reserved, 1); /* counter */
     const uint32_t consumed = load_relaxed(&process->consumed);         /* counter */
     /* Signed: by the second load, messages later than this one may have been consumed. */
     const int32_t ahead = (int32_t)(reserved - consumed);
-    if (UNLIKELY(ahead >= (int32_t)load_relaxed(&process->mailbox_limit))) {
+    if (UNLIKELY(ahead >= (int32_t)limit)) {
         mailbox_unreserve_any(process);
         return false;
     }
     return true;
 }
 
+NODISCARD static inline bool mailbox_reserve_any(struct process *process)
+{
+    return mailbox_reserve_within_any(process, load_relaxed(&process->mailbox_limit)); /* fixed */
+}
+
+/* So many more than the limit, as far as there are so many places. */
+static inline uint32_t mailbox_beyond(uint32_t limit, uint32_t more)
+{
+    const uint32_t left = SKUA_MAILBOX_MAX - limit;
+    return limit + (more < left ? more : left);
+}
+
+/* How many may wait for a process that drops old messages. */
+static inline uint32_t mailbox_shedding_limit(uint32_t limit)
+{
+    return mailbox_beyond(limit, limit > MAILBOX_BURST ? limit : MAILBOX_BURST);
+}
+
+/* How many may be taken before an urgent message is refused. */
+static inline uint32_t mailbox_urgent_limit(uint32_t limit)
+{
+    return mailbox_beyond(limit, limit) + MAILBOX_SPARE;
+}
+
 /* Whether a message may wake the process, if that waits. */
 NODISCARD static inline bool mailbox_has_room(struct process *process)
 {
-    const uint32_t consumed = load_relaxed(&process->consumed);          /* counter */
-    const uint32_t length = load_relaxed(&process->reserved) - consumed; /* counter */
-    return LIKELY(length == 0) || (int32_t)length < (int32_t)load_relaxed(&process->mailbox_limit);
+    const uint32_t consumed = load_relaxed(&process->consumed);                      /* counter */
+    const uint32_t length = load_relaxed(&process->reserved) - consumed;             /* counter */
+    return LIKELY((int32_t)length < (int32_t)load_relaxed(&process->mailbox_limit)); /* fixed */
 }
 
 /* The following are for the holder of the process's token. */
 
+/* How many places more than the limit are taken. */
+static inline uint32_t mailbox_excess_owner(struct process *process, uint32_t limit)
+{
+    const uint32_t length = mailbox_length(process);
+    return length > limit ? length - limit : 0;
+}
+
 static inline void mailbox_consume_owner(struct process *process, uint32_t count)
 {
     store_relaxed(&process->consumed, load_relaxed(&process->consumed) + count); /* one writer */
+}
+
+/* A message that was consumed is back in the mailbox. */
+static inline void mailbox_return_owner(struct process *process)
+{
+    store_relaxed(&process->consumed, load_relaxed(&process->consumed) - 1); /* one writer */
 }
 
 /* Counts the message that woke the process, which has reserved no place. */

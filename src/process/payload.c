@@ -8,20 +8,25 @@
 
 /* What stands before the bytes of a payload in the runtime's memory: a drop function gets only
  * those. */
-struct bytes_header {
+struct payload_memory {
     alignas(max_align_t) const struct allocator *allocator;
     atomic_u32 owners; /* of a shared payload */
+    uint32_t capacity; /* in bytes; 0: as many as the payload has */
 };
 
-static struct bytes_header *header_of(void *data)
+/* What is worth keeping for the next payload. */
+#define REUSED_MAX 1024
+
+static struct payload_memory *header_of(void *data)
 {
-    return (struct bytes_header *)data - 1;
+    return (struct payload_memory *)data - 1;
 }
 
 static void drop_bytes(void *data, size_t size)
 {
-    struct bytes_header *header = header_of(data);
-    allocator_free(header->allocator, header, sizeof *header + size, alignof(max_align_t));
+    struct payload_memory *header = header_of(data);
+    const size_t capacity = header->capacity != 0 ? header->capacity : size;
+    allocator_free(header->allocator, header, sizeof *header + capacity, alignof(max_align_t));
 }
 
 /* acq_rel MO-shared: all that the other owners read happens before the last one frees it. */
@@ -49,15 +54,16 @@ void skua_drop_free(void *data, size_t size)
 int payload_alloc(const struct allocator *allocator, uint32_t type, size_t size, skua_payload *out)
 {
     *out = skua_payload_empty(type);
-    if (size > PTRDIFF_MAX - sizeof(struct bytes_header)) {
+    if (size > PTRDIFF_MAX - sizeof(struct payload_memory)) {
         return SKUA_E_NO_MEMORY;
     }
-    struct bytes_header *header =
+    struct payload_memory *header =
         allocator_alloc(allocator, sizeof *header + size, alignof(max_align_t));
     if (header == NULL) {
         return SKUA_E_NO_MEMORY;
     }
     header->allocator = allocator;
+    header->capacity = size <= REUSED_MAX ? (uint32_t)size : 0;
     *out = skua_payload_owned(type, header + 1, size, drop_bytes);
     return 0;
 }
@@ -87,6 +93,48 @@ int payload_copy(const struct allocator *allocator, uint32_t type, const void *d
     return 0;
 }
 
+/* A payload that is kept for long has not much more memory than it needs. */
+static bool fits(const struct payload_memory *spare, size_t size)
+{
+    return spare != NULL && size <= spare->capacity && spare->capacity <= 2 * size;
+}
+
+int payload_copy_reusing(const struct allocator *allocator, struct payload_memory **spare,
+                         const void *data, size_t size, skua_payload *out)
+{
+    if (size <= SKUA_PAYLOAD_INLINE_SIZE || !fits(*spare, size)) {
+        return payload_copy(allocator, 0, data, size, out);
+    }
+    *out = skua_payload_owned(0, *spare + 1, size, drop_bytes);
+    *spare = NULL;
+    memcpy(out->as.owned.data, data, size);
+    return 0;
+}
+
+void payload_drop_for_reuse(const struct allocator *allocator, struct payload_memory **spare,
+                            skua_payload *payload)
+{
+    if (payload->storage != SKUA_PAYLOAD_OWNED || payload->as.owned.drop != drop_bytes) {
+        skua_payload_drop(payload);
+        return;
+    }
+    struct payload_memory *memory = header_of(payload->as.owned.data);
+    if (memory->allocator != allocator || memory->capacity == 0) {
+        skua_payload_drop(payload);
+        return;
+    }
+    payload_free_spare(*spare); /* the newest is in the cache, and fits what comes next */
+    *spare = memory;
+    *payload = skua_nothing();
+}
+
+void payload_free_spare(struct payload_memory *spare)
+{
+    if (spare != NULL) {
+        drop_bytes(spare + 1, spare->capacity);
+    }
+}
+
 int payload_share(const struct allocator *allocator, uint32_t type, const void *data, size_t size,
                   skua_payload *out)
 {
@@ -104,10 +152,21 @@ int payload_share(const struct allocator *allocator, uint32_t type, const void *
 
 /* Relaxed: the caller is one of the owners, so the count cannot reach zero meanwhile; whatever
  * hands the new payload to another thread orders the bytes. */
-static int add_owner(const skua_payload *payload)
+void payload_add_owners(const skua_payload *payload, uint32_t count)
 {
-    (void)fetch_add_relaxed(&header_of(payload->as.owned.data)->owners, 1); /* counter */
-    return 0;
+    if (payload->storage == SKUA_PAYLOAD_SHARED) {
+        (void)fetch_add_relaxed(&header_of(payload->as.owned.data)->owners, count); /* counter */
+    }
+}
+
+int payload_refuse_sharing(const skua_payload *payload)
+{
+    if (payload->storage == SKUA_PAYLOAD_TAKEN) {
+        return SKUA_E_TAKEN;
+    }
+    const bool is_owned = payload->storage >= SKUA_PAYLOAD_OWNED &&
+                          payload->storage != SKUA_PAYLOAD_SHARED && payload->as.owned.drop != NULL;
+    return is_owned ? SKUA_E_NOT_SHARED : 0;
 }
 
 int skua_payload_ref(const skua_payload *payload, skua_payload *another)
@@ -119,15 +178,9 @@ int skua_payload_ref(const skua_payload *payload, skua_payload *another)
     if (payload == NULL) {
         return SKUA_E_INVALID;
     }
-    int error = 0;
-    if (payload->storage == SKUA_PAYLOAD_SHARED) {
-        error = add_owner(payload);
-    } else if (payload->storage == SKUA_PAYLOAD_TAKEN) {
-        error = SKUA_E_TAKEN;
-    } else if (payload->storage >= SKUA_PAYLOAD_OWNED && payload->as.owned.drop != NULL) {
-        error = SKUA_E_NOT_SHARED;
-    }
+    const int error = payload_refuse_sharing(payload);
     if (error == 0) {
+        payload_add_owners(payload, 1);
         *another = *payload;
     }
     return error;

@@ -13,6 +13,20 @@
 NODISCARD int payload_copy(const struct allocator *allocator, uint32_t type, const void *data,
                            size_t size, skua_payload *out);
 
+/* The memory of a payload that is done with, for the next one. */
+struct payload_memory;
+
+/* As payload_copy; takes *spare, of the same allocator or null, if that fits. */
+NODISCARD int payload_copy_reusing(const struct allocator *allocator, struct payload_memory **spare,
+                                   const void *data, size_t size, skua_payload *out);
+
+/* As skua_payload_drop; but a little memory of this allocator becomes *spare, if that is null. */
+void payload_drop_for_reuse(const struct allocator *allocator, struct payload_memory **spare,
+                            skua_payload *payload);
+
+/* Null is ignored. */
+void payload_free_spare(struct payload_memory *spare);
+
 /* An owned payload of `size` bytes, which the caller fills. */
 NODISCARD int payload_alloc(const struct allocator *allocator, uint32_t type, size_t size,
                             skua_payload *out);
@@ -20,6 +34,10 @@ NODISCARD int payload_alloc(const struct allocator *allocator, uint32_t type, si
 /* As skua_payload_shared. */
 NODISCARD int payload_share(const struct allocator *allocator, uint32_t type, const void *data,
                             size_t size, skua_payload *out);
+
+/* 0, or why skua_payload_ref refuses it; and owners added to one that it does not refuse. */
+NODISCARD int payload_refuse_sharing(const skua_payload *payload);
+void payload_add_owners(const skua_payload *payload, uint32_t count);
 
 /* 0, or the reason why a payload that a program passes in is refused. Most have their data
  * inside, or none: then inline_size is right, as skua_payload_empty and skua_payload_drop leave

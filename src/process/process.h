@@ -5,7 +5,7 @@
  *  word                    any thread, through state.h only        any thread
  *  reserved                senders (process/mailbox.h)             senders, info
  *  consumed                whoever holds the token                 senders, info
- *  mailbox_limit, type     the spawner, before the first Ready     any thread
+ *  mailbox_limit, type     the spawner, then whoever runs it       any thread
  *  queue, backlog          whoever holds the token                 the same
  *  slot                    the table, before any use               any thread
  *  state, calls            the spawner, then whoever runs it       the same
@@ -33,8 +33,8 @@
 /* What a task has of that: the rest holds where its stack is (sched/tasks.h). */
 #define PROCESS_TASK_STATE 48
 
-/* `progress`: {steps:47 | sockets:1 | method:8 | flags:8}. The method is its number in the type's
- * list. */
+/* `progress`: {steps:44 | defers:1 | tended:1 | supervised:1 | sockets:1 | method:8 | flags:8}. The
+ * method is its number in the type's list. */
 #define PROCESS_CANCELLED  UINT64_C(1)   /* the shutdown has asked it to cancel */
 #define PROCESS_WATCHED    UINT64_C(2)   /* some thread waits for its exit */
 #define PROCESS_CONTINUES  UINT64_C(4)   /* its next step needs no event */
@@ -46,8 +46,14 @@
 
 #define PROCESS_METHOD_SHIFT 8
 #define PROCESS_SOCKETS      (UINT64_C(1) << 16) /* it has some (net/sockets.h) */
-#define PROCESS_STEP_SHIFT   17
-#define PROCESS_STEP_ONE     (UINT64_C(1) << PROCESS_STEP_SHIFT)
+#define PROCESS_SUPERVISED   (UINT64_C(1) << 17) /* it has a supervisor (sched/children.h) */
+#define PROCESS_TENDED                                                                             \
+    (UINT64_C(1) << 18)                        /* its mailbox is tended before each step: old
+                                                  * messages are dropped (sched/shedding.h), or
+                                                  * counted against a quota (sched/limits.h) */
+#define PROCESS_DEFERS     (UINT64_C(1) << 19) /* it has deferred an event (sched/defer.h) */
+#define PROCESS_STEP_SHIFT 20
+#define PROCESS_STEP_ONE   (UINT64_C(1) << PROCESS_STEP_SHIFT)
 
 struct process {
     CACHE_ALIGNED atomic_u64 word; /* see state.h */
@@ -61,9 +67,9 @@ struct process {
     atomic_u32 born; /* telemetry/account.h */
     atomic_u32 run;
     uint32_t slot;
-    uint32_t backlog; /* events taken from the word and not yet delivered, oldest first */
-    uint32_t calls;   /* open calls, in no order; or its annex (process/annex.h) */
-    atomic_u32 mailbox_limit;
+    uint32_t backlog;         /* events taken from the word and not yet delivered, oldest first */
+    uint32_t calls;           /* open calls, in no order; or its annex (process/annex.h) */
+    atomic_u32 mailbox_limit; /* or a mark; see mailbox.h */
     atomic_u64 progress;
     CACHE_ALIGNED union {
         unsigned char inline_state[PROCESS_INLINE_STATE];
@@ -87,14 +93,28 @@ static inline struct process *process_of_link(struct queue_link *link)
     return CONTAINER_OF(link, struct process, link.queue);
 }
 
+/* For whoever holds the token, or is setting the process up. */
 static inline const skua_process_type *process_type(struct process *process)
 {
-    return load_relaxed(&process->type); /* written before Ready; stale readers check the word */
+    return load_relaxed(&process->type); /* the holder's own, or came with the token */
+}
+
+/* For everybody else: the type may change meanwhile (sched/retype.h). Null only in a record that no
+ * process has used yet. */
+static inline const skua_process_type *process_type_any(struct process *process)
+{
+    return load_acquire(&process->type); /* MO-become */
 }
 
 static inline bool process_is_task(const skua_process_type *type)
 {
     return type->step == NULL;
+}
+
+/* What `progress` says of a type. */
+static inline uint64_t process_type_flags(const skua_process_type *type)
+{
+    return type->overflow == SKUA_OVERFLOW_DROP_OLD ? PROCESS_TENDED : 0;
 }
 
 /* Whether the state of a process of this type is in its record. */

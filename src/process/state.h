@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The word of a process and every transition of it. Each is one atomic operation in this file.
  *
- *   {event list:32 | generation:26 | watched:1 | cancel:1 | kill:1 | state:3}
+ *   {event list:32 | generation:25 | urgent:1 | watched:1 | cancel:1 | kill:1 | state:3}
  *
  *   Free --prepare--> Init --publish--> Ready <--- push, wake, request ---+
  *    ^                 |                | |                               |
@@ -34,6 +34,11 @@
  * process, deliver the shutdown's cancel event to it, remember that a thread waits for its exit.
  * The token's holder collects them whenever it takes the list.
  *
+ * `urgent` says that the list holds an urgent message. Whoever pushes one sets it in the same
+ * operation, so the holder never sees the one without the other: a process that rests has neither
+ * (INV-5), and one that leaves its list alone because of older events knows that it must look
+ * (sched/urgent.h).
+ *
  * MO-state: state_rest_owner and state_finish_owner release what the token's holder wrote to the
  * record; state_push_any, state_wake_any and state_request_any acquire it when they make the
  * process Ready. From there the token travels through queues that release and acquire on their
@@ -60,12 +65,13 @@ enum process_state {
 #define STATE_KILL     (UINT32_C(1) << 3)
 #define STATE_CANCEL   (UINT32_C(1) << 4)
 #define STATE_WATCHED  (UINT32_C(1) << 5)
-#define STATE_REQUESTS (STATE_KILL | STATE_CANCEL | STATE_WATCHED)
+#define STATE_URGENT   (UINT32_C(1) << 6)
+#define STATE_REQUESTS (STATE_KILL | STATE_CANCEL | STATE_WATCHED | STATE_URGENT)
 /* Requests that overtake the events in the list; cancel waits behind them. */
-#define STATE_URGENT (STATE_KILL | STATE_WATCHED)
+#define STATE_AT_ONCE (STATE_KILL | STATE_WATCHED)
 
-#define GENERATION_SHIFT 6
-#define GENERATION_MAX   ((UINT32_C(1) << 26) - 1)
+#define GENERATION_SHIFT 7
+#define GENERATION_MAX   ((UINT32_C(1) << 25) - 1)
 
 static inline enum process_state state_of(uint32_t tag)
 {
@@ -126,6 +132,14 @@ static inline enum event_list_verdict state_gate(uint32_t *tag, uint32_t generat
     return state_gate_waiting(tag, generation);
 }
 
+/* The same for an urgent message: the token's holder must look for it in the list. */
+static inline enum event_list_verdict state_gate_urgent(uint32_t *tag, uint32_t generation)
+{
+    const enum event_list_verdict verdict = state_gate(tag, generation);
+    *tag |= verdict == EVENT_LIST_ADDED ? STATE_URGENT : 0;
+    return verdict;
+}
+
 /* Idle, Blocked -> Ready, for a message that has reserved no place in the mailbox (mailbox.h).
  * Returns true if the process waited; the caller must then enqueue it. Any thread. */
 NODISCARD static inline bool state_wake_any(struct process *process, uint32_t generation,
@@ -158,6 +172,10 @@ NODISCARD static inline enum state_duty state_push_any(struct process *process, 
     return STATE_CLOSED;
 }
 
+/* The same for an urgent message. */
+NODISCARD enum state_duty state_push_urgent_any(struct process *process, uint32_t generation,
+                                                uint32_t index, uint32_t *next);
+
 /* Sets request bits. Kill and cancel wake the process, watched does not; no bits at all wake it
  * without a request. Any thread. */
 NODISCARD enum state_duty state_request_any(struct process *process, uint32_t generation,
@@ -182,9 +200,20 @@ NODISCARD static inline uint64_t state_take_owner(struct process *process)
     return before;
 }
 
-/* Leaves the list where it is, because older events are still undelivered, and takes only urgent
- * requests: cancel stays with the list. */
+/* Leaves the list where it is, because older events are still undelivered, and takes only the
+ * requests that overtake it: cancel stays with the list. STATE_URGENT in what it returns says that
+ * the list holds an urgent message, and stays as well. */
 NODISCARD uint64_t state_take_requests_owner(struct process *process);
+
+/* Takes the list with its urgent messages, and leaves the requests; returns the list. What is not
+ * urgent must be put back. */
+NODISCARD uint32_t state_take_list_owner(struct process *process);
+
+/* Puts a node back to the list, which was taken a moment ago, if nothing has come since: returns
+ * OBJECT_NONE. Otherwise returns the newest that has come. Nobody but the holder takes them, and
+ * nobody reads a link but its own pusher, before the push: so it can add the node behind the
+ * oldest of them. */
+NODISCARD uint32_t state_put_back_owner(struct process *process, uint32_t index);
 
 /* Ready -> Idle or Blocked, unless something has arrived: then returns false. */
 NODISCARD static inline bool state_rest_owner(struct process *process, enum process_state target)

@@ -58,16 +58,6 @@ int step_output_yield_reserved(struct step_output *out, uint64_t tag, uint32_t c
     return 0;
 }
 
-int step_output_act(struct step_output *out, uint32_t command, struct yield **yield)
-{
-    const int error = step_output_has_room(out) ? 0 : step_output_refuse(out);
-    if (error == 0) {
-        *yield = &out->yields[out->yield_count++];
-        **yield = (struct yield){.command = command, .node = OBJECT_NONE, .timeout = SKUA_FOREVER};
-    }
-    return error;
-}
-
 int step_output_cancel(struct step_output *out, uint64_t tag)
 {
     const int error = step_output_has_room(out) ? 0 : step_output_refuse(out);

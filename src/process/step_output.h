@@ -17,13 +17,16 @@ enum step_status { STEP_WAITS, STEP_CONTINUES, STEP_DONE };
 
 struct address;
 struct blocking_call;
+struct group_watch;
+struct publishing;
 
 /* Something that the step asked for. Its node will carry the completion; acquiring it up front
  * means that nothing can fail once the yield is accepted. */
 struct yield {
     uint32_t command; /* a program's, or that of a service (dispatch/service.h) */
     uint32_t node;    /* OBJECT_NONE: not a yield, but what is done in its place among them: a write
-                       * that nobody waits for, or else taking back those tagged `cancels` */
+                       * that nobody waits for, a change of the type, or else taking back those
+                       * tagged `cancels` */
     union {
         uint64_t timeout; /* from the end of the step on; SKUA_FOREVER: none */
         uint64_t cancels;
@@ -34,7 +37,7 @@ struct yield {
         uint64_t instant;           /* of a timer */
         int fd;                     /* of a wait for a descriptor */
         struct blocking_call *call; /* of a function on a blocking pool */
-        struct {                    /* of a call or a monitor */
+        struct {                    /* of a call, a monitor or a send */
             skua_pid pid;           /* of whom */
             uint32_t node;          /* that is sent there */
             uint32_t dependent;     /* of a call on behalf of a request: a node for that */
@@ -45,6 +48,14 @@ struct yield {
             char *text;
             uint32_t node; /* that waits */
         } name;
+        struct { /* of who watches a group */
+            char *text;
+            struct group_watch *watch;
+        } group;
+        struct { /* of what is published */
+            struct publishing *record;
+            uint32_t node; /* for later slices of it */
+        } publish;
         struct { /* of a read, or of who waits for a connection or the end of input */
             skua_socket socket;
             size_t want;
@@ -55,6 +66,7 @@ struct yield {
             skua_socket socket;
             uint32_t node; /* that carries the bytes */
         } write;
+        uint32_t become;           /* the node of a request to change the type (sched/upgrade.h) */
         struct address *addresses; /* of a connect: where to, and from where (net/sockets.h) */
     } as;
 };
@@ -149,7 +161,18 @@ static inline bool yield_cancels(const struct yield *yield)
 NODISCARD int step_output_cancel(struct step_output *out, uint64_t tag);
 
 /* The same for something that a service does without a completion. */
-NODISCARD int step_output_act(struct step_output *out, uint32_t command, struct yield **yield);
+NODISCARD static inline int step_output_act(struct step_output *out, uint32_t command,
+                                            struct yield **yield)
+{
+    const int error = step_output_has_room(out) ? 0 : step_output_refuse(out);
+    if (LIKELY(error == 0)) {
+        *yield = &out->yields[out->yield_count++];
+        (*yield)->command = command;
+        (*yield)->node = OBJECT_NONE;
+        (*yield)->timeout = SKUA_FOREVER;
+    }
+    return error;
+}
 
 /* Fills the reserve as far as there is memory; empties it. */
 void step_output_fill_reserve(struct step_output *out);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* PIDs and the table of all processes.
  *
- *   PID = {runtime:12 | generation:26 | slot:26}
+ *   PID = {runtime:12 | 0 | generation:25 | slot:26}
  *
  * The slot finds the record in constant time; the generation says which of the processes that lived
  * there is meant. Each use of a slot has its own generation, and a new slot replaces one whose
- * generations are used up, so a PID never names a second process (INV-7). PIDs last for 2^52
+ * generations are used up, so a PID never names a second process (INV-7). PIDs last for 2^51
  * processes of one runtime. */
 #ifndef SKUA_PROCESS_TABLE_H
 #define SKUA_PROCESS_TABLE_H
@@ -18,8 +18,9 @@
 #define PID_RUNTIME_BITS    12
 #define PID_RUNTIME_MAX     ((UINT32_C(1) << PID_RUNTIME_BITS) - 1)
 
-/* NOLINTNEXTLINE(misc-redundant-expression): that the two agree is the point. */
-_Static_assert(GENERATION_MAX == (UINT32_C(1) << PID_GENERATION_BITS) - 1, "as in the word");
+#define PID_GENERATION_MASK ((UINT32_C(1) << PID_GENERATION_BITS) - 1)
+
+_Static_assert(GENERATION_MAX <= PID_GENERATION_MASK, "a PID has room for those of the word");
 
 struct process_table {
     struct object_pool pool;
@@ -50,7 +51,7 @@ static inline uint32_t pid_slot(skua_pid pid)
 
 static inline uint32_t pid_generation(skua_pid pid)
 {
-    return (uint32_t)(pid.bits >> PID_SLOT_BITS) & GENERATION_MAX;
+    return (uint32_t)(pid.bits >> PID_SLOT_BITS) & PID_GENERATION_MASK;
 }
 
 static inline struct process *process_at(const struct process_table *table, uint32_t slot)

@@ -102,6 +102,30 @@ static inline void request_end_owner(struct event_node *node)
     store_relaxed(&node->guard, guard - (REQUEST_HOP_ONE - 1)); /* the last hop: no request's */
 }
 
+/* A request that its server has deferred is closed and on its way again: tokens do not match until
+ * it has arrived. Its hop is the last one meanwhile, and what it was is kept in `tag`, whose
+ * highest bits no node needs. */
+#define REQUEST_HIDDEN    ((REQUEST_HOPS_MAX + 1) * REQUEST_HOP_ONE)
+#define REQUEST_HOP_SHIFT 60
+_Static_assert(EVENT_NODES_MAX <= UINT64_C(1) << (REQUEST_HOP_SHIFT - 32), "the hop fits above");
+
+static inline void request_hide_owner(struct event_node *node)
+{
+    const uint32_t guard = load_relaxed(&node->guard); /* closed: its own */
+    node->as.event.type = EVENT_CALL_AGAIN;
+    node->as.event.tag |= (uint64_t)(guard % REQUEST_WINDOW / REQUEST_HOP_ONE) << REQUEST_HOP_SHIFT;
+    store_relaxed(&node->guard, guard | REQUEST_HIDDEN); /* closed: its own */
+}
+
+static inline void request_show_owner(struct event_node *node)
+{
+    const uint32_t hop = (uint32_t)(node->as.event.tag >> REQUEST_HOP_SHIFT);
+    const uint32_t guard = load_relaxed(&node->guard) & ~REQUEST_HIDDEN; /* closed: its own */
+    node->as.event.type = SKUA_EVENT_CALL;
+    node->as.event.tag &= (UINT64_C(1) << REQUEST_HOP_SHIFT) - 1;
+    store_relaxed(&node->guard, guard | hop * REQUEST_HOP_ONE); /* closed: its own */
+}
+
 static inline skua_completion request_completion(const struct event_node *node)
 {
     return (skua_completion){.process = node->as.request.caller, .call = node->as.request.call};

@@ -2,6 +2,7 @@
 /* What a process does at once: the functions of skua/process.h that take a context, but for those
  * of a step alone (api_step.c). */
 #include <stdalign.h>
+#include <string.h>
 
 #include "base/random.h"
 #include "base/sized.h"
@@ -28,6 +29,31 @@ const char *skua_method(const skua_context *ctx)
         return NULL;
     }
     return spawn_method_name(process_type(ctx->process), process_method(ctx->process));
+}
+
+int skua_init_bytes(void *self, skua_context *ctx, skua_payload *input, size_t count)
+{
+    const int error = context_refuse(ctx, CONTEXT_ANY);
+    if (error != 0) {
+        return error;
+    }
+    size_t room = process_type(ctx->process)->state_size;
+    unsigned char *at = self;
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = skua_payload_size(&input[i]);
+        if (input[i].storage == SKUA_PAYLOAD_POINTER) {
+            return SKUA_E_PAYLOAD_TYPE;
+        }
+        if (size > room) {
+            return SKUA_E_PAYLOAD_SIZE;
+        }
+        if (size > 0) {
+            memcpy(at, skua_payload_data(&input[i]), size);
+            at += size;
+            room -= size;
+        }
+    }
+    return 0;
 }
 
 uint64_t skua_now(skua_context *ctx)
@@ -79,6 +105,18 @@ int skua_send_from(skua_context *ctx, skua_pid to, skua_payload *payload)
                : send_checked(ctx, to, payload);
 }
 
+int skua_send_urgent_from(skua_context *ctx, skua_pid to, skua_payload *payload)
+{
+    const int refused = payload != NULL ? context_refuse(ctx, CONTEXT_ANY) : SKUA_E_INVALID;
+    if (refused != 0) {
+        payload_discard(payload);
+        return refused;
+    }
+    struct sim *sim = ctx->sched->runtime->sim;
+    return sim != NULL ? sim_send_urgent(sim, ctx->worker, ctx->self, to, payload)
+                       : deliver_urgent(ctx->sched, ctx->worker, ctx->self, to, payload);
+}
+
 int skua_cancel(skua_context *ctx, skua_pid pid, int reason)
 {
     const int refused = context_refuse(ctx, CONTEXT_ANY);
@@ -115,7 +153,8 @@ int skua_spawn_from(skua_context *ctx, const skua_process_type *type, skua_paylo
     }
     return spawn_process(
         ctx->sched, ctx->worker,
-        &(struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
+        &(struct spawn_request){
+            .type = type, .input = payload, .input_count = 1, .pid = pid, .starter = ctx});
 }
 
 /* For options of another size, and for what is refused. */
@@ -136,6 +175,7 @@ static NOINLINE int start_otherwise(skua_context *ctx, const skua_spawn_options 
     }
     struct spawn_request request = spawn_request_of(&own, pid);
     request.parent = ctx;
+    request.starter = ctx;
     return spawn_process(ctx->sched, ctx->worker, &request);
 }
 
@@ -148,6 +188,7 @@ int skua_spawn_with_sized(skua_context *ctx, const skua_spawn_options *options, 
     }
     struct spawn_request request = spawn_request_of(options, pid);
     request.parent = ctx;
+    request.starter = ctx;
     return spawn_process(ctx->sched, ctx->worker, &request);
 }
 

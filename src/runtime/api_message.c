@@ -20,6 +20,21 @@ int skua_process_send(skua_runtime *runtime, skua_pid to, skua_payload payload)
     return error;
 }
 
+int skua_process_send_urgent(skua_runtime *runtime, skua_pid to, skua_payload payload)
+{
+    if (runtime == NULL) {
+        skua_payload_drop(&payload);
+        return SKUA_E_INVALID;
+    }
+    struct worker *worker = caller_enter(runtime);
+    const skua_pid nobody = {0};
+    const int error = runtime->sim != NULL
+                          ? sim_send_urgent(runtime->sim, worker, nobody, to, &payload)
+                          : deliver_urgent(&runtime->sched, worker, nobody, to, &payload);
+    caller_leave(runtime, worker);
+    return error;
+}
+
 /* 0, or the reason why a payload of these bytes cannot be made. */
 static int refuse_bytes(const skua_runtime *runtime, const void *data, size_t size)
 {

@@ -5,17 +5,24 @@
 #include "process/payload.h"
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
+#include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
 #include "sched/process_info.h"
 #include "sched/spawn.h"
 
-static int submit(skua_runtime *runtime, const struct spawn_request *request)
+static int submit(skua_runtime *runtime, struct spawn_request request)
 {
     struct worker *worker = caller_enter(runtime);
-    const int error = spawn_process(&runtime->sched, worker, request);
+    request.starter = worker != NULL ? context_of_call(worker) : NULL;
+    const int error = spawn_process(&runtime->sched, worker, &request);
     caller_leave(runtime, worker);
     return error;
+}
+
+int skua_process_type_check(const skua_process_type *type)
+{
+    return spawn_type_is_valid(type) ? 0 : SKUA_E_INVALID;
 }
 
 int skua_process_submit_from(skua_runtime *runtime, const skua_process_type *type,
@@ -27,7 +34,7 @@ int skua_process_submit_from(skua_runtime *runtime, const skua_process_type *typ
     }
     const int error = submit(
         runtime,
-        &(struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
+        (struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
     payload_mark_taken(payload);
     return error;
 }
@@ -56,8 +63,7 @@ int skua_process_submit_with_sized(skua_runtime *runtime, const skua_spawn_optio
     if (error != 0) {
         return error;
     }
-    const struct spawn_request request = spawn_request_of(&own, pid);
-    return submit(runtime, &request);
+    return submit(runtime, spawn_request_of(&own, pid));
 }
 
 int skua_process_terminate(skua_runtime *runtime, skua_pid pid)

@@ -14,6 +14,7 @@
 #include "sched/relate.h"
 #include "sched/shutdown.h"
 #include "sched/stats.h"
+#include "sched/upgrade.h"
 #include "sched/worker.h"
 #include "watch/audit.h"
 
@@ -33,6 +34,7 @@ static uint32_t next_runtime_id(void)
 static void attach_services(skua_runtime *runtime)
 {
     relate_attach(&runtime->sched);
+    upgrade_attach(&runtime->sched);
     clock_attach(&runtime->sched);
     blocking_attach(&runtime->blocking);
     sockets_attach(&runtime->sockets);

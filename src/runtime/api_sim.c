@@ -5,6 +5,7 @@
 #include "process/payload.h"
 #include "runtime/caller.h"
 #include "runtime/runtime.h"
+#include "sched/context.h"
 #include "sched/spawn.h"
 
 /* 0, or the reason why this thread cannot drive the simulation. */
@@ -71,7 +72,11 @@ int skua_sim_host_submit_from(skua_runtime *runtime, uint32_t host, const skua_p
     struct worker *worker = caller_enter(runtime);
     const int error = sim_host_submit(
         runtime->sim, worker, host,
-        &(struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
+        &(struct spawn_request){.type = type,
+                                .input = payload,
+                                .input_count = 1,
+                                .pid = pid,
+                                .starter = worker != NULL ? context_of_call(worker) : NULL});
     caller_leave(runtime, worker);
     payload_mark_taken(payload);
     return error;

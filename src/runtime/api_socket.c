@@ -21,7 +21,8 @@ static struct sockets *own_sockets(const skua_context *ctx)
 }
 
 /* The socket of this process that a handle names. Null and *error if it cannot be used here. */
-static struct socket *find(const skua_context *ctx, skua_socket handle, int *error)
+static ALWAYS_INLINE struct socket *find_inline(const skua_context *ctx, skua_socket handle,
+                                                int *error)
 {
     *error = context_refuse_but_step(ctx);
     if (*error != 0) {
@@ -32,10 +33,16 @@ static struct socket *find(const skua_context *ctx, skua_socket handle, int *err
     return socket;
 }
 
-/* The same for one that is connected. */
-static struct socket *find_stream(const skua_context *ctx, skua_socket handle, int *error)
+static NOINLINE struct socket *find(const skua_context *ctx, skua_socket handle, int *error)
 {
-    struct socket *socket = find(ctx, handle, error);
+    return find_inline(ctx, handle, error);
+}
+
+/* The same for one that is connected: what every read and write does. */
+static ALWAYS_INLINE struct socket *find_stream(const skua_context *ctx, skua_socket handle,
+                                                int *error)
+{
+    struct socket *socket = find_inline(ctx, handle, error);
     if (socket != NULL && socket->kind != SOCKET_STREAM) {
         *error = SKUA_E_SOCKET;
         socket = NULL;
@@ -214,8 +221,8 @@ int skua_yield_connect(skua_context *ctx, uint64_t tag, const char *address, con
     return 0;
 }
 
-static int yield_read(skua_context *ctx, uint64_t tag, skua_socket socket, size_t want,
-                      uint8_t mode, uint32_t marker, uint64_t timeout_ns)
+static ALWAYS_INLINE int yield_read(skua_context *ctx, uint64_t tag, skua_socket socket,
+                                    size_t want, uint8_t mode, uint32_t marker, uint64_t timeout_ns)
 {
     int error;
     struct yield *yield;
@@ -345,8 +352,8 @@ static int add_write(skua_context *ctx, skua_socket handle, struct socket *socke
 }
 
 /* Takes the payload, always. */
-static int write_with(skua_context *ctx, skua_socket socket, skua_payload *payload,
-                      const struct write_wish *wish)
+static ALWAYS_INLINE int write_with(skua_context *ctx, skua_socket socket, skua_payload *payload,
+                                    const struct write_wish *wish)
 {
     int error;
     if (payload == NULL) {

@@ -186,6 +186,24 @@ int skua_task_call_from(skua_context *ctx, skua_pid to, skua_payload *payload, u
                : error;
 }
 
+int skua_task_send_from(skua_context *ctx, skua_pid to, skua_payload *payload, uint64_t timeout_ns)
+{
+    int error;
+    if (payload == NULL) {
+        return SKUA_E_INVALID;
+    }
+    struct task *task = enter_with(ctx, payload, NULL, &error);
+    if (error == 0 && skua_pid_equal(to, ctx->self)) {
+        payload_discard(payload);
+        error = SKUA_E_INVALID;
+    }
+    return error == 0
+               ? await(task,
+                       skua_yield_send_from(ctx, tasks_next_tag(task), to, payload, timeout_ns),
+                       NULL)
+               : error;
+}
+
 int(skua_task_call_name)(skua_context *ctx, const char *name, skua_payload payload,
                          uint64_t timeout_ns, skua_payload *reply)
 {
@@ -264,6 +282,21 @@ int(skua_task_await_name)(skua_context *ctx, const char *name, uint64_t timeout_
     }
     if (error == 0 && pid != NULL) {
         pid->bits = skua_payload_to_u64(&found);
+    }
+    return error;
+}
+
+int(skua_task_publish)(skua_context *ctx, const char *name, skua_payload payload,
+                       skua_published *published)
+{
+    int error;
+    skua_payload result = skua_payload_empty(0);
+    struct task *task = enter_with(ctx, &payload, NULL, &error);
+    if (error == 0) {
+        error = await(task, skua_yield_publish(ctx, tasks_next_tag(task), name, payload), &result);
+    }
+    if (published != NULL) {
+        *published = skua_published_get(&result);
     }
     return error;
 }

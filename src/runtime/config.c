@@ -13,6 +13,8 @@
 #define NAME_LIMIT_MAX        (UINT32_C(1) << 24)
 #define STACK_LIMIT_DEFAULT   (UINT32_C(1) << 20)
 #define STACK_LIMIT_MAX       (UINT32_C(1) << 24)
+#define GROUP_LIMIT_DEFAULT   (UINT32_C(1) << 20)
+#define GROUP_LIMIT_MAX       (UINT32_C(1) << 24)
 #define SPARE_LIMIT_DEFAULT   32
 #define STALL_LIMIT_DEFAULT   (10 * SKUA_MILLISECOND)
 #define STALL_LIMIT_MIN       SKUA_MILLISECOND
@@ -44,7 +46,7 @@ static int check(const skua_runtime_config *config)
     const bool fits =
         config->worker_count <= SKUA_WORKERS_MAX && config->process_limit <= SKUA_PROCESSES_MAX &&
         config->mailbox_limit <= SKUA_MAILBOX_MAX && config->name_limit <= NAME_LIMIT_MAX &&
-        config->stack_limit <= STACK_LIMIT_MAX &&
+        config->stack_limit <= STACK_LIMIT_MAX && config->group_limit <= GROUP_LIMIT_MAX &&
         (config->spare_limit <= SKUA_SPARES_MAX || config->spare_limit == SKUA_SPARES_NONE) &&
         config->stall_limit_ns >= STALL_LIMIT_MIN &&
         (config->stall_limit_ns <= SKUA_DURATION_MAX || config->stall_limit_ns == SKUA_FOREVER);
@@ -68,6 +70,9 @@ int config_resolve(const skua_runtime_config *config, skua_runtime_config *resol
     }
     if (resolved->stack_limit == 0) {
         resolved->stack_limit = STACK_LIMIT_DEFAULT;
+    }
+    if (resolved->group_limit == 0) {
+        resolved->group_limit = GROUP_LIMIT_DEFAULT;
     }
     if (resolved->mailbox_limit == 0) {
         resolved->mailbox_limit = MAILBOX_LIMIT_DEFAULT;

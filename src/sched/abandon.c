@@ -4,6 +4,7 @@
 #include "dispatch/call.h"
 #include "relations/request.h"
 #include "sched/calls.h"
+#include "sched/grouping.h"
 #include "sched/worker.h"
 
 /* `worker` is the caller's or null. */
@@ -12,6 +13,10 @@ static void tell(struct scheduler *sched, struct worker *worker, skua_pid owner,
 {
     if (request_is_listener(listener)) {
         calls_abandon(sched, worker, owner, listener);
+        return;
+    }
+    if (group_watch_is_listener(listener)) {
+        grouping_abandon(sched, worker, listener);
         return;
     }
     listener->abandon(listener->arg, sched->runtime, call_completion(node, index, owner));

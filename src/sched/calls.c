@@ -5,6 +5,7 @@
 #include "process/payload.h"
 #include "relations/request.h"
 #include "sched/deliver.h"
+#include "sched/limits.h"
 #include "sched/note.h"
 #include "sched/signal.h"
 #include "sched/worker.h"
@@ -24,7 +25,7 @@
 static int check_callee(struct scheduler *sched, skua_pid to, struct process **process)
 {
     const int error = process_table_find_live(&sched->table, to, process);
-    if (UNLIKELY(error != 0) || LIKELY(process_type(*process)->calls)) {
+    if (UNLIKELY(error != 0) || LIKELY(process_type_any(*process)->calls)) {
         return error;
     }
     const int gone = process_table_find_live(&sched->table, to, process);
@@ -51,19 +52,38 @@ static uint64_t deadline_of(const struct worker *worker, const struct event_node
     return packed == 0 ? SKUA_FOREVER : request_unpack_deadline(packed, rough_now(worker));
 }
 
+/* Reserves a place for a request; 0 or why there is none. */
+static int reserve(struct scheduler *sched, struct process *process, uint32_t generation,
+                   struct quota **quota)
+{
+    *quota = NULL;
+    if (LIKELY(mailbox_reserve_any(process))) {
+        return 0;
+    }
+    const int error =
+        mailbox_is_marked(process) ? limits_charge(sched, process, generation, quota) : 0;
+    if (error != 0 || mailbox_reserve_within_any(process, limits_of_mailbox(sched, process))) {
+        return error;
+    }
+    limits_pushed(sched, *quota, false);
+    return SKUA_E_MAILBOX_FULL;
+}
+
 /* Whether the simulator has taken a request, to deliver it late: with a place in the mailbox from
  * now on. If there is none left, the usual way refuses it. */
 static NOINLINE bool takes_detour(struct scheduler *sched, struct process *process, skua_pid from,
                                   skua_pid to, uint32_t index)
 {
-    if (!mailbox_reserve_any(process)) {
+    struct quota *quota;
+    if (reserve(sched, process, pid_generation(to), &quota) != 0) {
         return false;
     }
-    if (sched->detour->take_signal(sched->detour, from, to, index)) {
-        return true;
+    const bool is_taken = sched->detour->take_signal(sched->detour, from, to, index);
+    if (!is_taken) {
+        mailbox_unreserve_any(process);
     }
-    mailbox_unreserve_any(process);
-    return false;
+    limits_pushed(sched, quota, is_taken);
+    return is_taken;
 }
 
 /* Pushes a request to a server, with a place in its mailbox. On error it is still the caller's. */
@@ -72,7 +92,8 @@ static int send_request(struct scheduler *sched, struct worker *worker, skua_pid
 {
     struct process *process;
     struct event_node *node = event_at(&sched->events, index);
-    const int error = check_callee(sched, to, &process);
+    struct quota *quota;
+    int error = check_callee(sched, to, &process);
     if (UNLIKELY(error != 0)) {
         return error;
     }
@@ -86,14 +107,16 @@ static int send_request(struct scheduler *sched, struct worker *worker, skua_pid
         submit_ready(sched, worker, process);
         return 0;
     }
-    if (UNLIKELY(!mailbox_reserve_any(process))) {
-        return SKUA_E_MAILBOX_FULL;
+    error = reserve(sched, process, pid_generation(to), &quota);
+    if (UNLIKELY(error != 0)) {
+        return error;
     }
-    if (UNLIKELY(!signal_push_now(sched, worker, to, index))) {
+    const bool is_pushed = signal_push_now(sched, worker, to, index);
+    if (UNLIKELY(!is_pushed)) {
         mailbox_unreserve_any(process);
-        return SKUA_E_NO_PROCESS;
     }
-    return 0;
+    limits_pushed(sched, quota, is_pushed);
+    return is_pushed ? 0 : SKUA_E_NO_PROCESS;
 }
 
 static void release_request(struct scheduler *sched, struct worker *worker, uint32_t index)
@@ -265,6 +288,7 @@ static inline void strike_request(struct worker *worker, struct process *process
             forget_dependents(worker, node);
         }
         mailbox_consume_owner(process, 1);
+        limits_settle_if_marked(worker->sched, process);
     }
 }
 
@@ -452,6 +476,7 @@ static int forward(skua_context *ctx, uint32_t index, skua_pid to, const skua_pa
     }
     see_to_dependents(ctx->worker, before.dependents, false);
     mailbox_consume_owner(ctx->process, 1);
+    limits_settle_if_marked(ctx->sched, ctx->process);
     counter_add_owner(&ctx->worker->stats.calls, 1);
     return 0;
 }
@@ -478,6 +503,24 @@ int calls_forward(skua_context *ctx, skua_request request, skua_pid to, skua_pay
     }
     payload_mark_taken(payload);
     return error;
+}
+
+int calls_defer(skua_context *ctx, const skua_event *event, uint32_t *index)
+{
+    struct object_pool *events = &ctx->sched->events;
+    *index = claim_owed(ctx, event->request);
+    if (*index == OBJECT_NONE) {
+        return SKUA_E_LATE;
+    }
+    struct event_node *node = event_at(events, *index);
+    const struct owed_request before = node->as.request;
+    request_settle_owner(events, ctx->process, *index);
+    node->as.event = *event;
+    node->as.event.tag = before.call;
+    request_hide_owner(node);
+    put_deadline(ctx->worker, node, before.deadline);
+    see_to_dependents(ctx->worker, before.dependents, false);
+    return 0;
 }
 
 uint64_t calls_deadline(skua_context *ctx, skua_request request)

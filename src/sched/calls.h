@@ -48,4 +48,8 @@ uint64_t calls_waited(struct scheduler *sched, const struct event_node *node);
 /* Releases a request that the process owes no answer to any more, and its place in the mailbox. */
 void calls_release_request(struct worker *worker, struct process *process, uint32_t index);
 
+/* Makes a request that the process owes, and whose event is `event`, one that has not come yet:
+ * EVENT_CALL_AGAIN, with its place in the mailbox. Gives its node. Returns 0 or SKUA_E_LATE. */
+NODISCARD int calls_defer(skua_context *ctx, const skua_event *event, uint32_t *index);
+
 #endif

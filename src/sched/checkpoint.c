@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/checkpoint.h"
 
+#include "sched/held_back.h"
 #include "sched/poll.h"
 #include "sched/timers.h"
 
-/* Looking at the descriptors is a system call. */
+/* Looking at the descriptors is a system call. What it finds goes to the end of the global queue:
+ * as long as something waits there, it may as well wait in the kernel, up to a point. */
 #define POLL_PERIOD_NS UINT64_C(50000)
+#define POLL_BEHIND_NS UINT64_C(500000)
 /* A worker whose timers have been due for so long is in a long step, stuck or resting. */
 #define OVERDUE_NS UINT64_C(100000)
 #define LOOKS_MAX  4
@@ -29,9 +32,12 @@ static uint32_t find_overdue(struct worker *worker, uint64_t now)
 static void check_descriptors(struct worker *worker, uint64_t now)
 {
     struct scheduler *sched = worker->sched;
-    const uint64_t last = load_relaxed(&sched->poll.last);   /* hint */
-    const bool waits = load_relaxed(&sched->poll.waits) > 0; /* hint: the next check sees it */
-    if (waits && now > last && now - last >= POLL_PERIOD_NS) {
+    const uint64_t last = load_relaxed(&sched->poll.last); /* hint */
+    if (load_relaxed(&sched->poll.waits) == 0 ||           /* hint: the next check sees it */
+        now <= last || now - last < POLL_PERIOD_NS) {
+        return;
+    }
+    if (now - last >= POLL_BEHIND_NS || !global_queue_has_items(&sched->global)) {
         poll_check(sched, worker, time_now(sched->time));
     }
 }
@@ -63,6 +69,7 @@ static void check_sources(struct worker *worker, uint64_t now)
     const bool looks_around = cheap_clock_since(now, worker->sources_at) >= CHECK_NS;
     check_timers(worker, now, looks_around);
     if (looks_around) {
+        held_back_check(worker);
         worker->sources_at = now;
         check_descriptors(worker, now);
     }

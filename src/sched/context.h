@@ -108,6 +108,13 @@ static inline void context_set_process(struct worker *worker, struct process *pr
 /* Takes another context, for the same process. */
 void context_rotate(struct worker *worker);
 
+/* The context of the process whose init, step or close the worker is in, or null. */
+NODISCARD static inline const skua_context *context_of_call(const struct worker *worker)
+{
+    const skua_context *context = worker->starting != NULL ? worker->starting : worker->context;
+    return context != NULL && context->phase != CONTEXT_CLOSED ? context : NULL;
+}
+
 /* Opens the worker's context for a call of its process. */
 static inline skua_context *context_open(struct worker *worker, uint32_t phase)
 {

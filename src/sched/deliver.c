@@ -6,11 +6,15 @@
 #include "process/mailbox.h"
 #include "process/payload.h"
 #include "sched/abandon.h"
+#include "sched/dead_letters.h"
+#include "sched/limits.h"
 #include "sched/note.h"
+#include "sched/shedding.h"
 #include "sched/worker.h"
 
-/* A process with more waiting messages than this cannot keep up with its senders. */
-#define CROWDED (4 * SKUA_EVENTS_PER_STEP)
+/* A process with more waiting messages than so many steps take is *crowded*: it cannot keep up with
+ * its senders. */
+#define CROWDED_STEPS 4
 
 bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index)
 {
@@ -20,24 +24,20 @@ bool deliver_acquire_node_outside(struct scheduler *sched, uint32_t *index)
     return taken;
 }
 
-void deliver_release_node(struct scheduler *sched, struct worker *worker, uint32_t index)
+void deliver_release_node_outside(struct scheduler *sched, uint32_t index)
 {
-    if (worker != NULL) {
-        event_release_owner(&sched->events, &worker->caches.events, index);
-        return;
-    }
     mutex_lock(&sched->outside.lock);
     event_release_owner(&sched->events, &sched->outside.caches.events, index);
     mutex_unlock(&sched->outside.lock);
 }
 
-/* Pushes a filled node and wakes the process if it waits. False if the process is gone. */
-static bool push_event(struct scheduler *sched, struct worker *worker,
-                       const struct prepared_event *event)
+/* An event was pushed: wakes the process if it waited. False if that is gone. */
+static ALWAYS_INLINE bool finish_push(struct scheduler *sched, struct worker *worker,
+                                      struct process *process, enum state_duty duty)
 {
-    switch (state_push_any(event->process, event->generation, event->index, &event->node->next)) {
+    switch (duty) {
     case STATE_ENQUEUE:
-        submit_ready(sched, worker, event->process);
+        submit_ready(sched, worker, process);
         return true;
     case STATE_DONE:
         return true;
@@ -45,6 +45,23 @@ static bool push_event(struct scheduler *sched, struct worker *worker,
         break;
     }
     return false;
+}
+
+/* Pushes a filled node. False if the process is gone. */
+static bool push_event(struct scheduler *sched, struct worker *worker,
+                       const struct prepared_event *event)
+{
+    return finish_push(
+        sched, worker, event->process,
+        state_push_any(event->process, event->generation, event->index, &event->node->next));
+}
+
+static NOINLINE bool push_urgent(struct scheduler *sched, struct worker *worker,
+                                 const struct prepared_event *event)
+{
+    return finish_push(
+        sched, worker, event->process,
+        state_push_urgent_any(event->process, event->generation, event->index, &event->node->next));
 }
 
 /* Builds the event of a message; reserves no place in the mailbox. Inline: sending is the one path
@@ -76,22 +93,89 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     return 0;
 }
 
+/* Back-pressure: sending to a process that cannot keep up ends the sender's pick, and may hold it
+ * back (held_back.h). */
+static inline void press(struct worker *worker, struct process *process)
+{
+    if (worker != NULL && mailbox_length(process) > CROWDED_STEPS * worker->events_max) {
+        worker->is_pressed = true;
+        worker->crowded = process;
+        worker->crowded_at = load_relaxed(&worker->stats.steps); /* this thread's */
+    }
+}
+
+/* Finds a place for a message to a process with a mark: in its quota, then in its mailbox. */
+static int find_limited_place(struct scheduler *sched, struct worker *worker,
+                              struct prepared_event *event)
+{
+    const int error = limits_charge(sched, event->process, event->generation, &event->quota);
+    if (error != 0) {
+        deliver_release_node(sched, worker, event->index);
+        return error;
+    }
+    const uint32_t limit = limits_of_mailbox(sched, event->process);
+    if (mailbox_reserve_within_any(event->process,
+                                   event->is_urgent ? mailbox_urgent_limit(limit) : limit)) {
+        return SHEDDING_PLACED;
+    }
+    const int outcome = shedding_find_place(sched, worker, event, limit);
+    if (outcome != SHEDDING_PLACED) {
+        limits_pushed(sched, event->quota, false);
+    }
+    return outcome;
+}
+
+/* The same for one that has found no place the usual way. */
+static int find_other_place(struct scheduler *sched, struct worker *worker,
+                            struct prepared_event *event)
+{
+    const uint32_t limit = load_relaxed(&event->process->mailbox_limit); /* fixed */
+    return limit >= MAILBOX_MARK ? find_limited_place(sched, worker, event)
+                                 : shedding_find_place(sched, worker, event, limit);
+}
+
+/* A message that has a place was pushed; or not, because the process has ended meanwhile. */
+static ALWAYS_INLINE int finish_add(struct scheduler *sched, struct worker *worker,
+                                    const struct prepared_event *event, bool pushed)
+{
+    if (UNLIKELY(!pushed)) {
+        mailbox_unreserve_any(event->process);
+        deliver_release_node(sched, worker, event->index);
+        return SKUA_E_NO_PROCESS;
+    }
+    press(worker, event->process);
+    return 0;
+}
+
+/* Finds a place for a message in a mailbox that is full, if its type has one, or sends it to a
+ * process with a mark. The event is copied: one whose address is known elsewhere is not kept in
+ * registers. */
+static NOINLINE int find_place(struct scheduler *sched, struct worker *worker,
+                               struct prepared_event event)
+{
+    event.is_urgent = false;
+    event.quota = NULL;
+    const int outcome = find_other_place(sched, worker, &event);
+    if (outcome != SHEDDING_PLACED || event.quota == NULL) {
+        return outcome;
+    }
+    const int error = finish_add(sched, worker, &event, push_event(sched, worker, &event));
+    limits_pushed(sched, event.quota, error == 0);
+    return error == 0 ? SHEDDING_SENT : error;
+}
+
 /* Gives a message to a process that runs or is about to run. Returns 0, or an error if it has ended
- * meanwhile or its mailbox is full. */
+ * meanwhile or its mailbox is full, or SHEDDING_DROPPED; then the node is released. */
 static int add_message(struct scheduler *sched, struct worker *worker,
                        const struct prepared_event *event)
 {
     if (UNLIKELY(!mailbox_reserve_any(event->process))) {
-        return SKUA_E_MAILBOX_FULL;
+        const int outcome = find_place(sched, worker, *event);
+        if (outcome != SHEDDING_PLACED) {
+            return outcome != SHEDDING_SENT ? outcome : 0;
+        }
     }
-    if (UNLIKELY(!push_event(sched, worker, event))) {
-        mailbox_unreserve_any(event->process);
-        return SKUA_E_NO_PROCESS;
-    }
-    if (worker != NULL && mailbox_length(event->process) > CROWDED) {
-        worker->is_pressed = true; /* back-pressure: ends the sender's pick */
-    }
-    return 0;
+    return finish_add(sched, worker, event, push_event(sched, worker, event));
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
@@ -109,7 +193,7 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
     } else {
         error = add_message(sched, worker, &event);
         if (UNLIKELY(error != 0)) {
-            deliver_release_node(sched, worker, event.index);
+            error = error != SHEDDING_DROPPED ? error : 0; /* none to the sender */
             goto refused;
         }
     }
@@ -122,6 +206,69 @@ refused:
     return error;
 }
 
+/* It is noted when it has been sent: nobody can take it before the receiver is submitted. */
+struct process *deliver_wake(struct worker *worker, skua_pid from, skua_pid to,
+                             const skua_payload *payload)
+{
+    struct scheduler *sched = worker->sched;
+    struct prepared_event event;
+    if (make_message(sched, worker, from, to, payload, &event) != 0) {
+        return NULL;
+    }
+    if (UNLIKELY(!mailbox_has_room(event.process)) ||
+        UNLIKELY(
+            !state_wake_any(event.process, event.generation, event.index, &event.node->next))) {
+        event_release_owner(&sched->events, &worker->caches.events, event.index);
+        return NULL;
+    }
+    note_send(sched, worker, from, to, event.index, payload->type);
+    NOTE_COUNT(sched, worker, messages);
+    return event.process;
+}
+
+/* Reserves a place for a message whose sender would wait for one; false if there is none. */
+static bool reserve_within(const struct prepared_event *event, uint32_t limit)
+{
+    return mailbox_reserve_within_any(event->process, limit) ||
+           (shedding_makes_room(event) &&
+            mailbox_reserve_within_any(event->process, mailbox_shedding_limit(limit)));
+}
+
+int deliver_reserve(struct scheduler *sched, struct prepared_event *event)
+{
+    event->quota = NULL;
+    const int error = mailbox_is_marked(event->process)
+                          ? limits_charge(sched, event->process, event->generation, &event->quota)
+                          : 0;
+    if (error != 0) {
+        return error;
+    }
+    if (!reserve_within(event, limits_of_mailbox(sched, event->process))) {
+        limits_pushed(sched, event->quota, false);
+        return SKUA_E_MAILBOX_FULL;
+    }
+    return 0;
+}
+
+void deliver_unreserve(struct scheduler *sched, const struct prepared_event *event)
+{
+    mailbox_unreserve_any(event->process);
+    limits_pushed(sched, event->quota, false);
+}
+
+bool deliver_reserved(struct scheduler *sched, struct worker *worker,
+                      const struct prepared_event *event)
+{
+    if (!push_event(sched, worker, event)) {
+        deliver_unreserve(sched, event);
+        return false;
+    }
+    limits_pushed(sched, event->quota, true);
+    press(worker, event->process);
+    NOTE_COUNT(sched, worker, messages);
+    return true;
+}
+
 int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
                     const skua_payload *payload, struct prepared_event *prepared)
 {
@@ -129,23 +276,99 @@ int deliver_prepare(struct scheduler *sched, struct worker *worker, skua_pid fro
     if (error != 0) {
         return error;
     }
-    if (!mailbox_reserve_any(prepared->process)) {
-        deliver_release_node(sched, worker, prepared->index);
-        return SKUA_E_MAILBOX_FULL;
+    prepared->is_urgent = false;
+    prepared->quota = NULL;
+    return LIKELY(mailbox_reserve_any(prepared->process))
+               ? 0
+               : find_other_place(sched, worker, prepared);
+}
+
+/* A message was accepted, and its receiver has ended before it came. */
+static void drop_prepared(struct scheduler *sched, struct worker *worker,
+                          const struct prepared_event *prepared)
+{
+    const skua_event *content = &prepared->node->as.event;
+    dead_letters_report(sched, worker, SKUA_DEAD_UNREAD, content->from,
+                        process_table_pid(&sched->table, prepared->process, prepared->generation),
+                        &content->payload);
+    deliver_unreserve(sched, prepared);
+}
+
+/* A place for an urgent message. */
+static int find_urgent_place(struct scheduler *sched, struct worker *worker,
+                             struct prepared_event *prepared)
+{
+    const uint32_t limit = load_relaxed(&prepared->process->mailbox_limit); /* fixed */
+    const bool is_placed =
+        limit < MAILBOX_MARK &&
+        mailbox_reserve_within_any(prepared->process, mailbox_urgent_limit(limit));
+    return is_placed ? SHEDDING_PLACED : find_other_place(sched, worker, prepared);
+}
+
+/* 0, or why the process takes no urgent messages. If its record belongs to another by now, the push
+ * finds that out. */
+static int refuse_urgent(struct scheduler *sched, struct process *process, skua_pid to)
+{
+    if (process_type_any(process)->urgent) {
+        return 0;
     }
+    const int gone = process_table_find_live(&sched->table, to, &process);
+    return gone != 0 ? gone : SKUA_E_NOT_URGENT;
+}
+
+int deliver_prepare_urgent(struct scheduler *sched, struct worker *worker, skua_pid from,
+                           skua_pid to, const skua_payload *payload,
+                           struct prepared_event *prepared)
+{
+    int error = make_message(sched, worker, from, to, payload, prepared);
+    if (error != 0) {
+        return error;
+    }
+    error = refuse_urgent(sched, prepared->process, to);
+    if (error != 0) {
+        deliver_release_node(sched, worker, prepared->index);
+        return error;
+    }
+    prepared->is_urgent = true;
+    prepared->quota = NULL;
+    error = find_urgent_place(sched, worker, prepared);
+    if (error != SHEDDING_PLACED) {
+        return error;
+    }
+    prepared->node->as.event.type = EVENT_URGENT;
+    return 0;
+}
+
+int deliver_urgent(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
+                   skua_payload *payload)
+{
+    struct prepared_event event;
+    int error = deliver_prepare_urgent(sched, worker, from, to, payload, &event);
+    if (error == 0) {
+        note_send(sched, worker, from, to, event.index, payload->type);
+        error = finish_add(sched, worker, &event, push_urgent(sched, worker, &event));
+        limits_pushed(sched, event.quota, error == 0);
+    }
+    if (error != 0) {
+        payload_discard(payload);
+        return error < 0 ? error : 0; /* one that was dropped is none to the sender */
+    }
+    NOTE_COUNT(sched, worker, messages);
+    payload_mark_taken(payload);
     return 0;
 }
 
 bool deliver_prepared(struct scheduler *sched, struct worker *worker,
                       const struct prepared_event *prepared)
 {
-    const bool pushed = push_event(sched, worker, prepared);
+    const bool pushed = (prepared->is_urgent ? push_urgent : push_event)(sched, worker, prepared);
     if (!pushed) {
         if (prepared->is_message) {
-            mailbox_unreserve_any(prepared->process);
+            drop_prepared(sched, worker, prepared);
         }
         deliver_release_node(sched, worker, prepared->index);
     } else if (prepared->is_message) {
+        limits_pushed(sched, prepared->quota, true);
         NOTE_COUNT(sched, worker, messages);
     }
     return pushed;
@@ -166,6 +389,7 @@ int deliver_prepare_cancel(struct scheduler *sched, struct worker *worker, skua_
     prepared->node->as.event =
         (skua_event){.type = SKUA_EVENT_CANCEL, .error = reason, .payload = skua_payload_empty(0)};
     prepared->is_message = false;
+    prepared->is_urgent = false;
     return 0;
 }
 
@@ -219,12 +443,6 @@ struct process *deliver_call(struct scheduler *sched, struct worker *worker, sku
 {
     struct process *process;
     return push_call(sched, worker, owner, call, &process) == STATE_ENQUEUE ? process : NULL;
-}
-
-bool deliver_is_open(struct scheduler *sched, skua_completion completion)
-{
-    struct event_node *node = event_at(&sched->events, call_index(completion));
-    return load_acquire(&node->guard) == call_guard(completion); /* MO-guard */
 }
 
 /* Once it has claimed the call, the completion is accepted: if the process ends just then, it is

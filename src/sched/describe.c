@@ -11,6 +11,7 @@
 #include "relations/watchers.h"
 #include "sched/calls.h"
 #include "sched/deliver.h"
+#include "sched/grouping.h"
 #include "sched/naming.h"
 #include "sched/signal.h"
 #include "sched/socket_hooks.h"
@@ -24,9 +25,35 @@ static size_t size_of(bool is_detailed)
     return sizeof(struct description) + (is_detailed ? sizeof(struct description_details) : 0);
 }
 
+static size_t size_of_children(uint32_t capacity)
+{
+    return sizeof(struct described_children) + capacity * sizeof(skua_child_report);
+}
+
+static struct described_children *make_children(struct scheduler *sched, size_t place,
+                                                uint32_t capacity)
+{
+    struct described_children *children = allocator_alloc_zeroed(
+        &sched->allocator, size_of_children(capacity), alignof(struct described_children));
+    if (children != NULL) {
+        children->place = place;
+        children->capacity = capacity;
+    }
+    return children;
+}
+
+static void free_children(struct scheduler *sched, struct described_children *children)
+{
+    if (children != NULL) {
+        allocator_free(&sched->allocator, children, size_of_children(children->capacity),
+                       alignof(struct described_children));
+    }
+}
+
 void describe_free(struct scheduler *sched, struct description *description)
 {
     if (description != NULL) {
+        free_children(sched, description->children);
         allocator_free(&sched->allocator, description, size_of(description->is_detailed),
                        alignof(struct description));
     }
@@ -82,17 +109,16 @@ static bool push(struct scheduler *sched, skua_pid pid, uint32_t node)
            signal_push_now(sched, NULL, pid, node);
 }
 
-/* Null if there is no memory, or too much is asked already. */
-static struct description *ask(struct scheduler *sched, skua_pid pid, bool is_detailed,
-                               skua_completion about)
+/* Asks with a description, which may be null. Null if there is no memory, or too much is asked
+ * already. */
+static struct description *ask(struct scheduler *sched, skua_pid pid,
+                               struct description *description)
 {
     uint32_t node;
-    struct description *description = make(sched, is_detailed);
     if (description == NULL || !deliver_acquire_node(sched, NULL, &node)) {
         describe_free(sched, description);
         return NULL;
     }
-    description->about = about;
     if (!open_one(sched)) {
         deliver_release_node(sched, NULL, node);
         describe_free(sched, description);
@@ -133,7 +159,7 @@ void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count,
     const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
     (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
     for (uint32_t i = 0; i < count; i++) {
-        descriptions[i] = ask(sched, pids[i], is_detailed, (skua_completion){.call = 0});
+        descriptions[i] = ask(sched, pids[i], make(sched, is_detailed));
     }
     (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
     await_answers(sched, descriptions, count, deadline);
@@ -146,8 +172,11 @@ void describe_ask_debtors(struct scheduler *sched, const skua_pid *callers,
     const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
     (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
     for (uint32_t i = 0; i < count; i++) {
-        const skua_completion about = {.process = callers[i], .call = waits[i]->call};
-        descriptions[i] = ask(sched, waits[i]->debtor, false, about);
+        struct description *description = make(sched, false);
+        if (description != NULL) {
+            description->about = (skua_completion){.process = callers[i], .call = waits[i]->call};
+        }
+        descriptions[i] = ask(sched, waits[i]->debtor, description);
     }
     (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
     await_answers(sched, descriptions, count, deadline);
@@ -157,6 +186,25 @@ void describe_ask_debtors(struct scheduler *sched, const skua_pid *callers,
         }
         describe_free(sched, descriptions[i]);
     }
+}
+
+struct description *describe_ask_children(struct scheduler *sched, skua_pid pid, size_t place,
+                                          uint32_t capacity)
+{
+    const uint64_t deadline = monotonic_deadline(DESCRIBE_WAIT_NS);
+    struct description *description = make(sched, false);
+    if (description != NULL) {
+        description->children = make_children(sched, place, capacity);
+    }
+    if (description == NULL || description->children == NULL) {
+        describe_free(sched, description);
+        return NULL;
+    }
+    (void)fetch_add_seq_cst(&sched->callers, 1); /* MO-caller */
+    description = ask(sched, pid, description);
+    (void)fetch_sub_seq_cst(&sched->callers, 1); /* MO-caller */
+    await_answers(sched, &description, 1, deadline);
+    return description;
 }
 
 /* ---- what a process waits for ---- */
@@ -195,10 +243,12 @@ static bool fill_wait(struct scheduler *sched, uint32_t index, uint64_t now,
         .call = (uint64_t)index << 32 | view.guard,
     };
     const uint32_t service = view.kind - 1; /* wraps around for a command, which is none of these */
-    if (service >= SERVICE_CALL && service <= SERVICE_JOIN) {
+    if (service >= SERVICE_CALL && service <= SERVICE_SEND) {
         wait->peer = pid_in(sched, view.number);
     } else if (service == SERVICE_NAME && view.number != 0 && view.number != CALL_SUBJECT_UNKNOWN) {
         (void)names_text(&sched->names, view.number, wait->name); /* it is awaited, so it stays */
+    } else if (service == SERVICE_GROUP && group_watch_is_listener(view.listener)) {
+        memcpy(wait->name, group_watch_of_listener(view.listener)->group->name, NAME_SIZE);
     }
     if (service == SERVICE_CALL && request_is_listener(view.listener)) {
         wait->hops = request_peek_any(&sched->events, view.listener, &wait->debtor);
@@ -290,6 +340,16 @@ static void fill_names(struct scheduler *sched, const struct annex *annex,
     (void)!naming_first(sched, annex, description->name);
 }
 
+static void fill_groups(const struct annex *annex, struct description_details *details)
+{
+    const char *names[DESCRIBE_GROUPS];
+    details->groups = annex->wing != NULL ? annex->wing->group_count : 0;
+    details->groups_shown = grouping_list(annex, names);
+    for (uint32_t i = 0; i < details->groups_shown; i++) {
+        memcpy(details->group_names[i], names[i], NAME_SIZE); /* both have so many */
+    }
+}
+
 static void fill_links(const struct object_pool *events, uint32_t index,
                        struct description_details *details)
 {
@@ -356,6 +416,29 @@ static void fill_sockets(struct scheduler *sched, struct process *process,
     }
 }
 
+/* ---- children ---- */
+
+/* Looks at no more than DESCRIBE_COUNT_MAX places. */
+static void fill_children(struct scheduler *sched, struct process *process,
+                          struct described_children *children)
+{
+    const skua_process_type *type = process_type(process);
+    children->is_told = type->children != NULL;
+    children->is_all = !children->is_told;
+    children->now = time_now(sched->time);
+    for (uint32_t looks = 0;
+         looks < DESCRIBE_COUNT_MAX && children->count < children->capacity && !children->is_all;
+         looks++) {
+        skua_child_report *row = &children->rows[children->count];
+        *row = (skua_child_report){.last_error = 0};
+        const int found = type->children(process_state(process, type), children->place, row);
+        row->name[sizeof row->name - 1] = '\0';
+        children->is_all = found < 0;
+        children->count += found > 0;
+        children->place += found >= 0;
+    }
+}
+
 /* ---- answering ---- */
 
 static bool owes(const struct object_pool *events, const struct annex *annex, skua_completion about)
@@ -374,6 +457,10 @@ static bool owes(const struct object_pool *events, const struct annex *annex, sk
 static void fill(struct scheduler *sched, struct process *process, struct description *description)
 {
     const struct annex *annex = annex_of(&sched->events, process);
+    if (description->children != NULL) {
+        fill_children(sched, process, description->children);
+        return;
+    }
     if (!skua_pid_is_none(description->about.process)) {
         description->owes = annex != NULL && owes(&sched->events, annex, description->about);
         return;
@@ -392,9 +479,11 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
     }
     fill_names(sched, annex, description);
     if (description->is_detailed) {
+        fill_groups(annex, &description->details[0]);
         fill_links(&sched->events, annex->links, &description->details[0]);
         fill_monitors(&sched->events, annex->watchers, &description->details[0]);
         fill_requests(sched, annex, &description->details[0]);
+        description->details[0].deferred = annex->wing != NULL ? annex->wing->deferred_count : 0;
     }
 }
 

@@ -14,6 +14,8 @@
 #ifndef SKUA_SCHED_DESCRIBE_H
 #define SKUA_SCHED_DESCRIBE_H
 
+#include <skua/supervisor.h>
+
 #include "relations/name_key.h"
 #include "sched/scheduler.h"
 
@@ -26,6 +28,7 @@
 /* How much of each there is room for. */
 #define DESCRIBE_WAITS   20
 #define DESCRIBE_NAMES   16
+#define DESCRIBE_GROUPS  16
 #define DESCRIBE_PEERS   8
 #define DESCRIBE_FRAMES  32
 #define DESCRIBE_SOCKETS 20
@@ -82,6 +85,9 @@ struct described_stack {
 struct description_details {
     uint32_t other_names;                      /* how many of the next there are; likewise below */
     char names[DESCRIBE_NAMES - 1][NAME_SIZE]; /* besides the first, newest first */
+    uint32_t groups;                           /* that it is in */
+    uint32_t groups_shown;
+    char group_names[DESCRIBE_GROUPS][NAME_SIZE];
     uint32_t waits_shown;
     struct described_wait waits[DESCRIBE_WAITS]; /* newest first */
     uint32_t links; /* counted up to DESCRIBE_COUNT_MAX; likewise below */
@@ -91,10 +97,22 @@ struct description_details {
     uint32_t owed;
     uint32_t owed_shown;
     struct described_request requests[DESCRIBE_PEERS]; /* oldest first */
+    uint32_t deferred;                                 /* events that it has put off */
     uint32_t sockets;
     uint32_t socket_slots[DESCRIBE_SOCKETS]; /* newest first */
     uint32_t frames_shown;
     void *frames[DESCRIBE_FRAMES]; /* of a task, innermost first */
+};
+
+/* Children of a supervisor. */
+struct described_children {
+    size_t place;      /* where to begin; then, where to go on */
+    bool is_told;      /* its type tells of children */
+    bool is_all;       /* there are none from `place` on */
+    uint64_t now;      /* when, by the clock of the report */
+    uint32_t capacity; /* of the next */
+    uint32_t count;
+    skua_child_report rows[];
 };
 
 struct description {
@@ -104,6 +122,7 @@ struct description {
     struct description *next; /* of worker.described */
     skua_completion about;    /* of whom it is asked whether this call is owed; or zero */
     bool owes;                /* it is */
+    struct described_children *children; /* who is asked for these, and nothing else; or null */
 
     uint32_t names;       /* how many; counted up to DESCRIBE_COUNT_MAX */
     char name[NAME_SIZE]; /* the first that it got */
@@ -127,6 +146,11 @@ void describe_ask_debtors(struct scheduler *sched, const skua_pid *callers,
  * descriptions[i] is what pids[i] has answered, or null if it has not; to be freed. */
 void describe_ask(struct scheduler *sched, const skua_pid *pids, uint32_t count, bool is_detailed,
                   struct description **descriptions);
+
+/* Asks a process for up to `capacity` of its children, from a place on. Null if it has not answered
+ * in time, or there is no memory; to be freed. */
+struct description *describe_ask_children(struct scheduler *sched, skua_pid pid, size_t place,
+                                          uint32_t capacity);
 void describe_free(struct scheduler *sched, struct description *description);
 
 /* ---- the worker of a process ---- */

@@ -7,6 +7,10 @@
 #include <skua/command.h>
 
 struct detour {
+    /* Whether it has taken a message of the process that the worker runs, to deliver it later:
+     * *error is then what its sender is told. Otherwise it goes the way that it goes on threads. */
+    bool (*take_message)(struct detour *detour, skua_pid from, skua_pid to, skua_payload *payload,
+                         int *error);
     /* Whether it has taken the signal in this event node, of `from` to `to`, or the completion, and
      * will deliver it. */
     bool (*take_signal)(struct detour *detour, skua_pid from, skua_pid to, uint32_t node);

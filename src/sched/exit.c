@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a process, in this order:
- *  1. its names are given up, its open calls revoked, and the requests that it owes closed: from
- *     then on no caller pushes one of these to it;
+ *  1. its names and its place in the tree are given up, its groups left, its open calls revoked,
+ *     and the requests that it owes closed: from then on no caller pushes one of these to it;
  *  2. its event list is closed: nothing is admitted any more (state_finish_owner);
- *  3. events that it has not handled are dropped;
+ *  3. events that it has not handled are dropped, and what it publishes is sent to the rest;
  *  4. its close is called, and its memory released;
  *  5. its slot is freed;
  *  6. everyone who must know is told: on_exit, the log, those whose calls it has not answered,
@@ -22,10 +22,14 @@
 #include "process/annex.h"
 #include "process/mailbox.h"
 #include "sched/abandon.h"
+#include "sched/children.h"
 #include "sched/context.h"
+#include "sched/dead_letters.h"
+#include "sched/defer.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
 #include "sched/farewell.h"
+#include "sched/limits.h"
 #include "sched/log.h"
 #include "sched/naming.h"
 #include "sched/note.h"
@@ -126,6 +130,7 @@ static void go_on_later(struct worker *worker, struct process *process, const st
                         uint32_t node)
 {
     struct event_node *note = event_at(&worker->sched->events, node);
+    limits_settle_if_marked(worker->sched, process);
     note->as.ending = *ending;
     note->next = process->backlog;
     process->backlog = node;
@@ -163,6 +168,10 @@ static bool drop_event(struct worker *worker, struct process *process, struct ev
                        uint32_t index, struct ending *ending)
 {
     const uint32_t type = node->as.event.type;
+    if (UNLIKELY(type == EVENT_OVERFLOW)) { /* it was killed for that (shedding.h) */
+        ending->error = ending->error == SKUA_E_TERMINATED ? SKUA_E_OVERFLOW : ending->error;
+        return true;
+    }
     if (UNLIKELY(type == SKUA_EVENT_CALL || type > EVENT_ABANDONED)) {
         if (signal_drop(worker, process, index)) {
             node->next = ending->notices;
@@ -173,7 +182,11 @@ static bool drop_event(struct worker *worker, struct process *process, struct ev
     if (UNLIKELY(type == EVENT_ABANDONED)) {
         abandon_take(worker, node, index);
     }
-    mailbox_consume_owner(process, type == SKUA_EVENT_MESSAGE);
+    if (type == SKUA_EVENT_MESSAGE || type == EVENT_URGENT) {
+        mailbox_consume_owner(process, 1);
+        dead_letters_report(worker->sched, worker, SKUA_DEAD_UNREAD, node->as.event.from,
+                            worker->context->self, &node->as.event.payload);
+    }
     skua_payload_drop(&node->as.event.payload);
     return true;
 }
@@ -279,8 +292,9 @@ static void tell_slice(struct worker *worker, struct process *process, struct en
                        uint32_t spare)
 {
     struct annex *annex = annex_of(&worker->sched->events, process);
+    struct wing *wing = annex_wing(&worker->sched->events, process);
     for (uint32_t i = 0; i < EXIT_SLICE; i++) {
-        if (!own_memory_free_first(worker->sched, annex) && !farewell_tell(worker, annex, ending)) {
+        if (!own_memory_free_first(worker->sched, wing) && !farewell_tell(worker, annex, ending)) {
             event_release_owner(&worker->sched->events, &worker->caches.events, spare);
             free_and_report(worker, process, ending);
             return;
@@ -298,6 +312,7 @@ static NOINLINE bool tells_in_slices(struct worker *worker, struct process *proc
     uint32_t spare;
     if (annex != NULL) {
         mailbox_consume_owner(process, annex->owed_count); /* what it has not answered */
+        limits_leave(worker->sched, process);
     }
     if (!farewell_is_long(worker->sched, process, ending) ||
         !event_acquire_owner(events, &worker->caches.events, &spare)) {
@@ -359,8 +374,9 @@ static NOINLINE void end_process(struct worker *worker, struct process *process,
                                  struct ending *ending, uint64_t before)
 {
     const uint32_t tag = event_list_tag(before);
-    if (UNLIKELY((tag & STATE_KILL) != 0)) {
-        /* It came after the last take and was accepted, so that is what ends the process. */
+    if (UNLIKELY((tag & STATE_KILL) != 0 && ending->error != SKUA_E_OVERFLOW)) {
+        /* It came after the last take and was accepted, so that is what ends the process; unless it
+         * belongs to an overflow whose reason was taken already (shedding.h). */
         ending->error = SKUA_E_TERMINATED;
         ending->cause = worker->context->self;
         drop_result(ending);
@@ -407,8 +423,10 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
     ending.phase = ENDING_LEAVES;
     ending.unclosed = OBJECT_NONE;
     if (annex != NULL) {
+        defer_end(&worker->sched->events, process);
         ending.unclosed = annex->owed;
         naming_go(worker, annex);
+        children_leave(worker->sched, process);
         if (!log_is_orderly(error)) {
             naming_keep(worker->sched, annex);
         }

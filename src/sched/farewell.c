@@ -4,7 +4,9 @@
 #include "relations/link.h"
 #include "relations/request.h"
 #include "relations/watchers.h"
+#include "sched/admission.h"
 #include "sched/calls.h"
+#include "sched/grouping.h"
 #include "sched/links.h"
 #include "sched/monitors.h"
 #include "sched/naming.h"
@@ -34,7 +36,8 @@ bool farewell_leave(struct worker *worker, struct process *process, struct endin
 {
     struct scheduler *sched = worker->sched;
     const bool has_annex = annex_of(&sched->events, process) != NULL;
-    if (has_annex && !naming_release_some(sched, process, worker->context->self, budget)) {
+    if (has_annex && (!naming_release_some(sched, process, worker->context->self, budget) ||
+                      !grouping_leave_some(worker, process, budget))) {
         return false;
     }
     return call_revoke_owner(&sched->events, &sched->deadlines, &worker->caches.events, process,
@@ -80,6 +83,7 @@ static bool late_comer_hears(struct scheduler *sched, const struct event_node *n
 {
     switch (node->as.event.type) {
     case SKUA_EVENT_CALL:
+    case EVENT_ADMISSION:
         return false;
     case EVENT_LINK:
         return links_is_heard(sched, node);
@@ -134,6 +138,9 @@ static void tell(struct worker *worker, struct ending *ending, uint32_t index)
     case SKUA_EVENT_CALL:
         tell_caller(worker, ending, index);
         break;
+    case EVENT_ADMISSION:
+        admission_tell(sched, worker, self, index);
+        break;
     default:
         links_tell(sched, worker, self, ending, index);
         break;
@@ -187,7 +194,7 @@ static uint32_t count_watchers(const struct object_pool *events, const struct an
 static uint32_t count_in_annex(const struct object_pool *events, const struct annex *annex)
 {
     uint32_t count = annex->owed_count + count_watchers(events, annex);
-    count += own_memory_count(annex, NOTICES_MANY + 1);
+    count += own_memory_count(annex->wing, NOTICES_MANY + 1);
     for (uint32_t index = annex->links; index != OBJECT_NONE && count <= NOTICES_MANY; count++) {
         index = event_at(events, index)->as.half.next;
     }

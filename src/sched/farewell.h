@@ -8,8 +8,8 @@
 #include "sched/scheduler.h"
 
 /* The process is about to be closed to events: gives up what others can find it by, or push to it
- * without being asked: its names, its calls, and what it owes (ending.unclosed). Lowers `*budget`;
- * false if there is more. */
+ * without being asked: its names, its groups, its calls, and what it owes (ending.unclosed). Lowers
+ * `*budget`; false if there is more. */
 NODISCARD bool farewell_leave(struct worker *worker, struct process *process, struct ending *ending,
                               uint32_t *budget);
 

@@ -15,26 +15,34 @@
  *    become long since the last (checkpoint_hasten).
  *  - The oldest process of the deque is picked, or of the global queue: they take turns. After such
  *    a pick the others come first: for OLDEST_NS if it was short, so that those that converse stay
- *    in the cache; for as long as it took, if that was LASTING_NS or more.
+ *    in the cache; for as long as it took, if that was LASTING_NS or more. If the deque was empty
+ *    since the last such pick, and was filled at once (submit.c), its oldest is put off once, by
+ *    OLDEST_NS.
  *  - After a pick from behind that took d, the first class comes first for d. Then the queue behind
  *    is due again: it gets half of the time if the first class always has work, and no more.
  *
  * The bound (INV-16), for a Ready process with n others ahead of it in its queue. Let p be the
  * longest pick that is made meanwhile: SLICE_NS and four steps at most (step.c), or one step while
  * picks are long.
- *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque.
+ *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque;
+ *    or, if it has readied all that is in the deque, it gives way to that until the next pick of
+ *    another source.
  *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
  *    oldest. From the beginning of one to that of the next the worker spends at most p, then
  *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind, then one from the
- *    next slot.
+ *    next slot. To that comes OLDEST_NS, once: while it is in the deque, that is not empty.
  *  - Out of the queue behind some worker picks it after n + 1 picks from there, and every worker
  *    makes one at least every 2 p and the time to a checkpoint and a pick of the oldest.
+ *  - A process that is held back is in no queue (held_back.h): HELD_BACK_NS and the time to a
+ *    checkpoint later, at most, it is in the global queue.
  *  - The time to a checkpoint is at most that of PICKS_MAX picks, and, while the monitor runs, two
  *    of its samples and a pick.
  * It leaves its queue to run; or, while a worker was without work of its own, to that worker's
  * deque; or, out of a deque that overflows, to the end of the global queue. Due timers and ready
- * descriptors wait for a checkpoint and no longer. */
+ * descriptors wait for a checkpoint and no longer; what a busy worker then finds ready goes to the
+ * global queue (poll_check). */
 #include "sched/checkpoint.h"
+#include "sched/held_back.h"
 #include "sched/worker.h"
 
 #define OLDEST_NS    UINT64_C(20000)
@@ -53,13 +61,14 @@ static struct process *empty_next(struct worker *worker)
  * wait for a second where nobody can see it: it goes to the deque, and a parked worker is woken. */
 void find_release_next(struct worker *worker)
 {
+    worker->next_gives_way = false;
     struct process *process = empty_next(worker);
     if (process != NULL) {
         submit_to_deque(worker, process);
     }
 }
 
-static struct process *take_newest(struct worker *worker)
+static ALWAYS_INLINE struct process *take_newest(struct worker *worker)
 {
     struct process *process = deque_pop_owner(&worker->deque);
     if (process != NULL) {
@@ -68,9 +77,15 @@ static struct process *take_newest(struct worker *worker)
     return process;
 }
 
+/* If the deque was empty not long ago, its oldest can wait. */
 static struct process *take_oldest(struct worker *worker)
 {
     void *process;
+    if (UNLIKELY(worker->is_renewed)) {
+        worker->is_renewed = false;
+        worker->oldest_due = worker->checked_at + OLDEST_NS;
+        return NULL;
+    }
     if (deque_length_owner(&worker->deque) == 0 ||
         deque_steal_any(&worker->deque, &process, 1) != 1) {
         return NULL; /* empty, or a thief was faster, which is just as good */
@@ -181,11 +196,25 @@ static NOINLINE struct process *take_fair(struct worker *worker)
     return process;
 }
 
+/* One that was readied by the process in the next slot; null if all of them have run. */
+static NOINLINE struct process *take_before_next(struct worker *worker)
+{
+    struct process *process = take_newest(worker);
+    worker->next_gives_way = process != NULL;
+    return process;
+}
+
 struct process *find_work(struct worker *worker)
 {
     struct process *process;
     if (UNLIKELY(checkpoint_is_due(worker))) {
         process = take_fair(worker);
+        if (process != NULL) {
+            return process;
+        }
+    }
+    if (UNLIKELY(worker->next_gives_way)) {
+        process = take_before_next(worker);
         if (process != NULL) {
             return process;
         }
@@ -196,5 +225,8 @@ struct process *find_work(struct worker *worker)
         return process;
     }
     process = take_newest(worker);
-    return process != NULL ? process : find_shared(worker);
+    if (process == NULL) {
+        process = find_shared(worker);
+    }
+    return process != NULL ? process : held_back_take(worker);
 }

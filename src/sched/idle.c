@@ -163,9 +163,6 @@ static uint32_t rounds_of_patience(const struct worker *worker)
 
 static struct process *climb_ladder(struct worker *worker)
 {
-    if (scheduler_threads(worker->sched) == 1) {
-        return find_shared(worker); /* nobody to steal from or to yield to */
-    }
     steal_begin(worker);
     uint32_t patience = rounds_of_patience(worker);
     uint32_t last = patience + ROUNDS_MAX;
@@ -209,6 +206,9 @@ static void judge_last_steal(struct last_steal *last_steal, uint64_t now)
 
 static struct process *search(struct worker *worker)
 {
+    if (scheduler_threads(worker->sched) == 1) {
+        return find_shared(worker); /* nobody to steal from or to yield to */
+    }
     const uint64_t start = monotonic_ns();
     judge_last_steal(&worker->last_steal, start);
     struct process *process = climb_ladder(worker);
@@ -218,12 +218,13 @@ static struct process *search(struct worker *worker)
 }
 
 /* Publishers that saw a searcher have woken nobody, so the last searcher to leave wakes another
- * worker if it sees more work. */
-static void leave_search(struct worker *worker)
+ * worker if it sees more work. For sources that nobody waits for it does so only if it will be away
+ * `for_long`: INV-13. */
+static void leave_search(struct worker *worker, bool for_long)
 {
     struct scheduler *sched = worker->sched;
     if (parking_end_search_owner(&sched->parking) &&
-        (idle_work_is_visible(sched) || poll_is_unattended(sched))) {
+        (idle_work_is_visible(sched) || (for_long && poll_is_unattended(sched)))) {
         idle_wake_one(sched, worker);
     }
 }
@@ -275,7 +276,7 @@ static void park(struct worker *worker, bool searching)
 static bool do_chores(struct worker *worker, bool searching)
 {
     if (searching) {
-        leave_search(worker);
+        leave_search(worker, true);
     }
     chores_do(worker);
     return parking_start_search_owner(&worker->sched->parking);
@@ -305,7 +306,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
         }
         if (process != NULL || must_exit(worker->sched)) {
             if (searching) {
-                leave_search(worker);
+                leave_search(worker, worker->picks_are_long);
             }
             return process;
         }

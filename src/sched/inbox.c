@@ -5,57 +5,31 @@
 #include "process/mailbox.h"
 #include "process/payload.h"
 #include "sched/abandon.h"
+#include "sched/admission.h"
+#include "sched/aside.h"
 #include "sched/describe.h"
+#include "sched/grouping.h"
+#include "sched/limits.h"
 #include "sched/note.h"
+#include "sched/shedding.h"
 #include "sched/signal.h"
 #include "sched/timers.h"
+#include "sched/urgent.h"
 #include "sched/worker.h"
 
 /* Events that are looked at in one turn: most of them may be put aside. */
 #define LOOKS_MAX 256
 
+/* Events put aside that are looked at again when one more waits there for room. */
+#define SWEEP_LOOKS 4
+
+/* `recalled` of a task that urgent messages come first for: they are at the front of the backlog,
+ * and what it wants of the others is recalled when it wants none of them. No node. */
+#define RECALL_LATER UINT32_MAX
+
 static struct task *task_of(const struct process *process)
 {
     return process->state.of_task.task;
-}
-
-/* ---- events put aside ---- */
-
-static void put_aside(const struct object_pool *events, struct process *process, uint32_t index)
-{
-    event_at(events, index)->next = OBJECT_NONE;
-    if (process->state.of_task.aside == OBJECT_NONE) {
-        process->state.of_task.aside = index;
-    } else {
-        event_at(events, process->state.of_task.aside_last)->next = index;
-    }
-    process->state.of_task.aside_last = index;
-}
-
-/* One of them, which comes after `previous`, to the front of the backlog. */
-static void put_back(const struct object_pool *events, struct process *process, uint32_t previous,
-                     uint32_t index)
-{
-    struct event_node *node = event_at(events, index);
-    if (previous == OBJECT_NONE) {
-        process->state.of_task.aside = node->next;
-    } else {
-        event_at(events, previous)->next = node->next;
-    }
-    if (process->state.of_task.aside_last == index) {
-        process->state.of_task.aside_last = previous;
-    }
-    node->next = process->backlog;
-    process->backlog = index;
-}
-
-void inbox_put_back(const struct object_pool *events, struct process *process)
-{
-    if (process->state.of_task.aside != OBJECT_NONE) {
-        event_at(events, process->state.of_task.aside_last)->next = process->backlog;
-        process->backlog = process->state.of_task.aside;
-        process->state.of_task.aside = OBJECT_NONE;
-    }
 }
 
 /* ---- what a task wants ---- */
@@ -95,28 +69,106 @@ static bool ends_wait(const struct task *task, uint64_t tag)
 static bool wants(const struct task *task, const struct event_node *node)
 {
     skua_event event = node->as.event;
+    event.type = event.type != EVENT_URGENT ? event.type : SKUA_EVENT_MESSAGE;
+    event.type = event.type != EVENT_CALL_AGAIN ? event.type : SKUA_EVENT_CALL;
     if (event.type == SKUA_EVENT_CALL) { /* it cannot be answered yet */
         event.error = 0;
         event.request = (skua_request){0};
     } else if (event.type == SKUA_EVENT_COMPLETION || event.type == SKUA_EVENT_TICK) {
-        event.from = (skua_pid){0}; /* where the links of a call are */
+        event.from = (skua_pid){0};         /* where the links of a call are */
+    } else if (event.type == EVENT_GROUP) { /* the news are drawn up when it is taken */
+        event_make(&event, SKUA_EVENT_GROUP, 0);
+        event.tag = node->as.event.tag;
+    } else if (event.type == EVENT_ADMISSION) { /* a message, unless its sender gives up */
+        event.type = SKUA_EVENT_MESSAGE;
+        event.tag = 0;
     }
     return wants_event(task, &event);
 }
 
-void inbox_recall(const struct object_pool *events, struct process *process, struct task *task)
+/* The type changes when the function has returned. */
+static bool is_recallable(const struct task *task, const struct event_node *node)
 {
+    return task == NULL ||
+           (node->as.event.type != EVENT_UPGRADE && (receives_all(task) || wants(task, node)));
+}
+
+/* ---- messages put aside that wait for room ---- */
+
+/* Looks again at an event that was put aside, after `previous`, and is not wanted. Returns it, or
+ * `previous` if it has been released: the last that stays. */
+static uint32_t look_again(struct worker *worker, struct process *process, uint32_t previous,
+                           uint32_t index)
+{
+    struct object_pool *events = &worker->sched->events;
+    if (LIKELY(event_at(events, index)->as.event.type != EVENT_ADMISSION)) {
+        return index;
+    }
+    /* It may be free afterwards: out of the list first. */
+    aside_take_out(events, process, previous, index);
+    if (!admission_put_aside(worker, process, index)) {
+        return previous;
+    }
+    aside_insert(events, process, previous, index);
+    return index;
+}
+
+/* Another one is put aside. So that those whose senders have given up do not pile up while the task
+ * waits for something else, it looks at a few that were there, in turns. */
+static void sweep_aside(struct worker *worker, struct process *process)
+{
+    struct object_pool *events = &worker->sched->events;
+    struct task *task = task_of(process);
+    uint32_t previous = task->swept;
+    for (uint32_t i = 0; i < SWEEP_LOOKS; i++) {
+        const uint32_t index = previous == OBJECT_NONE ? process->state.of_task.aside
+                                                       : event_at(events, previous)->next;
+        if (index == OBJECT_NONE) {
+            previous = OBJECT_NONE; /* from the beginning, with the next one */
+            break;
+        }
+        previous = look_again(worker, process, previous, index);
+    }
+    task->swept = previous;
+}
+
+void inbox_recall(struct worker *worker, struct process *process, struct task *task)
+{
+    const struct object_pool *events = &worker->sched->events;
     uint32_t previous = OBJECT_NONE;
     uint32_t index = process->state.of_task.aside;
-    while (index != OBJECT_NONE && !receives_all(task) && !wants(task, event_at(events, index))) {
-        previous = index;
-        index = event_at(events, index)->next;
+    while (index != OBJECT_NONE && !is_recallable(task, event_at(events, index))) {
+        previous = look_again(worker, process, previous, index);
+        index = previous == OBJECT_NONE ? process->state.of_task.aside
+                                        : event_at(events, previous)->next;
     }
-    if (index != OBJECT_NONE) {
-        put_back(events, process, previous, index);
+    if (index != OBJECT_NONE && urgent_is_first(events, process) &&
+        !urgent_is(event_at(events, index))) {
+        previous = OBJECT_NONE;
+        index = RECALL_LATER;
+    } else if (index != OBJECT_NONE) {
+        aside_put_back(events, process, previous, index);
     }
     if (task != NULL) {
         task->recalled = index;
+        task->recalled_after = previous;
+    }
+}
+
+void inbox_give_way(const struct object_pool *events, struct process *process)
+{
+    struct task *task = task_of(process);
+    const uint32_t index = process->backlog;
+    const bool is_recalled =
+        index != OBJECT_NONE &&
+        (task != NULL ? task->recalled == index : process->state.of_task.aside != OBJECT_NONE);
+    if (!is_recalled || urgent_is(event_at(events, index))) {
+        return;
+    }
+    process->backlog = event_at(events, index)->next;
+    aside_insert(events, process, task != NULL ? task->recalled_after : OBJECT_NONE, index);
+    if (task != NULL) {
+        task->recalled = RECALL_LATER;
     }
 }
 
@@ -180,7 +232,7 @@ static enum found offer(struct worker *worker, struct process *process, struct d
     }
     if (event_acquire_owner(&worker->sched->events, &worker->caches.events, &index)) {
         event_at(&worker->sched->events, index)->as.event = delivery->events[0];
-        put_aside(&worker->sched->events, process, index);
+        aside_put(&worker->sched->events, process, index);
     }
     return FOUND_NOTHING;
 }
@@ -190,8 +242,10 @@ static enum found take_signal(struct worker *worker, struct process *process, ui
 {
     struct signal_end end;
     const uint32_t type = event_at(&worker->sched->events, index)->as.event.type;
-    /* Those who look do not see themselves, and of a socket its bytes say enough. */
-    if (type != EVENT_DESCRIBE && type != EVENT_SOCKET) {
+    /* Those who look do not see themselves, of a socket its bytes say enough, and a bundle is no
+     * event. */
+    if (type != EVENT_DESCRIBE && type != EVENT_SOCKET && type != EVENT_UPGRADE &&
+        type != EVENT_BUNDLE) {
         note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, index);
     }
     switch (signal_take(worker, process, index, delivery->events, &end)) {
@@ -204,7 +258,9 @@ static enum found take_signal(struct worker *worker, struct process *process, ui
     case SIGNAL_EVENT:
         break;
     }
-    return type == SKUA_EVENT_CALL ? found_event(delivery) : offer(worker, process, delivery);
+    return type == SKUA_EVENT_CALL || type == EVENT_CALL_AGAIN || type == EVENT_ADMISSION
+               ? found_event(delivery)
+               : offer(worker, process, delivery);
 }
 
 /* Takes an event, which stays in its node. */
@@ -217,6 +273,13 @@ static void take_event(struct worker *worker, struct process *process, uint32_t 
     if (node->as.event.type == SKUA_EVENT_TICK) {
         timers_take_tick(worker, process, index, delivery->events);
         return;
+    }
+    if (node->as.event.type == EVENT_GROUP) {
+        grouping_take(worker, process, index, delivery->events);
+        return;
+    }
+    if (urgent_is(node)) {
+        node->as.event.type = SKUA_EVENT_MESSAGE;
     }
     if (node->as.event.type == SKUA_EVENT_MESSAGE) {
         mailbox_consume_owner(process, 1);
@@ -233,7 +296,8 @@ static void take_event(struct worker *worker, struct process *process, uint32_t 
 static bool is_received(const struct event_node *node)
 {
     const uint32_t type = node->as.event.type;
-    return type <= SKUA_EVENT_CALL || type == SKUA_EVENT_ABANDON || type == SKUA_EVENT_EXIT;
+    return type <= SKUA_EVENT_CHILD || type == SKUA_EVENT_BECOME || type == EVENT_GROUP ||
+           type == EVENT_ADMISSION || type == EVENT_URGENT || type == EVENT_CALL_AGAIN;
 }
 
 /* The completion of a wait: of this one, or of one that is over. */
@@ -266,17 +330,28 @@ static enum found look_at(struct worker *worker, struct process *process, uint32
         event_release_owner(events, &worker->caches.events, index);
         return take_cancel(worker, process, delivery, reason);
     }
+    if (node->as.event.type == EVENT_UPGRADE && task_of(process) != NULL) {
+        aside_put(events, process, index);
+        return FOUND_NOTHING;
+    }
     if (!is_received(node)) {
         return take_signal(worker, process, index, delivery);
     }
     if (node->as.event.type == SKUA_EVENT_COMPLETION && inbox_is_own(node->as.event.tag)) {
         return look_at_own(worker, process, index, delivery);
     }
+    const bool is_waiting = node->as.event.type == EVENT_ADMISSION;
     if (!is_wanted && !wants(task_of(process), node)) {
-        put_aside(events, process, index);
+        if (!is_waiting || admission_put_aside(worker, process, index)) {
+            (urgent_is(node) ? aside_put_urgent : aside_put)(events, process, index);
+        }
+        if (UNLIKELY(is_waiting)) {
+            sweep_aside(worker, process);
+        }
         return FOUND_NOTHING;
     }
-    if (node->as.event.type == SKUA_EVENT_CALL) {
+    if (node->as.event.type == SKUA_EVENT_CALL || node->as.event.type == EVENT_CALL_AGAIN ||
+        is_waiting) {
         return take_signal(worker, process, index, delivery);
     }
     take_event(worker, process, index, delivery);
@@ -294,8 +369,9 @@ static enum found look_at_next(struct worker *worker, struct process *process,
         task != NULL ? task->recalled == index : process->state.of_task.aside != OBJECT_NONE;
     process->backlog = event_at(events, index)->next;
     const enum found found = look_at(worker, process, index, is_recalled, delivery);
-    if (is_recalled && found == FOUND_NOTHING) {
-        inbox_recall(events, process, task);
+    const bool recalls = is_recalled || (task != NULL && task->recalled == RECALL_LATER);
+    if (recalls && found == FOUND_NOTHING) {
+        inbox_recall(worker, process, task);
     }
     return found;
 }
@@ -377,6 +453,9 @@ static NOINLINE void find_event(struct worker *worker, struct process *process,
         (void)found_special(delivery, SKUA_EVENT_START, 0);
         return;
     }
+    if (UNLIKELY((progress & PROCESS_TENDED) != 0)) {
+        shedding_drop_old(worker, process);
+    }
     for (uint32_t looks = 0;
          found == FOUND_NOTHING && process->backlog != OBJECT_NONE && looks < LOOKS_MAX; looks++) {
         found = look_at_next(worker, process, delivery);
@@ -397,6 +476,9 @@ static NOINLINE void find_event(struct worker *worker, struct process *process,
     if (delivery->count == 0 && delivery->cancelled == 0) {
         trim_if_swept(worker, process);
     }
+    if (UNLIKELY((progress & PROCESS_TENDED) != 0)) {
+        limits_settle(worker->sched, process);
+    }
     if (delivery->count > 0) {
         describe_tell(worker); /* the inspector need not wait for the end of the step */
     }
@@ -414,7 +496,7 @@ void inbox_gather(struct worker *worker, struct process *process, struct deliver
     delivery->continues = false;
     delivery->trace = tracer_active(&worker->sched->tracer);
     if (LIKELY(first != OBJECT_NONE &&
-               (progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES)) == 0)) {
+               (progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES | PROCESS_TENDED)) == 0)) {
         struct event_node *node = event_at(&worker->sched->events, first);
         if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE && receives_all(task_of(process)))) {
             process->backlog = node->next;

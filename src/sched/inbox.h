@@ -11,10 +11,11 @@ void inbox_gather(struct worker *worker, struct process *process, struct deliver
 /* The task is about to wait for an event, or one was put back and came to nothing: the oldest that
  * it wants of those put aside is next. So nothing that it wants stays there. `task` is null if it
  * has no stack; it wants everything then. */
-void inbox_recall(const struct object_pool *events, struct process *process, struct task *task);
+void inbox_recall(struct worker *worker, struct process *process, struct task *task);
 
-/* Puts all of them back to the backlog, because the process ends. */
-void inbox_put_back(const struct object_pool *events, struct process *process);
+/* Urgent messages are about to come to the front of the backlog: what is recalled there goes back
+ * to where it was, until they have been looked at. */
+void inbox_give_way(const struct object_pool *events, struct process *process);
 
 /* Whether a completion is that of a wait, not of a yield of the program's. */
 static inline bool inbox_is_own(uint64_t tag)

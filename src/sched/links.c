@@ -10,8 +10,9 @@
 #include "sched/worker.h"
 
 /* What the end of one party means to the other: `flags` of that one's half. */
-#define HALF_ENDS  UINT32_C(1) /* it ends, too, unless the end was orderly */
-#define HALF_TELLS UINT32_C(2) /* its step gets an event */
+#define HALF_ENDS     UINT32_C(1) /* it ends, too, unless the end was orderly */
+#define HALF_TELLS    UINT32_C(2) /* its step gets an event */
+#define HALF_IS_CHILD UINT32_C(8) /* likewise, also if it was orderly */
 /* What the end of this party means to the other, whose half is not this one's to read. */
 #define HALF_IS_HEARD UINT32_C(4) /* its step gets an event */
 
@@ -45,12 +46,13 @@ static skua_pid token_owner(const skua_context *ctx)
 
 enum { OWN_HALF, PEER_HALF, SPARE, LINK_NODES };
 
-static bool acquire_nodes(skua_context *ctx, uint32_t nodes[LINK_NODES])
+static bool acquire_nodes(struct scheduler *sched, struct worker *worker, uint32_t nodes[],
+                          uint32_t count)
 {
-    for (uint32_t i = 0; i < LINK_NODES; i++) {
-        if (!deliver_acquire_node(ctx->sched, ctx->worker, &nodes[i])) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!deliver_acquire_node(sched, worker, &nodes[i])) {
             while (i-- > 0) {
-                deliver_release_node(ctx->sched, ctx->worker, nodes[i]);
+                deliver_release_node(sched, worker, nodes[i]);
             }
             return false;
         }
@@ -80,7 +82,8 @@ static int prepare(skua_context *ctx, skua_pid pid, uint32_t flags, uint32_t nod
     if (!are_valid(flags) || skua_pid_equal(pid, ctx->self)) {
         return SKUA_E_INVALID;
     }
-    if (signal_annex(ctx->sched, ctx->worker, ctx->process) == NULL || !acquire_nodes(ctx, nodes)) {
+    if (signal_annex(ctx->sched, ctx->worker, ctx->process) == NULL ||
+        !acquire_nodes(ctx->sched, ctx->worker, nodes, LINK_NODES)) {
         return SKUA_E_NO_MEMORY;
     }
     return 0;
@@ -132,6 +135,64 @@ int links_make_at_spawn(skua_context *ctx, struct process *process, skua_pid pid
     link_file_owner(events, annex, nodes[PEER_HALF]);
     return 0;
 }
+
+/* ---- children ---- */
+
+enum { CHILD_HALF, SUPERVISOR_HALF };
+
+/* Makes the link between a child and its supervisor, and files the child's half. */
+static void make_child(struct object_pool *events, struct process *process, skua_pid pid,
+                       skua_pid supervisor, uint64_t tag, const uint32_t nodes[])
+{
+    const struct link_party child = {
+        .pid = pid, .half = nodes[CHILD_HALF], .flags = HALF_ENDS | HALF_IS_CHILD | HALF_IS_HEARD};
+    const struct link_party parent = {
+        .pid = supervisor, .half = nodes[SUPERVISOR_HALF], .flags = HALF_TELLS, .tag = tag};
+    link_make(events, &child, &parent);
+    link_file_owner(events, annex_of(events, process), child.half);
+}
+
+int links_make_own_child(skua_context *ctx, struct process *process, skua_pid pid, uint64_t tag)
+{
+    struct object_pool *events = &ctx->sched->events;
+    uint32_t nodes[LINK_NODES];
+    struct annex *annex = signal_annex(ctx->sched, ctx->worker, ctx->process);
+    if (annex == NULL || !acquire_nodes(ctx->sched, ctx->worker, nodes, SPARE)) {
+        return SKUA_E_NO_MEMORY;
+    }
+    make_child(events, process, pid, ctx->self, tag, nodes);
+    link_file_owner(events, annex, nodes[SUPERVISOR_HALF]);
+    return 0;
+}
+
+bool links_make_child(struct scheduler *sched, struct worker *worker, struct process *process,
+                      skua_pid pid, skua_pid supervisor, uint32_t *half, uint32_t *other)
+{
+    uint32_t nodes[LINK_NODES];
+    if (!acquire_nodes(sched, worker, nodes, LINK_NODES)) {
+        return false;
+    }
+    make_child(&sched->events, process, pid, supervisor, 0, nodes);
+    event_at(&sched->events, nodes[SUPERVISOR_HALF])->as.half.spare = nodes[SPARE];
+    *half = nodes[CHILD_HALF];
+    *other = nodes[SUPERVISOR_HALF];
+    return true;
+}
+
+void links_unmake_child(struct scheduler *sched, struct worker *worker, struct process *process,
+                        uint32_t half)
+{
+    link_remove_owner(&sched->events, annex_of(&sched->events, process), half);
+    deliver_release_node(sched, worker, half);
+}
+
+void links_drop_half(struct scheduler *sched, struct worker *worker, uint32_t other)
+{
+    deliver_release_node(sched, worker, event_at(&sched->events, other)->as.half.spare);
+    deliver_release_node(sched, worker, other);
+}
+
+/* ---- ending ---- */
 
 /* Its half becomes the signal that the link is over. */
 static void push_end(struct scheduler *sched, struct worker *worker, skua_pid from, uint32_t index,
@@ -212,8 +273,9 @@ void links_take_unlink(struct worker *worker, struct process *process, uint32_t 
 bool links_would_end(struct scheduler *sched, const struct event_node *node)
 {
     const uint32_t half = link_find_peer_owner(&sched->events, node);
-    return half != OBJECT_NONE && !log_is_orderly(node->as.half.error) &&
-           (event_at(&sched->events, half)->as.half.flags & HALF_ENDS) != 0;
+    const uint32_t flags = half != OBJECT_NONE ? event_at(&sched->events, half)->as.half.flags : 0;
+    return (flags & HALF_IS_CHILD) != 0 ||
+           ((flags & HALF_ENDS) != 0 && !log_is_orderly(node->as.half.error));
 }
 
 enum signal_outcome links_take_end(struct worker *worker, struct process *process, uint32_t index,
@@ -237,7 +299,8 @@ enum signal_outcome links_take_end(struct worker *worker, struct process *proces
         .from = own.peer,
         .payload = skua_payload_u64(0, signal.cause.bits),
     };
-    *end = (struct signal_end){.error = signal.error, .cause = signal.cause};
+    *end = (struct signal_end){.error = signal.error != 0 ? signal.error : SKUA_E_CANCELLED,
+                               .cause = signal.cause};
     return ends ? SIGNAL_ENDS : (own.flags & HALF_TELLS) != 0 ? SIGNAL_EVENT : SIGNAL_FILED;
 }
 

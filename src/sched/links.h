@@ -16,6 +16,19 @@ int links_unmake(skua_context *ctx, skua_link_id link);
 NODISCARD int links_make_at_spawn(skua_context *ctx, struct process *process, skua_pid pid,
                                   uint32_t flags, uint64_t tag, skua_link_id *link);
 
+/* Links a process that is being started to its supervisor: its half is filed, and has an annex to
+ * be in. In the first function the supervisor is that of `ctx`, whose step starts it: returns 0 or
+ * SKUA_E_NO_MEMORY. In the second it is another process, to which *other must be sent. */
+NODISCARD int links_make_own_child(skua_context *ctx, struct process *process, skua_pid pid,
+                                   uint64_t tag);
+NODISCARD bool links_make_child(struct scheduler *sched, struct worker *worker,
+                                struct process *process, skua_pid pid, skua_pid supervisor,
+                                uint32_t *half, uint32_t *other);
+/* Takes that back: the half that was filed, and the other one if it cannot be sent. */
+void links_unmake_child(struct scheduler *sched, struct worker *worker, struct process *process,
+                        uint32_t half);
+void links_drop_half(struct scheduler *sched, struct worker *worker, uint32_t other);
+
 /* A signal about a link has arrived: the half of a new one, or the end of one. */
 void links_take_new(struct worker *worker, struct process *process, uint32_t index);
 void links_take_unlink(struct worker *worker, struct process *process, uint32_t index);

@@ -68,7 +68,7 @@ void log_tell_dropped(struct scheduler *sched, bool at_end)
     const uint64_t dropped = sched->config.on_log != NULL ? take_dropped(sched, at_end) : 0;
     if (dropped > 0) {
         char text[LINE_SIZE];
-        (void)snprintf(text, sizeof text, "%" PRIu64 " more lines were left out", dropped);
+        (void)snprintf(text, sizeof text, "lines left out: %" PRIu64, dropped);
         tell(sched, (skua_log){.level = SKUA_LOG_WARNING}, text);
     }
 }
@@ -80,7 +80,7 @@ static void write_line(struct scheduler *sched, skua_log line, char *text, size_
         return;
     }
     if (dropped > 0 && length < LINE_SIZE) {
-        (void)snprintf(text + length, LINE_SIZE - length, " (%" PRIu64 " lines left out before)",
+        (void)snprintf(text + length, LINE_SIZE - length, " (lines left out before: %" PRIu64 ")",
                        dropped);
     }
     tell(sched, line, text);
@@ -131,6 +131,23 @@ void log_failure(struct scheduler *sched, const skua_exit *exit, const struct lo
     const skua_log line = {
         .level = SKUA_LOG_ERROR, .pid = exit->pid, .type_name = exit->type->name};
     write_line(sched, line, text, length);
+}
+
+void log_upgrade_failure(struct scheduler *sched, skua_pid pid, const skua_process_type *from,
+                         const skua_process_type *to, int error)
+{
+    if (sched->config.on_log == NULL) {
+        return;
+    }
+    char text[LINE_SIZE];
+    size_t length = begin_line(text, from->name, "", pid);
+    length +=
+        (size_t)snprintf(text + length, sizeof text - length,
+                         "stays at version %" PRIu32 ", and cannot change to version %" PRIu32 ": ",
+                         from->version, to->version);
+    length = add_error(text, length, error);
+    write_line(sched, (skua_log){.level = SKUA_LOG_ERROR, .pid = pid, .type_name = from->name},
+               text, length);
 }
 
 void log_misuse(const skua_context *ctx, const char *text)

@@ -37,6 +37,10 @@ void log_overflow(const skua_context *ctx, size_t stack_size);
 /* The program has closed a descriptor of the runtime's own; `what` says which. Not under a lock. */
 void log_lost_descriptor(struct scheduler *sched, const char *what);
 
+/* A process could not change to another type. */
+void log_upgrade_failure(struct scheduler *sched, skua_pid pid, const skua_process_type *from,
+                         const skua_process_type *to, int error);
+
 /* Processes wait for each other's answers; `names` are some of them, or all. */
 void log_cycle(struct scheduler *sched, skua_pid first, const char *names);
 

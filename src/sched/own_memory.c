@@ -4,6 +4,7 @@
 #include <stdalign.h>
 
 #include "process/annex.h"
+#include "process/quota.h"
 #include "sched/signal.h"
 
 /* Stands before the memory that the process got. */
@@ -14,43 +15,55 @@ struct own_block {
     skua_pid owner;
 };
 
-static void add_block(struct annex *annex, struct own_block *block)
+static void add_block(struct wing *wing, struct own_block *block)
 {
-    block->next = annex->own;
-    if (annex->own != NULL) {
-        annex->own->previous = block;
+    block->next = wing->own;
+    if (wing->own != NULL) {
+        wing->own->previous = block;
     }
-    annex->own = block;
-    annex->own_bytes += block->size;
+    wing->own = block;
+    wing->own_bytes += block->size;
+}
+
+static void refund(const struct wing *wing, size_t size)
+{
+    if (wing->quota != NULL) {
+        quota_refund_any(wing->quota, QUOTA_BYTES, size);
+    }
 }
 
 int own_memory_alloc(skua_context *ctx, size_t size, void **pointer)
 {
     const size_t limit = process_type(ctx->process)->own_limit;
-    struct annex *annex = signal_annex(ctx->sched, ctx->worker, ctx->process);
-    if (annex == NULL) {
+    struct wing *wing = signal_wing(ctx->sched, ctx->worker, ctx->process);
+    if (wing == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    if (limit != 0 && (size > limit || annex->own_bytes > limit - size)) {
+    if (limit != 0 && (size > limit || wing->own_bytes > limit - size)) {
         return SKUA_E_OWN_LIMIT;
     }
     if (size > PTRDIFF_MAX - sizeof(struct own_block)) {
         return SKUA_E_NO_MEMORY;
     }
+    if (wing->quota != NULL && !quota_charge_any(wing->quota, QUOTA_BYTES, size)) {
+        return SKUA_E_MEMORY_QUOTA;
+    }
     struct own_block *block = allocator_alloc_zeroed(&ctx->sched->allocator, sizeof *block + size,
                                                      alignof(struct own_block));
     if (block == NULL) {
+        refund(wing, size);
         return SKUA_E_NO_MEMORY;
     }
     block->size = size;
     block->owner = ctx->self;
-    add_block(annex, block);
+    add_block(wing, block);
     *pointer = block + 1;
     return 0;
 }
 
-static void free_block(struct scheduler *sched, struct own_block *block)
+static void free_block(struct scheduler *sched, const struct wing *wing, struct own_block *block)
 {
+    refund(wing, block->size);
     allocator_free(&sched->allocator, block, sizeof *block + block->size,
                    alignof(struct own_block));
 }
@@ -58,39 +71,40 @@ static void free_block(struct scheduler *sched, struct own_block *block)
 int own_memory_free(skua_context *ctx, void *pointer)
 {
     struct own_block *block = (struct own_block *)pointer - 1;
-    struct annex *annex = annex_of(&ctx->sched->events, ctx->process);
-    if (annex == NULL || !skua_pid_equal(block->owner, ctx->self)) {
+    struct wing *wing = annex_wing(&ctx->sched->events, ctx->process);
+    if (wing == NULL || !skua_pid_equal(block->owner, ctx->self)) {
         return SKUA_E_INVALID;
     }
     if (block->previous != NULL) {
         block->previous->next = block->next;
     } else {
-        annex->own = block->next;
+        wing->own = block->next;
     }
     if (block->next != NULL) {
         block->next->previous = block->previous;
     }
-    annex->own_bytes -= block->size;
+    wing->own_bytes -= block->size;
     block->owner = (skua_pid){0}; /* so that freeing it twice is noticed, as far as it can be */
-    free_block(ctx->sched, block);
+    free_block(ctx->sched, wing, block);
     return 0;
 }
 
-bool own_memory_free_first(struct scheduler *sched, struct annex *annex)
+bool own_memory_free_first(struct scheduler *sched, struct wing *wing)
 {
-    if (annex == NULL || annex->own == NULL) {
+    if (wing == NULL || wing->own == NULL) {
         return false;
     }
-    struct own_block *block = annex->own;
-    annex->own = block->next;
-    free_block(sched, block);
+    struct own_block *block = wing->own;
+    wing->own = block->next;
+    free_block(sched, wing, block);
     return true;
 }
 
-uint32_t own_memory_count(const struct annex *annex, uint32_t most)
+uint32_t own_memory_count(const struct wing *wing, uint32_t most)
 {
     uint32_t count = 0;
-    for (const struct own_block *block = annex->own; block != NULL && count < most; count++) {
+    for (const struct own_block *block = wing != NULL ? wing->own : NULL;
+         block != NULL && count < most; count++) {
         block = block->next;
     }
     return count;
@@ -98,7 +112,7 @@ uint32_t own_memory_count(const struct annex *annex, uint32_t most)
 
 void own_memory_free_all(struct scheduler *sched, struct process *process)
 {
-    struct annex *annex = annex_of(&sched->events, process);
-    while (own_memory_free_first(sched, annex)) {
+    struct wing *wing = annex_wing(&sched->events, process);
+    while (own_memory_free_first(sched, wing)) {
     }
 }

@@ -2,6 +2,7 @@
 #include "sched/poll.h"
 
 #include "sched/chores.h"
+#include "sched/held_back.h"
 #include "sched/note.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -12,11 +13,16 @@
 /* The value of `until` while the holder is awake: no deadline is earlier. */
 #define UNTIL_AWAKE 0
 
+static uint64_t earlier_of(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static uint64_t next_deadline(struct scheduler *sched)
 {
     const uint64_t timer = timers_next(sched);
     const uint64_t chore = chores_next(sched);
-    return timer < chore ? timer : chore;
+    return earlier_of(earlier_of(timer, chore), held_back_next(sched));
 }
 
 static bool has_sources(struct scheduler *sched)
@@ -32,7 +38,7 @@ bool poll_is_unattended(struct scheduler *sched)
 
 bool poll_is_late(struct scheduler *sched)
 {
-    const uint64_t next = timers_next(sched);
+    const uint64_t next = earlier_of(timers_next(sched), held_back_next(sched));
     return next != UINT64_MAX && load_seq_cst(&sched->poll.holder) == HOLDER_NOBODY && /* MO-poll */
            next <= time_now(sched->time);
 }
@@ -54,11 +60,19 @@ bool poll_try_take(struct scheduler *sched, struct worker *worker)
     return poll_is_unattended(sched) && take_role(sched, holder_of(worker));
 }
 
+void poll_hand_over(struct scheduler *sched, struct worker *worker)
+{
+    if (poll_is_unattended(sched)) {
+        idle_wake_one(sched, worker);
+    }
+}
+
+/* INV-13. Wakes nobody if the caller is searching. */
 static void release_role(struct scheduler *sched, struct worker *worker)
 {
     (void)exchange_seq_cst(&sched->poll.holder, HOLDER_NOBODY); /* MO-poll */
-    if (has_sources(sched)) {
-        idle_wake_one(sched, worker); /* does nothing if the caller is searching: INV-13 */
+    if ((worker == NULL || worker->picks_are_long) && has_sources(sched)) {
+        idle_wake_one(sched, worker);
     }
 }
 
@@ -91,8 +105,9 @@ static void record_poll(struct scheduler *sched, struct worker *worker, uint64_t
     NOTE_COUNT(sched, worker, polls);
 }
 
-/* S4. Waits until there is a reason to wake up; returns how many descriptors are ready. */
-static uint32_t wait_in_poller(struct worker *worker)
+/* S4. Waits until there is a reason to wake up; returns how many descriptors are ready, and gives
+ * the time. */
+static uint32_t wait_in_poller(struct worker *worker, uint64_t *time)
 {
     struct scheduler *sched = worker->sched;
     for (;;) {
@@ -102,6 +117,7 @@ static uint32_t wait_in_poller(struct worker *worker)
         (void)exchange_seq_cst(&sched->poll.until, UNTIL_AWAKE); /* MO-poll */
         record_poll(sched, worker, now);
         if (ready > 0 || now >= next_deadline(sched) || park_token_is_given(&worker->token)) {
+            *time = now;
             return ready;
         }
     }
@@ -121,17 +137,28 @@ void poll_sleep(struct worker *worker)
 {
     struct scheduler *sched = worker->sched;
     uint32_t ready = 0;
+    uint64_t now;
     if (park_token_start_polling_owner(&worker->token)) {
-        ready = wait_in_poller(worker);
+        ready = wait_in_poller(worker, &now);
         wake_up(worker);
     } else {
         park_token_take_owner(&worker->token);
+        now = time_now(sched->time);
     }
     if (ready > 0) {
         sched->poller->deliver(sched->poller, worker, ready);
     }
-    timers_fire_all(sched, worker, time_now(sched->time));
+    timers_fire_all(sched, worker, now);
+    held_back_release(sched, now);
     release_role(sched, worker);
+}
+
+/* A worker that has work delivers as a thread from outside would, to the end of the global queue.
+ * In its deque, where the newest comes first, each poll would bury what the last has brought. */
+static bool goes_behind(struct worker *worker)
+{
+    return worker == NULL || load_relaxed(&worker->next) != NULL || /* only this thread fills it */
+           deque_length_owner(&worker->deque) > 0 || global_queue_has_items(&worker->sched->global);
 }
 
 void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
@@ -142,7 +169,7 @@ void poll_check(struct scheduler *sched, struct worker *worker, uint64_t now)
     record_poll(sched, worker, now);
     const uint32_t ready = sched->poller->wait(sched->poller, 0);
     if (ready > 0) {
-        sched->poller->deliver(sched->poller, worker, ready);
+        sched->poller->deliver(sched->poller, goes_behind(worker) ? NULL : worker, ready);
     }
     release_role(sched, worker);
 }

@@ -3,11 +3,15 @@
 
 #include "process/mailbox.h"
 
-/* The word does not say whether a Ready process is running; `progress` does. */
+/* The word does not say whether a Ready process is running; `progress` does. Nor does it say
+ * whether one that rests is held back (held_back.h), and as good as Ready. */
 static enum skua_process_state public_state(uint32_t tag, uint64_t progress)
 {
-    const bool runs = state_of(tag) == STATE_READY && (progress & PROCESS_RUNS) != 0;
-    return runs ? SKUA_PROCESS_RUNNING : (enum skua_process_state)state_of(tag);
+    if (state_of(tag) == STATE_READY && (progress & PROCESS_RUNS) != 0) {
+        return SKUA_PROCESS_RUNNING;
+    }
+    const bool is_held_back = state_is_waiting(tag) && (progress & PROCESS_CONTINUES) != 0;
+    return is_held_back ? SKUA_PROCESS_READY : (enum skua_process_state)state_of(tag);
 }
 
 /* Reads the record of a process of this generation. Any state it had during the call is a valid
@@ -33,7 +37,11 @@ static bool read_record(struct scheduler *sched, struct process *process, uint32
         .type_name = type->name,
         .run_ns = account_run(process),
         .age_ns = account_age(&sched->account, process),
+        .type_version = type->version,
     };
+    if ((progress & PROCESS_SUPERVISED) != 0) {
+        info->supervisor = lineage_supervisor_any(&sched->lineage, info->pid);
+    }
     const uint32_t after = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     return state_generation(after) == generation && state_is_live(after);
 }

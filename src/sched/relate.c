@@ -3,12 +3,16 @@
 
 #include "dispatch/call.h"
 #include "relations/watchers.h"
+#include "sched/admission.h"
 #include "sched/calls.h"
+#include "sched/children.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
+#include "sched/grouping.h"
 #include "sched/links.h"
 #include "sched/monitors.h"
 #include "sched/naming.h"
+#include "sched/publishing.h"
 #include "sched/signal.h"
 #include "sched/socket_hooks.h"
 
@@ -16,7 +20,10 @@ void relate_attach(struct scheduler *sched)
 {
     calls_attach(sched);
     monitors_attach(sched);
+    admission_attach(sched);
     naming_attach(sched);
+    grouping_attach(sched);
+    publishing_attach(sched);
 }
 
 /* ---- a monitor: an open call of the parent, and its node among the watchers of the child ---- */
@@ -97,6 +104,9 @@ int relate_at_spawn(struct scheduler *sched, struct worker *worker,
     int error = 0;
     if (options->label != NULL) {
         error = naming_label(sched, worker, process, pid, options->label);
+    }
+    if (error == 0 && request->birth != NULL) {
+        error = children_link(sched, worker, request, process, pid);
     }
     if (error == 0 && options->link) {
         error = links_make_at_spawn(parent, process, pid, options->link_flags, options->link_tag,

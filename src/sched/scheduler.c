@@ -8,7 +8,9 @@
 #include "base/random.h"
 #include "sched/chores.h"
 #include "sched/context.h"
+#include "sched/held_back.h"
 #include "sched/log.h"
+#include "sched/upgrade.h"
 #include "sched/worker.h"
 
 static uint32_t spares_of(const skua_runtime_config *config)
@@ -89,6 +91,8 @@ static void init_locks(struct scheduler *sched)
     condition_init(&sched->quiet.changed);
     mutex_init(&sched->spare.lock);
     log_init(&sched->log);
+    lineage_init(&sched->lineage);
+    quotas_init(&sched->quotas, &sched->allocator);
 }
 
 static void deinit_locks(struct scheduler *sched)
@@ -103,6 +107,8 @@ static void deinit_locks(struct scheduler *sched)
     (void)pthread_cond_destroy(&sched->quiet.changed);
     mutex_deinit(&sched->spare.lock);
     log_deinit(&sched->log);
+    lineage_deinit(&sched->lineage);
+    quotas_deinit(&sched->quotas);
 }
 
 int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, uint32_t runtime_id,
@@ -135,6 +141,8 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
         goto fail_workers;
     }
     names_init(&sched->names, &sched->allocator, &sched->events, config->name_limit, config->seed);
+    groups_init(&sched->groups, &sched->allocator, &sched->events, config->group_limit,
+                config->seed);
     stacks_init(&sched->stacks, &stack_memory_of_system, config->stack_limit);
     for (uint32_t i = 0; i < sched->capacity; i++) {
         stacks_init_cache(&sched->stacks, &sched->workers[i].stacks, cache_count);
@@ -144,6 +152,7 @@ int scheduler_init(struct scheduler *sched, const skua_runtime_config *config, u
     global_queue_init(&sched->behind);
     parking_init(&sched->parking, sched->capacity, sched->worker_count);
     chores_init(sched);
+    held_back_init(sched);
     init_locks(sched);
     return 0;
 
@@ -160,11 +169,14 @@ void scheduler_deinit(struct scheduler *sched)
 {
     tracer_deinit(&sched->tracer);
     deinit_locks(sched);
+    held_back_deinit(sched);
     global_queue_deinit(&sched->behind);
     global_queue_deinit(&sched->global);
     deinit_workers(sched, sched->capacity);
     (void)!names_take_all_waiters_any(&sched->names); /* their memory goes with the pool */
     names_deinit(&sched->names);
+    groups_deinit(&sched->groups);
+    upgrade_deinit(sched);
     stack_use_deinit(sched);
     stacks_deinit(&sched->stacks);
     deadlines_deinit(&sched->deadlines);

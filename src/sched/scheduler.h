@@ -19,8 +19,11 @@
 #include "dispatch/registry.h"
 #include "dispatch/service.h"
 #include "process/event.h"
+#include "process/quota.h"
 #include "process/step_output.h"
 #include "process/table.h"
+#include "relations/groups.h"
+#include "relations/lineage.h"
 #include "relations/names.h"
 #include "sched/detour.h"
 #include "sched/poller.h"
@@ -95,6 +98,9 @@ struct stuck_sample {
     uint32_t naps;       /* samples in a row in which its thread slept */
 };
 
+/* Processes that one process readies before they are queued: see submit_woken. */
+#define WOKEN_MAX 256
+
 struct worker {
     struct deque deque;
     /* The process that this worker's step woke last; it runs next. Only the owner fills the slot;
@@ -110,6 +116,8 @@ struct worker {
     bool picks_are_long;     /* as of the last checkpoint */
     bool global_was_first;   /* when the oldest was last picked */
     bool has_spilled;        /* since then */
+    bool is_renewed;         /* its deque was empty since the oldest was last due */
+    bool next_gives_way;     /* what is in the next slot has readied all of the deque */
     bool gave_way;           /* at the last checkpoint the next slot came first */
     uint64_t checked_at;     /* when the last checkpoint was, or a measured pick began */
     bool fired_own;          /* of the timers that it looked at last */
@@ -138,12 +146,22 @@ struct worker {
     uint32_t events_max;                   /* per step; smaller in simulations only */
     uint32_t turns_max;                    /* per pick; smaller in simulations, and to migrate */
     bool is_pressed;                       /* back-pressure: its pick ends with this step */
+    struct process *crowded;               /* the receiver that was why, when one last was */
+    uint64_t crowded_at;                   /* its steps then */
+    uint64_t rated_at;                     /* when what a message costs was last seen; 0: never */
+    uint64_t rated_messages;               /* that it had sent by then */
+    struct {                               /* what its process has readied at once (submit.c) */
+        uint32_t count;
+        struct process *processes[WOKEN_MAX];
+    } woken;
     uint32_t init_turn;
     uint64_t swept_steps;          /* its steps when it last asked for a sweep (chores.c) */
     struct description *described; /* filled in, told when the turn is over (describe.h) */
     CACHE_ALIGNED skua_context contexts[WORKER_CONTEXTS]; /* the first; or, if they are checked, by
                                                              turns */
     skua_event batch[SKUA_EVENTS_PER_STEP];
+    uint32_t kept_count; /* events of a step that may defer (defer.h); 0: this is none */
+    uint32_t kept[SKUA_EVENTS_PER_STEP];       /* the nodes of its messages; or OBJECT_NONE */
     skua_context init_contexts[INIT_CONTEXTS]; /* by turns */
 
     /* What it sleeps on; see concurrent/parking.h. */
@@ -193,6 +211,27 @@ struct log {
     uint32_t lines;   /* under lock: written in this span */
 };
 
+/* See held_back.h; fewer in models. */
+#ifndef HELD_BACK_LINES
+#define HELD_BACK_LINES 4
+#endif
+#ifndef HELD_BACK_MAX
+#define HELD_BACK_MAX 256
+#endif
+
+struct held_place {
+    skua_pid pid;
+    uint64_t until; /* it is let go then, at the latest */
+};
+
+/* A line, if its count is not 0. */
+struct held_line {
+    struct process *receiver; /* whichever is in this record */
+    uint32_t first;           /* the oldest */
+    uint32_t count;
+    struct held_place places[HELD_BACK_MAX];
+};
+
 struct scheduler {
     /* Written before the workers start. */
     skua_runtime *runtime; /* whose scheduler it is; only handed on */
@@ -220,6 +259,10 @@ struct scheduler {
     struct object_pool events;
     struct deadlines deadlines;
     struct names names;
+    struct groups groups;
+    struct lineage lineage;
+    struct quotas quotas;
+    atomic_ptr upgrades;  /* see upgrade.h; null: no type was replaced */
     struct stacks stacks; /* of tasks */
     struct global_queue global;
     struct global_queue behind; /* processes that used up their slice (find_work.c) */
@@ -300,6 +343,13 @@ struct scheduler {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* a worker found nothing to do */
     } quiet;
+
+    /* See held_back.h; the last, because it is large. */
+    struct {
+        CACHE_ALIGNED atomic_u64 due; /* written under lock */
+        pthread_mutex_t lock;
+        struct held_line lines[HELD_BACK_LINES]; /* under lock */
+    } held_back;
 };
 
 /* How many workers exist. */

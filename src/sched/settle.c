@@ -3,6 +3,7 @@
 #include "dispatch/call.h"
 #include "relations/request.h"
 #include "sched/checkpoint.h"
+#include "sched/children.h"
 #include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/timers.h"
@@ -117,13 +118,13 @@ static ALWAYS_INLINE uint32_t subject_of(const struct worker *worker, const stru
         return call_subject(CALL_SUBJECT_COMMAND, yield->command);
     }
     const uint32_t service = yield->command - SKUA_COMMAND_RESERVED;
-    if (service >= SERVICE_CALL && service <= SERVICE_JOIN) {
+    if (service >= SERVICE_CALL && service <= SERVICE_SEND) {
         return call_subject(service + 1, pid_slot(yield->as.peer.pid));
     }
     if (UNLIKELY(service == SERVICE_NAME)) {
         return call_subject(service + 1, naming_entry(worker->sched, yield->as.name.text));
     }
-    if (service >= SERVICE_ACCEPT && service != SERVICE_CONNECT) {
+    if (service >= SERVICE_ACCEPT && service <= SERVICE_HANGUP && service != SERVICE_CONNECT) {
         return call_subject(service + 1, (uint32_t)(yield->as.read.socket.bits >> 32));
     }
     return call_subject(service + 1, service == SERVICE_READABLE || service == SERVICE_WRITABLE
@@ -337,7 +338,8 @@ enum settlement settle_output(struct worker *worker, struct process *process, in
     const bool is_done = out->status == STEP_DONE;
     if (UNLIKELY(error < 0 && !is_done)) {
         discard_yields(worker);
-        exit_process(worker, process, error, worker->context->self, NULL);
+        exit_process(worker, process, error,
+                     children_blamed(worker->sched, process, worker->context->self), NULL);
         return SETTLED;
     }
     if (out->yield_count > 0) {

@@ -4,12 +4,21 @@
  *     only inside the gate, which stays shut from now on; stop waits until the gate is empty. A
  *     worker that is publishing a process at this moment sees the phase right after and makes the
  *     request of step 2 or 4 itself; its own process is still alive, so it will run the new one.
- *  2. Every process is requested to cancel.
+ *  2. Every root, a process without a supervisor, is requested to cancel. Supervisors stop their
+ *     own children, in their order.
  *  3. Wait until none is alive: a worker that runs out of work says so, and the count is read then.
  *  4. At the timeout the survivors are reported and requested to end; the workers end those that
  *     are not in a step at once.
  *  5. With no process left, and in time, what was written to sockets that are closed is waited for.
  *  6. `exiting` is set and the idle workers are joined.
+ * Why nobody is forgotten in step 2: a process with a supervisor is linked to it before it can run
+ * (children.h), and ends when that ends, in whatever way. Its supervisor is older than it is and
+ * never changes, so the way from supervisor to supervisor leads to a root in finitely many steps,
+ * or to one that has ended. A root is cancelled: by the scan, or, if it is being published
+ * meanwhile, by its spawner. If it ends, or anyone on the way has ended, the links end all below;
+ * if it lives on, so may they, until step 4, which goes by the table and asks no supervisor.
+ * Whether a slot holds a root is read from `progress` after its word. If another process has moved
+ * in by then, the request to the old one is refused, and the new one was published after step 1.
  * A step or close that does not return cannot be ended. If one is stuck (stuck.h) and nothing has
  * ended meanwhile in step 4, stop returns SKUA_E_STUCK and leaves the workers as they are; a later
  * stop continues to wait. */
@@ -194,11 +203,18 @@ static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
     return true;
 }
 
-static void cancel_all_locked(struct scheduler *sched)
+/* Whether a process that was seen alive has no supervisor. */
+static bool is_root(struct scheduler *sched, uint32_t slot)
+{
+    struct process *process = object_pool_at(&sched->table.pool, slot);
+    return (load_acquire(&process->progress) & PROCESS_SUPERVISED) == 0; /* MO-inspect */
+}
+
+static void cancel_roots_locked(struct scheduler *sched)
 {
     skua_pid pid;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
-        if (live_pid(sched, slot, &pid)) {
+        if (live_pid(sched, slot, &pid) && is_root(sched, slot)) {
             (void)deliver_request(sched, NULL, pid, STATE_CANCEL); /* gone meanwhile: fine */
         }
     }
@@ -208,23 +224,45 @@ void shutdown_ask_locked(struct scheduler *sched)
 {
     store_seq_cst(&sched->phase, PHASE_STOPPING); /* MO-stop: before the scan */
     wait_for_gate(sched);
-    cancel_all_locked(sched);
+    cancel_roots_locked(sched);
 }
 
-static bool end_survivors_locked(struct scheduler *sched)
+static void name_survivor_locked(struct scheduler *sched, skua_process_snapshot *info)
+{
+    char path[LINEAGE_PATH_SIZE];
+    struct lineage_view view;
+    if (lineage_read_any(&sched->lineage, info->pid, &view)) {
+        lineage_path_any(&sched->lineage, info->pid, path);
+        info->path = path;
+    }
+    sched->config.on_survivor(sched->config.on_survivor_arg, info);
+}
+
+/* All are named before the first is ended: children end with their supervisors, and a path has
+ * the names of those. */
+static bool name_survivors_locked(struct scheduler *sched)
 {
     bool any = false;
     skua_pid pid;
     skua_process_snapshot info;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
-        if (!live_pid(sched, slot, &pid) || process_info_read(sched, pid, &info) != 0) {
-            continue;
+        if (live_pid(sched, slot, &pid) && process_info_read(sched, pid, &info) == 0) {
+            any = true;
+            name_survivor_locked(sched, &info);
         }
-        if (sched->config.on_survivor != NULL) {
-            sched->config.on_survivor(sched->config.on_survivor_arg, &info);
+    }
+    return any;
+}
+
+static bool end_survivors_locked(struct scheduler *sched)
+{
+    bool any = sched->config.on_survivor != NULL && name_survivors_locked(sched);
+    skua_pid pid;
+    for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
+        if (live_pid(sched, slot, &pid)) {
+            any = true;
+            (void)deliver_request(sched, NULL, pid, STATE_KILL); /* gone meanwhile: fine */
         }
-        any = true;
-        (void)deliver_request(sched, NULL, pid, STATE_KILL); /* gone meanwhile: fine */
     }
     return any;
 }

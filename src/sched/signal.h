@@ -38,15 +38,18 @@ NODISCARD enum signal_outcome signal_take(struct worker *worker, struct process 
                                           uint32_t index, skua_event *event,
                                           struct signal_end *end);
 
-/* Whether that would end the process. */
-NODISCARD bool signal_would_end(struct scheduler *sched, const struct event_node *node);
+/* Whether that would end the process or change its type: not before it has handled what came
+ * before. */
+NODISCARD bool signal_waits_for_step(struct scheduler *sched, const struct event_node *node);
 
 /* Drops a signal to a process that is ending. Returns whether somebody must be told: then the node
  * stays, for farewell_tell. */
 NODISCARD bool signal_drop(struct worker *worker, struct process *process, uint32_t index);
 
-/* The annex of a process, made if there is none; null without memory. */
+/* The annex of a process, or its wing, made if there is none; null without memory. */
 NODISCARD struct annex *signal_annex(struct scheduler *sched, struct worker *worker,
                                      struct process *process);
+NODISCARD struct wing *signal_wing(struct scheduler *sched, struct worker *worker,
+                                   struct process *process);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/mutex.h"
 #include "sched/monitor.h"
+#include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/worker.h"
 
@@ -74,6 +75,7 @@ void spare_begin_block(struct worker *worker)
             add_surplus(sched); /* the monitor was faster */
         }
     }
+    poll_hand_over(sched, worker);
 }
 
 void spare_end_block(struct worker *worker)
@@ -122,6 +124,7 @@ void spare_rest_if_surplus(struct worker *worker)
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     shutdown_worker_is_quiet(worker->sched);
     if (register_rest(worker)) {
+        poll_hand_over(worker->sched, worker);
         park_token_take_owner(&worker->token);
     }
     idle_end(worker);

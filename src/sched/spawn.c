@@ -7,15 +7,18 @@
 #include "base/sized.h"
 #include "dispatch/call.h"
 #include "process/payload.h"
+#include "sched/children.h"
 #include "sched/context.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
+#include "sched/limits.h"
 #include "sched/naming.h"
 #include "sched/note.h"
 #include "sched/own_memory.h"
 #include "sched/relate.h"
 #include "sched/shutdown.h"
 #include "sched/slot.h"
+#include "sched/upgrade.h"
 #include "sched/worker.h"
 
 static const char *const only_main[] = {"main", NULL};
@@ -30,8 +33,7 @@ const char *spawn_method_name(const skua_process_type *type, uint32_t number)
     return methods_of(type)[number];
 }
 
-/* The number of a method, or SKUA_METHODS_MAX if the type has none of this name. */
-static uint32_t find_method(const skua_process_type *type, const char *method)
+static ALWAYS_INLINE uint32_t find_method(const skua_process_type *type, const char *method)
 {
     const char *const *names = methods_of(type);
     if (LIKELY(method == NULL)) {
@@ -45,13 +47,23 @@ static uint32_t find_method(const skua_process_type *type, const char *method)
     return SKUA_METHODS_MAX;
 }
 
-static int check_phase(struct scheduler *sched)
+uint32_t spawn_method_number(const skua_process_type *type, const char *method)
+{
+    return find_method(type, method);
+}
+
+static ALWAYS_INLINE int check_phase(struct scheduler *sched)
 {
     const enum sched_phase phase = shutdown_phase(sched);
     if (LIKELY(phase == PHASE_RUNNING)) {
         return 0;
     }
     return phase == PHASE_CREATED ? SKUA_E_NOT_STARTED : SKUA_E_STOPPED;
+}
+
+int spawn_check_phase(struct scheduler *sched)
+{
+    return check_phase(sched);
 }
 
 /* A process is either steps or a task. */
@@ -62,11 +74,11 @@ static bool shape_is_valid(const skua_process_type *type)
            (type->step == NULL || type->stack_size == 0);
 }
 
-static bool type_is_valid(const skua_process_type *type)
+bool spawn_type_is_valid(const skua_process_type *type)
 {
     return type != NULL && type->name != NULL && shape_is_valid(type) &&
            type->state_size <= PTRDIFF_MAX && type->mailbox_limit <= SKUA_MAILBOX_MAX &&
-           type->cancel <= SKUA_CANCEL_EVENT &&
+           type->cancel <= SKUA_CANCEL_EVENT && type->overflow <= SKUA_OVERFLOW_END &&
            reserved_are_zero(type->reserved, sizeof type->reserved);
 }
 
@@ -74,10 +86,10 @@ static bool type_is_valid(const skua_process_type *type)
 static bool check_type(struct worker *worker, const skua_process_type *type)
 {
     if (worker == NULL) {
-        return type_is_valid(type);
+        return spawn_type_is_valid(type);
     }
     if (UNLIKELY(worker->checked_type != type || type == NULL)) {
-        if (!type_is_valid(type)) {
+        if (!spawn_type_is_valid(type)) {
             return false;
         }
         worker->checked_type = type;
@@ -125,8 +137,12 @@ void spawn_close_state(skua_context *ctx, const skua_exit *exit)
 
 static NOINLINE uint32_t release_annex(struct scheduler *sched, struct process *process)
 {
+    children_leave(sched, process); /* one that was never published */
     own_memory_free_all(sched, process);
-    naming_free_copy(sched, annex_of(&sched->events, process)->label);
+    limits_release(sched, process);
+    struct annex *annex = annex_of(&sched->events, process);
+    naming_free_copy(sched, annex->label);
+    allocator_free(&sched->allocator, annex->wing, sizeof *annex->wing, alignof(struct wing));
     call_drop_index_owner(&sched->allocator, &sched->events, process);
     return annex_detach_owner(&sched->events, process);
 }
@@ -148,14 +164,15 @@ uint32_t spawn_release_state(struct scheduler *sched, struct process *process)
 static void fill_record(struct scheduler *sched, struct process *process,
                         const skua_process_type *type, uint32_t method)
 {
-    const uint32_t limit =
-        type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
     /* Published by state_publish_owner. Release MO-inspect: who reads one of these by an older PID
      * finds that the word has changed. */
     store_release(&process->type, type);
-    store_release(&process->mailbox_limit, limit);
-    store_release(&process->progress, /* the first step needs no event */
-                  PROCESS_CONTINUES | (uint64_t)method << PROCESS_METHOD_SHIFT);
+    store_release(&process->mailbox_limit, spawn_mailbox_limit(sched, type));
+    uint64_t progress = PROCESS_CONTINUES | (uint64_t)method << PROCESS_METHOD_SHIFT;
+    if (UNLIKELY(type->overflow == SKUA_OVERFLOW_DROP_OLD)) {
+        progress |= PROCESS_TENDED;
+    }
+    store_release(&process->progress, progress); /* the first step needs no event */
     account_begin(&sched->account, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
@@ -208,12 +225,20 @@ static int publish(struct scheduler *sched, struct worker *worker, struct proces
         state_publish_owner(process, generation);
     }
     /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
-     * cancel event that is one too many is dropped in step.c. */
+     * cancel event that is one too many is dropped in step.c. A child is its supervisor's to
+     * cancel. */
     const enum sched_phase phase = shutdown_phase(sched);
-    if (UNLIKELY(phase != PHASE_RUNNING)) {
+    const bool is_child = request->birth != NULL;
+    if (UNLIKELY(phase != PHASE_RUNNING) && !(is_child && phase == PHASE_STOPPING)) {
         const uint32_t bit = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
         const enum state_duty duty = state_request_any(process, generation, bit);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+    }
+    if (UNLIKELY(is_child)) {
+        children_announce(sched, worker, process, pid, request->birth);
+    }
+    if (upgrade_is_known(sched)) {
+        upgrade_check_new(sched, worker, pid, request->type, request->method);
     }
     submit_spawned(sched, worker, process);
     if (UNLIKELY(waiters != OBJECT_NONE)) {
@@ -238,7 +263,18 @@ static int publish_unless_stopped(struct scheduler *sched, struct worker *worker
     return error;
 }
 
-/* Discards a process that was never published. */
+/* Releases all that is left of a process that was never published. */
+static NOINLINE void discard(struct scheduler *sched, struct worker *worker,
+                             struct process *process)
+{
+    const uint32_t annex = spawn_release_state(sched, process);
+    if (annex != OBJECT_NONE) {
+        deliver_release_node(sched, worker, annex);
+    }
+    slot_release(sched, worker, process);
+}
+
+/* Discards a process that was never published, after its init. */
 static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
                              struct process *process, skua_pid pid, int error,
                              const struct spawn_request *request)
@@ -253,12 +289,33 @@ static NOINLINE void give_up(struct scheduler *sched, struct worker *worker,
     skua_context *context = context_open_init(sched, worker, process, pid, CONTEXT_CLOSE, &spare);
     spawn_close_state(context, &exit);
     context_close_init(context);
-    relate_undo(sched, request, process);
-    const uint32_t annex = spawn_release_state(sched, process);
-    if (annex != OBJECT_NONE) {
-        deliver_release_node(sched, worker, annex);
+    if (request->birth != NULL) {
+        children_undo(sched, worker, process, request->birth);
     }
-    slot_release(sched, worker, process);
+    relate_undo(sched, request, process);
+    discard(sched, worker, process);
+}
+
+/* Whether there may be a quota that the process counts against. */
+static ALWAYS_INLINE bool may_be_limited(const struct spawn_request *request)
+{
+    return request->birth != NULL ||
+           (request->starter != NULL && mailbox_is_marked(request->starter->process));
+}
+
+/* Counts a process against the quota of those that its starter, or another supervisor, starts. On
+ * error it is discarded. */
+static NOINLINE int limit(struct scheduler *sched, struct worker *worker, struct process *process,
+                          const struct spawn_request *request)
+{
+    const struct birth *birth = request->birth;
+    struct quota *quota =
+        birth != NULL && !birth->is_own ? birth->quota : limits_granted(request->starter);
+    const int error = quota != NULL ? limits_enter(sched, worker, process, quota) : 0;
+    if (error != 0) {
+        discard(sched, worker, process);
+    }
+    return error;
 }
 
 /* Has all that its start needs made ready; false without memory. */
@@ -293,7 +350,11 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         slot_release(sched, worker, process);
         return SKUA_E_NO_MEMORY;
     }
-    int error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
+    int error = UNLIKELY(may_be_limited(request)) ? limit(sched, worker, process, request) : 0;
+    if (UNLIKELY(error != 0)) {
+        return error;
+    }
+    error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
     if (LIKELY(error == 0) && UNLIKELY(request->options != NULL)) {
         error = relate_at_spawn(sched, worker, request, process, pid);
     }
@@ -306,16 +367,72 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     return error;
 }
 
-int spawn_process(struct scheduler *sched, struct worker *worker,
-                  const struct spawn_request *request)
+/* A request with options, or after types have been replaced, as it is carried out. */
+struct special_spawn {
+    struct spawn_request request;
+    struct birth birth; /* if request.birth is not null */
+};
+
+/* For a process that has a supervisor. */
+static int prepare_child(struct scheduler *sched, struct worker *worker,
+                         struct special_spawn *special)
 {
-    const int error = spawn(sched, worker, request);
-    const skua_spawn_options *options = request->options;
-    if (UNLIKELY(error != 0 && options != NULL && options->link) && options->link_id != NULL) {
-        *options->link_id = (skua_link_id){0};
+    struct spawn_request *request = &special->request;
+    if (!check_type(worker, request->type)) {
+        return SKUA_E_INVALID;
     }
+    const uint32_t method = spawn_method_number(request->type, request->method);
+    if (method == SKUA_METHODS_MAX) {
+        return SKUA_E_UNKNOWN_METHOD;
+    }
+    const int error = children_conceive(sched, request, spawn_method_name(request->type, method),
+                                        &special->birth);
+    request->birth = error == 0 ? &special->birth : NULL;
+    return error;
+}
+
+static ALWAYS_INLINE void discard_input(const struct spawn_request *request)
+{
     if (request->input != NULL) {
         payload_discard_all(request->input, request->input_count);
     }
+}
+
+/* Prepares it and starts again. */
+/* NOLINTNEXTLINE(misc-no-recursion): once, as is_prepared says. */
+static NOINLINE int spawn_specially(struct scheduler *sched, struct worker *worker,
+                                    const struct spawn_request *request)
+{
+    const skua_spawn_options *options = request->options;
+    struct special_spawn special = {.request = *request};
+    special.request.is_prepared = true;
+    int error = 0;
+    if (options != NULL && !skua_pid_is_none(options->supervisor)) {
+        error = prepare_child(sched, worker, &special);
+    }
+    if (error == 0) {
+        special.request.type = upgrade_newest_with(sched, request->type, request->method);
+        error = spawn_process(sched, worker, &special.request);
+    } else {
+        discard_input(request);
+    }
+    if (special.request.birth != NULL) {
+        children_forget(sched, &special.birth);
+    }
+    if (error != 0 && options != NULL && options->link && options->link_id != NULL) {
+        *options->link_id = (skua_link_id){0};
+    }
+    return error;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): once. */
+int spawn_process(struct scheduler *sched, struct worker *worker,
+                  const struct spawn_request *request)
+{
+    if (UNLIKELY(request->options != NULL || upgrade_is_known(sched)) && !request->is_prepared) {
+        return spawn_specially(sched, worker, request);
+    }
+    const int error = spawn(sched, worker, request);
+    discard_input(request);
     return error;
 }

@@ -14,13 +14,16 @@ struct spawn_request {
     struct exit_waiter *waiter;        /* may be null; added before the process can run */
     const skua_spawn_options *options; /* null: none of what follows the input in there */
     skua_context *parent;              /* who starts it, with options; or null: a thread */
+    const skua_context *starter;       /* who starts it in any way; or null: not a process */
+    struct birth *birth;               /* of one with a supervisor (sched/children.h), or null */
+    bool is_prepared;                  /* by spawn_process: `birth` and the newest type are in it */
 };
 
 /* Whether these options ask for more than a process: most do not (sched/relate.h). */
 static inline bool spawn_relates(const skua_spawn_options *options)
 {
     return options->monitor || options->join || options->link || options->name != NULL ||
-           options->label != NULL || options->socket.bits != 0;
+           options->label != NULL || options->socket.bits != 0 || options->supervisor.bits != 0;
 }
 
 static inline struct spawn_request spawn_request_of(const skua_spawn_options *options,
@@ -48,7 +51,22 @@ void spawn_close_state(skua_context *ctx, const skua_exit *exit);
  * annex, which the caller must release, or OBJECT_NONE. */
 NODISCARD uint32_t spawn_release_state(struct scheduler *sched, struct process *process);
 
-/* The name of a type's method number `number`. */
+/* The name of a type's method number `number`; and the number of a method, or SKUA_METHODS_MAX if
+ * the type has none of this name. A null stands for the first. */
 const char *spawn_method_name(const skua_process_type *type, uint32_t number);
+NODISCARD uint32_t spawn_method_number(const skua_process_type *type, const char *method);
+
+/* Whether processes of a type can be started. */
+NODISCARD bool spawn_type_is_valid(const skua_process_type *type);
+
+/* 0, or why the runtime starts no processes now. */
+NODISCARD int spawn_check_phase(struct scheduler *sched);
+
+/* How many messages may wait for a process of a type. */
+static inline uint32_t spawn_mailbox_limit(const struct scheduler *sched,
+                                           const skua_process_type *type)
+{
+    return type->mailbox_limit != 0 ? type->mailbox_limit : sched->config.mailbox_limit;
+}
 
 #endif

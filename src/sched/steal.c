@@ -21,6 +21,21 @@ static void record_steal(struct worker *worker, const struct worker *victim, uin
     note_trace(worker->sched, worker, TRACE_STEAL, (skua_pid){0}, count, victim->index);
 }
 
+/* The thief is about to run them, and what they need is in the cache of the victim: it asks for all
+ * records at once, then for the events. */
+static void prefetch(const struct object_pool *events, void *const *items, int count)
+{
+    for (int i = 0; i < count; i++) {
+        __builtin_prefetch(items[i], 1);
+    }
+    for (int i = 0; i < count; i++) {
+        const struct process *process = items[i];
+        if (process->backlog != OBJECT_NONE) {
+            __builtin_prefetch(event_at(events, process->backlog), 1);
+        }
+    }
+}
+
 /* Takes up to half of one deque: returns the first, pushes the rest to the thief's own deque. */
 static struct process *steal_from_deque(struct worker *worker, struct worker *victim)
 {
@@ -37,6 +52,7 @@ static struct process *steal_from_deque(struct worker *worker, struct worker *vi
     counter_add_owner(&worker->stats.stolen, (uint64_t)count);
     worker->last_steal.count = (uint32_t)count;
     record_steal(worker, victim, (uint32_t)count);
+    prefetch(&worker->sched->events, items, count);
     for (int i = count - 1; i > 0; i--) {
         submit_to_deque(worker, items[i]); /* newest first: the oldest is popped first */
     }

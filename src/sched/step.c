@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a process: take what has arrived, call its step, and settle what the step asked for. */
+#include <string.h>
+
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
@@ -10,11 +12,15 @@
 #include "sched/delivery.h"
 #include "sched/describe.h"
 #include "sched/inbox.h"
+#include "sched/limits.h"
 #include "sched/note.h"
+#include "sched/shedding.h"
 #include "sched/signal.h"
+#include "sched/socket_hooks.h"
 #include "sched/spare.h"
 #include "sched/tasks.h"
 #include "sched/timers.h"
+#include "sched/urgent.h"
 #include "sched/worker.h"
 
 /* Processes that may wait in the deque while another continues. */
@@ -47,8 +53,8 @@ static bool ends_when_cancelled(struct process *process)
 }
 
 /* Delivers the only event of the backlog in place. */
-static void gather_one(struct worker *worker, struct process *process, struct event_node *node,
-                       struct delivery *delivery)
+static ALWAYS_INLINE void gather_one(struct worker *worker, struct process *process,
+                                     struct event_node *node, struct delivery *delivery)
 {
     delivery->node = process->backlog;
     delivery->events = &node->as.event;
@@ -81,14 +87,15 @@ static bool gather_end(struct worker *worker, struct process *process, struct de
 }
 
 /* Takes a signal from the front of the backlog. Returns whether the batch ends before or with it:
- * the end of a linked process ends this one, but not before it has handled what came before. */
+ * the end of a linked process ends this one, but not before it has handled what came before; and
+ * what came before a change of its type is for the old one. */
 static NOINLINE bool gather_signal(struct worker *worker, struct process *process,
                                    struct delivery *delivery)
 {
     const uint32_t index = process->backlog;
     const struct event_node *node = event_at(&worker->sched->events, index);
     struct signal_end end;
-    if (delivery->count > 0 && signal_would_end(worker->sched, node)) {
+    if (delivery->count > 0 && signal_waits_for_step(worker->sched, node)) {
         return true;
     }
     process->backlog = node->next;
@@ -120,8 +127,9 @@ static void tell_described(struct worker *worker, const struct delivery *deliver
     }
 }
 
-static NOINLINE void gather_batch(struct worker *worker, struct process *process,
-                                  struct delivery *delivery, uint32_t most)
+/* `keeps`: see gather_kept. */
+static ALWAYS_INLINE void gather_events(struct worker *worker, struct process *process,
+                                        struct delivery *delivery, uint32_t most, bool keeps)
 {
     struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
@@ -134,6 +142,11 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
             if (type == EVENT_ABANDONED) {
                 abandon_take(worker, node, index);
                 type = SKUA_EVENT_COMPLETION;
+            } else if (type == EVENT_URGENT) {
+                node->as.event.type = type = SKUA_EVENT_MESSAGE;
+                if (urgent_are_more_to_come(events, process, node)) {
+                    most = delivery->count + 1;
+                }
             } else if (type >= SKUA_EVENT_CALL) {
                 if (gather_signal(worker, process, delivery)) {
                     break;
@@ -156,10 +169,27 @@ static NOINLINE void gather_batch(struct worker *worker, struct process *process
         }
         messages += type == SKUA_EVENT_MESSAGE;
         *event = node->as.event;
-        event_release_owner(events, &worker->caches.events, index);
+        if (keeps && type == SKUA_EVENT_MESSAGE) {
+            worker->kept[delivery->count - 1] = index;
+        } else {
+            event_release_owner(events, &worker->caches.events, index);
+        }
     }
     mailbox_consume_owner(process, messages);
     tell_described(worker, delivery);
+}
+
+static NOINLINE void gather_batch(struct worker *worker, struct process *process,
+                                  struct delivery *delivery, uint32_t most)
+{
+    gather_events(worker, process, delivery, most, false);
+}
+
+/* The same, and the nodes of messages stay where a step that defers finds them. */
+static NOINLINE void gather_kept(struct worker *worker, struct process *process,
+                                 struct delivery *delivery, uint32_t most)
+{
+    gather_events(worker, process, delivery, most, true);
 }
 
 /* The shutdown's cancel comes after everything that arrived before it. */
@@ -175,18 +205,23 @@ static void gather_stop(struct process *process, struct delivery *delivery)
 }
 
 /* A batch with events that nobody sent: START, first; CONTINUE and the shutdown's cancel, last, so
- * that a process that always continues can be cancelled. */
-static NOINLINE void gather_mixed(struct worker *worker, struct process *process,
-                                  struct delivery *delivery, uint64_t progress)
+ * that a process that always continues can be cancelled. And those of a process that drops old
+ * messages before. */
+static void mix(struct worker *worker, struct process *process, struct delivery *delivery,
+                uint64_t progress)
 {
+    const bool keeps = (progress & PROCESS_DEFERS) != 0;
     const uint32_t special = 2; /* at most: there is room for them even if the batch is full */
     const uint32_t room = SKUA_EVENTS_PER_STEP - special;
     if (starts(progress)) {
         add_event(delivery, SKUA_EVENT_START, 0);
     }
+    if (UNLIKELY((progress & PROCESS_TENDED) != 0)) {
+        shedding_drop_old(worker, process);
+    }
     if (process->backlog != OBJECT_NONE) {
-        gather_batch(worker, process, delivery,
-                     worker->events_max < room ? worker->events_max : room);
+        (keeps ? gather_kept : gather_batch)(worker, process, delivery,
+                                             worker->events_max < room ? worker->events_max : room);
     }
     if (delivery->cancelled != 0) {
         return; /* a cancel that came before all else */
@@ -200,11 +235,40 @@ static NOINLINE void gather_mixed(struct worker *worker, struct process *process
     tell_described(worker, delivery);
 }
 
-/* The same if that is the only event. */
+static NOINLINE void gather_mixed(struct worker *worker, struct process *process,
+                                  struct delivery *delivery, uint64_t progress)
+{
+    mix(worker, process, delivery, progress);
+    if (UNLIKELY((progress & PROCESS_TENDED) != 0)) {
+        limits_settle(worker->sched, process);
+    }
+}
+
+/* All of a process that has deferred before. Its step has a turn of its own (turn_of_deferring), as
+ * if there were none here. */
+static NOINLINE void gather_deferring(struct worker *worker, struct process *process,
+                                      struct delivery *delivery, uint64_t progress)
+{
+    if (process->backlog == OBJECT_NONE &&
+        (progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES)) == 0) {
+        return;
+    }
+    memset(worker->kept, 0, sizeof worker->kept);
+    gather_mixed(worker, process, delivery, progress);
+    worker->kept_count = delivery->count;
+    delivery->count = 0;
+}
+
+/* The same as gather_mixed if that is the only event. */
 static inline void gather_special(struct worker *worker, struct process *process,
                                   struct delivery *delivery, uint64_t progress)
 {
-    if (UNLIKELY(process->backlog != OBJECT_NONE || (progress & PROCESS_CANCEL_DUE) != 0)) {
+    if (UNLIKELY((progress & PROCESS_DEFERS) != 0)) {
+        gather_deferring(worker, process, delivery, progress);
+        return;
+    }
+    if (UNLIKELY(process->backlog != OBJECT_NONE ||
+                 (progress & (PROCESS_CANCEL_DUE | PROCESS_TENDED)) != 0)) {
         gather_mixed(worker, process, delivery, progress);
         return;
     }
@@ -222,6 +286,26 @@ static NOINLINE void gather_call(struct worker *worker, struct process *process,
     delivery->count = calls_take_request(worker, process, index, delivery->events);
 }
 
+/* The same for news of a socket that come alone. What they bring is in the backlog then: most often
+ * the completion of a read, which is delivered in place. */
+static NOINLINE void gather_socket(struct worker *worker, struct process *process,
+                                   struct delivery *delivery)
+{
+    struct socket_hooks *sockets = worker->sched->sockets;
+    const uint32_t signal = process->backlog;
+    process->backlog = OBJECT_NONE;
+    sockets->take(sockets, worker, process, signal);
+    if (process->backlog == OBJECT_NONE) {
+        return;
+    }
+    struct event_node *node = event_at(&worker->sched->events, process->backlog);
+    if (LIKELY(node->next == OBJECT_NONE && node->as.event.type <= SKUA_EVENT_COMPLETION)) {
+        gather_one(worker, process, node, delivery);
+    } else {
+        gather_batch(worker, process, delivery, worker->events_max);
+    }
+}
+
 static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
 {
     const uint64_t progress = process_progress(process);
@@ -231,7 +315,8 @@ static void gather(struct worker *worker, struct process *process, struct delive
     delivery->node = OBJECT_NONE;
     delivery->cancelled = 0;
     delivery->trace = tracer_active(&worker->sched->tracer);
-    if (UNLIKELY((progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES)) != 0)) {
+    if (UNLIKELY((progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES | PROCESS_TENDED |
+                              PROCESS_DEFERS)) != 0)) {
         gather_special(worker, process, delivery, progress);
         return;
     }
@@ -243,13 +328,15 @@ static void gather(struct worker *worker, struct process *process, struct delive
         gather_one(worker, process, node, delivery);
     } else if (node->next == OBJECT_NONE && node->as.event.type == SKUA_EVENT_CALL) {
         gather_call(worker, process, delivery);
+    } else if (node->next == OBJECT_NONE && node->as.event.type == EVENT_SOCKET) {
+        gather_socket(worker, process, delivery);
     } else {
         gather_batch(worker, process, delivery, worker->events_max);
     }
 }
 
 /* Drops the payloads that the step left in its events. */
-static void clean_up(struct worker *worker, const struct delivery *delivery)
+static ALWAYS_INLINE void clean_up(struct worker *worker, const struct delivery *delivery)
 {
     skua_event *event = delivery->events;
     uint32_t left = delivery->count; /* a step has one event at least */
@@ -295,8 +382,10 @@ static ALWAYS_INLINE int run_step(struct worker *worker, struct process *process
     return error;
 }
 
-/* A process gets the shutdown's cancel event once, however often it is requested. */
-static void accept_requests(struct process *process, uint32_t requests)
+/* A process gets the shutdown's cancel event once, however often it is requested. `has_taken`: the
+ * event list is in the backlog. */
+static void accept_requests(struct worker *worker, struct process *process, uint32_t requests,
+                            bool has_taken)
 {
     uint64_t progress = process_progress(process);
     if ((requests & STATE_WATCHED) != 0) {
@@ -306,6 +395,9 @@ static void accept_requests(struct process *process, uint32_t requests)
         progress |= PROCESS_CANCELLED | PROCESS_CANCEL_DUE;
     }
     process_set_progress_owner(process, progress);
+    if ((requests & STATE_URGENT) != 0) {
+        (has_taken ? urgent_sort : urgent_fetch)(worker, process);
+    }
 }
 
 /* Appends the events just taken. The backlog holds at most one, the event that woke the process. */
@@ -322,10 +414,29 @@ static void add_to_backlog(struct worker *worker, struct process *process, uint3
     first->next = oldest;
 }
 
+/* The step of a process that defers: the nodes of its messages are kept until it is over. */
+static NOINLINE enum settlement turn_of_deferring(struct worker *worker, struct process *process,
+                                                  struct delivery *delivery)
+{
+    delivery->count = worker->kept_count;
+    const int error = run_step(worker, process, delivery, false);
+    for (uint32_t i = 0; i < delivery->count; i++) {
+        if (worker->kept[i] != OBJECT_NONE) {
+            event_release_owner(&worker->sched->events, &worker->caches.events, worker->kept[i]);
+        }
+    }
+    clean_up(worker, delivery);
+    worker->kept_count = 0;
+    return settle_output(worker, process, error);
+}
+
 static NOINLINE enum settlement turn_without_step(struct worker *worker, struct process *process,
-                                                  const struct delivery *delivery)
+                                                  struct delivery *delivery)
 {
     enum settlement settlement = SETTLED;
+    if (worker->kept_count > 0) {
+        return turn_of_deferring(worker, process, delivery);
+    }
     if (delivery->cancelled == 0) {
         settlement = settle_rest(worker, process); /* only something that is not for the step */
     } else {
@@ -356,11 +467,11 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
         add_to_backlog(worker, process, taken);
     }
     if (UNLIKELY(requests != 0)) {
-        accept_requests(process, requests);
-    }
-    if (UNLIKELY((requests & STATE_KILL) != 0)) {
-        exit_process(worker, process, SKUA_E_TERMINATED, worker->context->self, NULL);
-        return SETTLED;
+        accept_requests(worker, process, requests, taken != OBJECT_NONE);
+        if ((requests & STATE_KILL) != 0) {
+            exit_process(worker, process, SKUA_E_TERMINATED, worker->context->self, NULL);
+            return SETTLED;
+        }
     }
     if (UNLIKELY(process_is_task(process_type(process)))) {
         return turn_of_task(worker, process);

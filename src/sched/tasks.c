@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/payload.h"
+#include "sched/aside.h"
 #include "sched/context.h"
 #include "sched/inbox.h"
 #include "sched/log.h"
@@ -123,6 +124,8 @@ static ALWAYS_INLINE int begin(struct worker *worker, struct process *process,
     task->timer = 0;
     task->flags = stack->has_guard ? 0 : TASK_CANARY;
     task->recalled = OBJECT_NONE;
+    task->swept = OBJECT_NONE;
+    task->urgent_aside = OBJECT_NONE;
     task->cancelled = 0;
     task->moves = 0;
     task->polls = false;
@@ -334,7 +337,7 @@ static ALWAYS_INLINE void look_back(struct worker *worker, struct process *proce
     }
     be_stopped(process, task);
     if (UNLIKELY(process->state.of_task.aside != OBJECT_NONE)) {
-        inbox_recall(&worker->sched->events, process, task);
+        inbox_recall(worker, process, task);
     }
 }
 
@@ -344,7 +347,7 @@ static NOINLINE int leave(struct worker *worker, struct process *process, struct
     be_stopped(process, task);
     const int outcome = finish(worker, process, task);
     if (UNLIKELY(process->state.of_task.aside != OBJECT_NONE)) {
-        inbox_recall(&worker->sched->events, process, NULL);
+        inbox_recall(worker, process, NULL);
     }
     return outcome;
 }
@@ -382,7 +385,7 @@ int tasks_step(struct worker *worker, struct process *process, const struct deli
 
 void tasks_end(struct worker *worker, struct process *process)
 {
-    inbox_put_back(&worker->sched->events, process);
+    aside_put_all_back(&worker->sched->events, process);
 }
 
 void tasks_unwind(struct worker *worker, struct process *process)

@@ -7,7 +7,8 @@
  * of events put aside. They count against the mailbox limit as before. One that the task wants
  * later goes back to the front of the backlog, where it is the next; so nothing is looked at twice
  * only because the task waits for something else in between. What is not wanted when its function
- * returns is for the next call of that.
+ * returns is for the next call of that. Urgent messages come first among those put aside, and are
+ * looked at before what is recalled of the others.
  *
  * A wait that is a yield has a tag of its own, from SKUA_TASK_TAGS on; so has the timeout of a
  * receive. The completion of one that is over, because the wait has ended otherwise, is dropped.
@@ -53,6 +54,9 @@ struct task {
     uint64_t timer;             /* tag of the timeout of a receive; 0: none is open */
     uint32_t flags;             /* TASK_... */
     uint32_t recalled;          /* the event at the front of the backlog that it is known to want */
+    uint32_t swept;             /* the last event put aside that was looked at again (inbox.c) */
+    uint32_t recalled_after;    /* the one that it came after, of those put aside */
+    uint32_t urgent_aside;      /* the last urgent one of those, if that is known */
     int cancelled;              /* why; 0: it is not */
     uint32_t moves;             /* attempts to have another worker run it (migrate.h) */
     bool polls;                 /* the receive has no time */

@@ -77,6 +77,17 @@ void submit_outside(struct scheduler *sched, struct process *process);
  * any other thread (null): submit_outside. */
 void submit_ready(struct scheduler *sched, struct worker *worker, struct process *process);
 
+/* Notes a process that has become Ready, to be queued with others by submit_woken, or by
+ * submit_unfinished of the one that runs. Until then nobody can reach it, so the worker must not
+ * call the program meanwhile. There is room for WOKEN_MAX. */
+static inline void submit_later(struct worker *worker, struct process *process)
+{
+    worker->woken.processes[worker->woken.count++] = process;
+}
+
+/* Queues those that were noted, with one publication. */
+void submit_woken(struct worker *worker);
+
 /* A new process runs next if the next slot is empty; otherwise it goes to the deque. It displaces
  * nothing: that would cost an atomic operation for each of a hundred children. */
 void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process);

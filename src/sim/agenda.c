@@ -184,7 +184,7 @@ void agenda_take_network(struct agenda *agenda, uint32_t what, uint32_t matter)
 
 static bool comes_first(const struct agenda_item *item, const struct agenda_item *next)
 {
-    return skua_pid_equal(item->to, next->to) &&
+    return (item->is_urgent || !next->is_urgent) && skua_pid_equal(item->to, next->to) &&
            (skua_pid_equal(item->sender, next->sender) || skua_pid_equal(item->turn, next->turn));
 }
 

@@ -24,6 +24,7 @@ struct agenda_item {
     skua_pid sender;
     skua_pid turn;
     skua_pid to;
+    bool is_urgent; /* it overtakes those that are not */
     union {
         struct prepared_event event;
         uint32_t signal; /* its node */

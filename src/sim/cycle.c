@@ -26,10 +26,10 @@ struct visit {
     bool is_on_path;
 };
 
-/* A request that a task has put aside. */
+/* A request that a task has put aside, or a process deferred. */
 struct aside {
     uint32_t request; /* its node */
-    uint32_t slot;    /* of the task */
+    uint32_t slot;    /* of the process */
 };
 
 struct search {
@@ -42,23 +42,36 @@ struct search {
 
 /* ---- requests put aside ---- */
 
-/* Adds the requests that a process has put aside to the list, or only counts them if there is no
- * list yet. */
-static void add_asides(struct search *search, uint32_t slot)
+static void add_requests(struct search *search, uint32_t slot, uint32_t first)
 {
     const struct scheduler *sched = search->sim->sched;
-    struct process *process = process_at(&sched->table, slot);
-    if (!state_is_waiting(state_peek(process)) || !process_is_task(process_type(process))) {
-        return;
-    }
-    for (uint32_t index = process->state.of_task.aside; index != OBJECT_NONE;
+    for (uint32_t index = first; index != OBJECT_NONE;
          index = event_at(&sched->events, index)->next) {
-        if (event_at(&sched->events, index)->as.event.type == SKUA_EVENT_CALL) {
+        const uint32_t type = event_at(&sched->events, index)->as.event.type;
+        if (type == SKUA_EVENT_CALL || type == EVENT_CALL_AGAIN) {
             if (search->asides != NULL) {
                 search->asides[search->aside_count] = (struct aside){index, slot};
             }
             search->aside_count++;
         }
+    }
+}
+
+/* Adds the requests that a process has put aside or deferred to the list, or only counts them if
+ * there is no list yet. */
+static void add_asides(struct search *search, uint32_t slot)
+{
+    const struct scheduler *sched = search->sim->sched;
+    struct process *process = process_at(&sched->table, slot);
+    if (!state_is_waiting(state_peek(process))) {
+        return;
+    }
+    const struct wing *wing = annex_wing(&sched->events, process);
+    if (wing != NULL) {
+        add_requests(search, slot, wing->deferred);
+    }
+    if (process_is_task(process_type(process))) {
+        add_requests(search, slot, process->state.of_task.aside);
     }
 }
 
@@ -103,7 +116,7 @@ static void forget_asides(struct search *search)
     }
 }
 
-static const struct aside *aside_of(const struct search *search, uint32_t request)
+static const struct aside *find_aside(const struct search *search, uint32_t request)
 {
     const struct aside key = {.request = request};
     return search->asides == NULL ? NULL
@@ -126,7 +139,7 @@ static uint32_t server_of(const struct search *search, const struct event_node *
     if (load_relaxed(&request->guard) - base >= REQUEST_WINDOW) { /* one thread */
         return OBJECT_NONE;
     }
-    const struct aside *aside = aside_of(search, index);
+    const struct aside *aside = find_aside(search, index);
     if (aside != NULL) {
         return aside->slot;
     }

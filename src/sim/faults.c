@@ -164,28 +164,52 @@ static int send_later(struct sim *sim, skua_pid from, struct agenda_item *item,
 {
     int error = agenda_make_room(&sim->agenda) ? 0 : SKUA_E_NO_MEMORY;
     if (error == 0) {
-        error =
-            deliver_prepare(sim->sched, sim_worker(sim), from, item->to, payload, &item->as.event);
+        error = (item->is_urgent ? deliver_prepare_urgent : deliver_prepare)(
+            sim->sched, sim_worker(sim), from, item->to, payload, &item->as.event);
     }
     if (error != 0) {
         payload_discard(payload);
-        return error;
+        return error < 0 ? error : 0; /* one that was dropped is none to the sender */
     }
     item->payload = skua_payload_take(payload);
     agenda_add(&sim->agenda, item);
     return 0;
 }
 
+/* Whether a message of this turn is put off; *error is then what came of that. */
+static bool is_put_off(struct sim *sim, skua_pid from, skua_pid to, skua_payload *payload,
+                       int *error)
+{
+    struct agenda_item item = turn_item(sim, AGENDA_EVENT, from, to);
+    if (!happens_later(sim, &item)) {
+        return false;
+    }
+    *error = send_later(sim, from, &item, payload);
+    return true;
+}
+
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload)
 {
+    int error;
+    if (worker != NULL && is_put_off(sim, from, to, payload, &error)) {
+        return error;
+    }
+    return deliver_message(sim->sched, worker, from, to, payload);
+}
+
+/* It may be late, but no later one of its sender overtakes it. */
+int sim_send_urgent(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
+                    skua_payload *payload)
+{
     if (worker != NULL) {
         struct agenda_item item = turn_item(sim, AGENDA_EVENT, from, to);
+        item.is_urgent = true;
         if (happens_later(sim, &item)) {
             return send_later(sim, from, &item, payload);
         }
     }
-    return deliver_message(sim->sched, worker, from, to, payload);
+    return deliver_urgent(sim->sched, worker, from, to, payload);
 }
 
 int sim_cancel(struct sim *sim, skua_pid to, int reason)
@@ -245,9 +269,15 @@ static bool give_back(struct detour *detour, skua_pid to, uint32_t *node)
     return true;
 }
 
+static bool take_message(struct detour *detour, skua_pid from, skua_pid to, skua_payload *payload,
+                         int *error)
+{
+    return is_put_off(CONTAINER_OF(detour, struct sim, detour), from, to, payload, error);
+}
+
 void sim_make_detour(struct sim *sim)
 {
-    sim->detour = (struct detour){take_signal, take_completion, give_back};
+    sim->detour = (struct detour){take_message, take_signal, take_completion, give_back};
     sim->sched->detour = &sim->detour;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The trace of a simulation, and the hash that tells runs apart. */
 #include <inttypes.h>
+#include <skua/supervisor.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "net/address.h"
 #include "process/annex.h"
 #include "sched/naming.h"
+#include "sched/publishing.h"
 #include "sched/worker.h"
 #include "sim/sim.h"
 
@@ -34,12 +36,13 @@ static void add_bytes(struct sim *sim, const unsigned char *bytes, size_t size)
     add(sim, hash);
 }
 
-/* The bytes behind a pointer are the program's and do not count. */
+/* The bytes behind a pointer are the program's and do not count; nor does a report of a supervisor,
+ * which has addresses of types. */
 static void add_payload(struct sim *sim, const skua_payload *payload)
 {
     add(sim, payload->type);
     add(sim, skua_payload_size(payload));
-    if (payload->storage != SKUA_PAYLOAD_POINTER) {
+    if (payload->storage != SKUA_PAYLOAD_POINTER && payload->type != SKUA_SUPERVISOR_REPORT) {
         add_bytes(sim, skua_payload_data(payload), skua_payload_size(payload));
     }
 }
@@ -49,7 +52,9 @@ static void add_event(struct sim *sim, const skua_event *event)
     add(sim, (uint64_t)event->type << 32 | (uint32_t)event->error);
     add(sim, event->tag);
     add(sim, event->from.bits);
-    add_payload(sim, &event->payload);
+    if (event->type != SKUA_EVENT_CHILD) { /* its payload is made of addresses */
+        add_payload(sim, &event->payload);
+    }
 }
 
 /* ---- the trace ---- */
@@ -156,6 +161,11 @@ static const skua_payload *output_of_write(const struct sim *sim, const struct y
     return &event_at(&sim->sched->events, yield->as.write.node)->as.event.payload;
 }
 
+static void add_text(struct sim *sim, const char *text)
+{
+    add_bytes(sim, (const unsigned char *)text, strlen(text));
+}
+
 /* What a yield carries besides its command and tag. */
 static void add_arguments(struct sim *sim, const struct yield *yield)
 {
@@ -180,6 +190,7 @@ static void add_arguments(struct sim *sim, const struct yield *yield)
         add_payload(sim, blocking_input(yield));
         break;
     case SERVICE_CALL:
+    case SERVICE_SEND:
         add(sim, yield->as.peer.pid.bits);
         add_payload(sim, input_of_call(sim, yield));
         break;
@@ -188,7 +199,14 @@ static void add_arguments(struct sim *sim, const struct yield *yield)
         add(sim, yield->as.peer.pid.bits);
         break;
     case SERVICE_NAME:
-        add_bytes(sim, (const unsigned char *)yield->as.name.text, strlen(yield->as.name.text));
+        add_text(sim, yield->as.name.text);
+        break;
+    case SERVICE_GROUP:
+        add_text(sim, yield->as.group.text);
+        break;
+    case SERVICE_PUBLISH:
+        add_text(sim, publishing_name(yield));
+        add_payload(sim, publishing_payload(yield));
         break;
     case SERVICE_ACCEPT:
     case SERVICE_READ:
@@ -204,6 +222,7 @@ static void add_arguments(struct sim *sim, const struct yield *yield)
         add_bytes(sim, (const unsigned char *)&yield->as.addresses[0].as,
                   yield->as.addresses[0].size);
         break;
+    case SERVICE_BECOME: /* its type is an address; see record_change */
     case SERVICE_COUNT:
         break;
     }
@@ -223,7 +242,7 @@ static void record_yield(struct sim *sim, const struct worker *worker, const str
         record.count = skua_payload_size(&yield->as.payload);
         record.payload_type = yield->as.payload.type;
     } else if (yield->command >= service_command(SERVICE_CALL) &&
-               yield->command <= service_command(SERVICE_JOIN)) {
+               yield->command <= service_command(SERVICE_SEND)) {
         record.from = yield->as.peer.pid;
     }
     sim_record(sim, &record);
@@ -255,6 +274,34 @@ static void keep_names(struct observer *observer, const struct worker *worker)
     read_names(sim, worker->context->process, worker->context->self, &sim->leaving);
 }
 
+static void record_group_change(struct observer *observer, const struct worker *worker,
+                                const char *group, bool has_joined)
+{
+    struct sim *sim = observed_sim(observer);
+    skua_sim_record record = record_of(worker, SKUA_SIM_GROUP);
+    record.what = has_joined;
+    record.group = group;
+    add(sim, (uint64_t)SKUA_SIM_GROUP << 32 | record.what);
+    add(sim, record.pid.bits);
+    add_text(sim, group);
+    sim_record(sim, &record);
+}
+
+static void record_change(struct observer *observer, const struct worker *worker,
+                          const skua_process_type *from, const skua_process_type *to, int error)
+{
+    struct sim *sim = observed_sim(observer);
+    skua_sim_record record = record_of(worker, SKUA_SIM_BECOME);
+    record.type_name = to->name;
+    record.what = to->version;
+    record.count = from->version;
+    record.error = error;
+    add(sim, record.pid.bits);
+    add(sim, (uint64_t)from->version << 32 | to->version);
+    add(sim, (uint32_t)error);
+    sim_record(sim, &record);
+}
+
 static void record_exit(struct observer *observer, const skua_exit *exit)
 {
     struct sim *sim = observed_sim(observer);
@@ -270,8 +317,9 @@ static void record_exit(struct observer *observer, const skua_exit *exit)
 
 void sim_observe(struct sim *sim)
 {
-    sim->observer = (struct observer){sim_place_process, record_step_begin, record_step_end,
-                                      keep_names, record_exit};
+    sim->observer =
+        (struct observer){sim_place_process,   record_step_begin, record_step_end, keep_names,
+                          record_group_change, record_change,     record_exit};
     sim->sched->observer = &sim->observer;
 }
 
@@ -333,17 +381,21 @@ static void put_event(struct text *text, const skua_sim_record *record)
         [SKUA_EVENT_CANCEL] = "cancel",   [SKUA_EVENT_TICK] = "tick",
         [SKUA_EVENT_START] = "start",     [SKUA_EVENT_CONTINUE] = "continue",
         [SKUA_EVENT_CALL] = "call",       [SKUA_EVENT_ABANDON] = "abandon",
-        [SKUA_EVENT_EXIT] = "exit",
+        [SKUA_EVENT_EXIT] = "exit",       [SKUA_EVENT_CHILD] = "child",
+        [SKUA_EVENT_GROUP] = "group",     [SKUA_EVENT_BECOME] = "become",
     };
-    const bool known = record->what >= SKUA_EVENT_MESSAGE && record->what <= SKUA_EVENT_EXIT;
+    const size_t count = sizeof names / sizeof names[0];
+    const bool known = record->what < count && names[record->what] != NULL;
     put(text, "    %s", known ? names[record->what] : "?");
     if (record->what == SKUA_EVENT_MESSAGE || record->what == SKUA_EVENT_CALL) {
         put_payload(text, record);
     }
-    if (record->what == SKUA_EVENT_MESSAGE || (known && record->what >= SKUA_EVENT_CALL)) {
-        put(text, record->what == SKUA_EVENT_EXIT ? " of " : " from ");
+    if (record->what == SKUA_EVENT_MESSAGE ||
+        (record->what >= SKUA_EVENT_CALL && record->what <= SKUA_EVENT_CHILD)) {
+        put(text, record->what >= SKUA_EVENT_EXIT ? " of " : " from ");
         put_pid(text, record->from);
-    } else if (record->what == SKUA_EVENT_COMPLETION || record->what == SKUA_EVENT_TICK) {
+    } else if (record->what == SKUA_EVENT_COMPLETION || record->what == SKUA_EVENT_TICK ||
+               record->what == SKUA_EVENT_GROUP) {
         put(text, " tag %" PRIu64 ",", record->tag);
         put_payload(text, record);
     }
@@ -445,11 +497,21 @@ static void put_record(struct text *text, const skua_sim_record *record)
         put(text, " ends");
         put_error(text, record->error);
         break;
+    case SKUA_SIM_BECOME:
+        put_process(text, record);
+        put(text, " changes from version %" PRIu64 " to %" PRIu32, record->count, record->what);
+        put_error(text, record->error);
+        break;
     case SKUA_SIM_FAULT:
         put_fault(text, record);
         break;
     case SKUA_SIM_NETWORK:
         put_arrival(text, record);
+        break;
+    case SKUA_SIM_GROUP:
+        put_process(text, record);
+        put(text, record->what != 0 ? " joins group %s" : " leaves group %s",
+            record->group != NULL ? record->group : "?");
         break;
     default:
         put(text, "?");

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "base/sized.h"
 #include "sched/exit_wait.h"
+#include "sched/held_back.h"
 #include "sched/shutdown.h"
 #include "sched/signal.h"
 #include "sched/spare.h"
@@ -194,6 +195,7 @@ static void catch_up(struct sim *sim)
     while (timers_next(sim->sched) <= now) {
         timers_fire_all(sim->sched, sim_worker(sim), now);
     }
+    held_back_release(sim->sched, now);
 }
 
 static uint64_t next_instant(struct sim *sim)
@@ -201,7 +203,9 @@ static uint64_t next_instant(struct sim *sim)
     timers_correct_next(sim_worker(sim)); /* time must not pass for what has ended */
     const uint64_t timer = timers_next(sim->sched);
     const uint64_t other = agenda_next(&sim->agenda);
-    return timer < other ? timer : other;
+    const uint64_t held = held_back_next(sim->sched);
+    const uint64_t first = timer < other ? timer : other;
+    return first < held ? first : held;
 }
 
 /* Faults hit processes only if there was a step since the last time. Turns that a fault itself
@@ -216,6 +220,22 @@ static void trouble_processes(struct sim *sim)
     }
 }
 
+/* Processes that are held back run when others rest. With nothing Ready, all do; otherwise it is
+ * left to chance, as another worker would or would not be without work just now. */
+static void let_go(struct sim *sim)
+{
+    struct scheduler *sched = sim->sched;
+    if (held_back_next(sched) == UINT64_MAX ||
+        (sim->ready_count > 0 && random_below(&sim->random, 2) == 0)) {
+        return;
+    }
+    struct process *process = held_back_take(sim_worker(sim));
+    if (process != NULL) {
+        submit_outside(sched, process);
+        collect_ready(sim);
+    }
+}
+
 /* Does the next thing if it is due before `until`; false if nothing is. */
 static bool act(struct sim *sim, uint64_t until)
 {
@@ -224,6 +244,7 @@ static bool act(struct sim *sim, uint64_t until)
     }
     catch_up(sim);
     collect_ready(sim);
+    let_go(sim);
     if (sim->ready_count > 0) {
         trouble_processes(sim);
         run_turn(sim);

@@ -120,9 +120,12 @@ void sim_trouble_processes(struct sim *sim);
 struct allocator sim_allocator(struct sim *sim);
 
 /* As deliver_message, which carries all that no fault delays, from a step or handler on the
- * simulated worker or (worker: null) from outside; and as deliver_cancel, on that worker. */
+ * simulated worker or (worker: null) from outside; as deliver_urgent; and as deliver_cancel, on
+ * that worker. */
 int sim_send(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
              skua_payload *payload);
+int sim_send_urgent(struct sim *sim, struct worker *worker, skua_pid from, skua_pid to,
+                    skua_payload *payload);
 int sim_cancel(struct sim *sim, skua_pid to, int reason);
 
 /* The same for signals and for completions of calls and monitors (sched/detour.h). */

@@ -18,6 +18,12 @@ struct observer {
     void (*step_ends)(struct observer *observer, const struct worker *worker);
     /* The process is about to end, and gives up its names. */
     void (*names_go)(struct observer *observer, const struct worker *worker);
+    /* It has become a member of a group, or is one no longer. */
+    void (*group_changes)(struct observer *observer, const struct worker *worker, const char *group,
+                          bool has_joined);
+    /* The process has changed to another type or, with an error, has not. */
+    void (*process_becomes)(struct observer *observer, const struct worker *worker,
+                            const skua_process_type *from, const skua_process_type *to, int error);
     void (*process_ends)(struct observer *observer, const skua_exit *exit);
 };
 

@@ -10,6 +10,7 @@
  *  INV-20  each constructed slot is live, retired or free, and each event node is free, in one
  *          mailbox or backlog, an open call or a relation of a live process, or on the simulator's
  *          agenda; none is in two places. A timer in a wheel is an open call. The counters agree.
+ *  INV-46  a process that rests although it continues is in a line (sched/held_back.h)
  *
  * When:
  *  - stopping: when all workers are joined, and again before the scheduler is torn down. Exact;
@@ -28,6 +29,7 @@
 
 /* An audit that is under way. */
 struct audit;
+struct finding;
 
 /* What an audit must know about the moment. */
 struct audit_moment {
@@ -63,6 +65,10 @@ void audit_now_and_then(struct scheduler *sched, const struct audit_moment *mome
  * was vacant; or the monitor. The second runs only as often as audit_now_and_then. */
 void audit_asleep(struct scheduler *sched, uint32_t patience_ms);
 void audit_asleep_now_and_then(struct scheduler *sched, uint32_t patience_ms);
+
+/* INV-46, for a live process whose word has this tag. */
+void audit_held_back(struct scheduler *sched, struct process *process, uint32_t tag,
+                     struct finding *finding);
 
 #else
 

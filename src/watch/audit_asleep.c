@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "sched/chores.h"
+#include "sched/held_back.h"
 #include "sched/poll.h"
 #include "sched/shutdown.h"
 #include "sched/timers.h"
@@ -59,8 +60,10 @@ static void check_sources(struct scheduler *sched, struct finding *finding)
     const uint64_t until = load_seq_cst(&sched->poll.until); /* MO-poll */
     if (poll_is_unattended(sched)) {
         finding_note(finding,
-                     "INV-10: all sleep, and nobody waits for timers, descriptors or chores");
-    } else if (timers_next(sched) < until || chores_next(sched) < until) {
+                     "INV-10: all sleep, and nobody waits for timers, descriptors, chores or "
+                     "processes that are held back");
+    } else if (timers_next(sched) < until || chores_next(sched) < until ||
+               held_back_next(sched) < until) {
         finding_note(finding, "INV-10: all sleep, and the poller until after the first deadline");
     }
 }

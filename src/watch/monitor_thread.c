@@ -78,13 +78,15 @@ static bool is_stuck(const struct scheduler *sched, const struct worker_sample *
     return seen->running != RUNNING_NOTHING && now - seen->since >= sched->config.stall_limit_ns;
 }
 
-/* Records what a worker does, and covers for it if it has been absent for too long. */
+/* Records what a worker does, and covers for it if it has been absent for too long. The time is
+ * read after what it does, or a step that begins in between would be longer than it is. */
 static void sample_worker(struct scheduler *sched, struct worker *worker,
-                          struct worker_sample *seen, uint64_t now, uint64_t span)
+                          struct worker_sample *seen, uint64_t span)
 {
     uint64_t running = load_acquire(&worker->running);         /* MO-monitor: the PID's record */
     const uint64_t steps = load_relaxed(&worker->stats.steps); /* statistic */
     const uint32_t absence = load_seq_cst(&worker->absence);   /* MO-spare */
+    const uint64_t now = monotonic_ns();
     const bool blocks = (absence & ABSENCE_BLOCKS) != 0;
     if (running == RUNNING_UNKNOWN) {
         running = RUNNING_NOTHING;
@@ -100,12 +102,15 @@ static void sample_worker(struct scheduler *sched, struct worker *worker,
     } else if (blocks) {
         seen->since = now; /* it has said so: its time starts anew when it goes on */
     }
-    const bool stuck = is_stuck(sched, seen, now);
-    if ((stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
+    seen->is_stuck = is_stuck(sched, seen, now);
+    if ((seen->is_stuck || blocks) && (absence & ABSENCE_COVERED) == 0) {
         spare_cover(sched, worker, absence);
     }
-    if (stuck || (now > seen->since && parking_may_claim(&sched->parking))) {
+    if (seen->is_stuck || (now > seen->since && parking_may_claim(&sched->parking))) {
         empty_next_slot(sched, worker);
+        if (running != RUNNING_NOTHING) {
+            poll_hand_over(sched, NULL);
+        }
     }
 }
 
@@ -155,19 +160,18 @@ static uint64_t begin_sample(struct scheduler *sched, uint64_t now)
 static void sample(struct monitor_thread *self)
 {
     struct scheduler *sched = self->sched;
-    const uint64_t now = monotonic_ns();
-    const uint64_t span = begin_sample(sched, now);
+    const uint64_t span = begin_sample(sched, monotonic_ns());
     const uint32_t threads = scheduler_threads(sched);
     struct worker_sample *samples = self->samples;
     for (uint32_t i = 0; i < threads; i++) {
-        sample_worker(sched, &sched->workers[i], &samples[i], now, span);
+        sample_worker(sched, &sched->workers[i], &samples[i], span);
     }
     check_sources(self);
     log_tell_dropped(sched, false);
     for (uint32_t i = 0; i < threads; i++) {
-        if (!samples[i].reported && is_stuck(sched, &samples[i], now)) {
+        if (!samples[i].reported && samples[i].is_stuck) {
             samples[i].reported = true;
-            report(self, &sched->workers[i], &samples[i], now);
+            report(self, &sched->workers[i], &samples[i], monotonic_ns());
         }
     }
 }
@@ -217,7 +221,9 @@ static void watch_locked(struct monitor_thread *self)
         }
         pause_locked(self, sample_period(self->sched) << quiet);
         mutex_unlock(&self->lock);
+        store_seq_cst(&self->is_sampling, 1); /* before it takes a timer out of a wheel */
         sample(self);
+        store_seq_cst(&self->is_sampling, 0); /* after it has submitted the process */
         quiet = nobody_is_busy(self->sched) ? quiet + 1 : 0;
         if (quiet > SAMPLES_BEFORE_SLEEP) {
             audit_asleep(self->sched, AUDIT_PATIENCE_MS);

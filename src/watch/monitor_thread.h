@@ -6,7 +6,7 @@
  *    process in its next slot moves to the global queue, a spare worker steps in, the program is
  *    told;
  *  - so does the process in the next slot of a worker that has been in the same step since the last
- *    sample, if another worker sleeps;
+ *    sample, if another worker sleeps; that one is woken for the sources, if nobody waits for them;
  *  - a worker whose steps have become long is asked for a checkpoint (sched/checkpoint.h);
  *  - a worker that blocks and has no spare yet gets one;
  *  - overdue timers are fired, and the descriptors polled, if nobody else has done so for a while,
@@ -25,6 +25,7 @@ struct worker_sample {
     uint64_t steps;
     uint64_t since;
     uint64_t remainder; /* see run_time.h */
+    bool is_stuck;      /* at the last sample */
     bool reported;
 };
 
@@ -33,7 +34,8 @@ struct monitor_thread {
     struct scheduler *sched;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool stopping; /* under lock */
+    bool stopping;          /* under lock */
+    atomic_u32 is_sampling; /* a timer or process may be in no wheel or queue, but in its hands */
     pthread_t thread;
     struct worker_sample *samples; /* one per worker; the thread's own */
     uint64_t fired;                /* timers, by workers, up to the last sample; likewise */

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The server of examples/12_kv in the simulator: two clients on other hosts send what a seed makes
  * up, several commands at once, and know what each has to be answered. */
-#define KV_NO_MAIN
-#include "../../examples/12_kv.c"
+#include "example_kv.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
-#include "sim_hosts.h"
-
-#define SERVER      "10.0.0.1:6379"
 #define KEYS        8
 #define ROUNDS      40
 #define REQUEST_MAX 4096
@@ -125,7 +122,7 @@ static int talk(struct errand *errand, skua_context *ctx, skua_socket socket)
 static int talks_for_a_while(struct errand *errand, skua_context *ctx)
 {
     skua_socket socket;
-    int error = connect_anyhow(ctx, SERVER, &socket);
+    int error = connect_anyhow(ctx, EXAMPLE_KV_ADDRESS, &socket);
     for (int i = 0; i < ROUNDS && error == 0; i++) {
         error = talk(errand, ctx, socket);
         errand->number++;
@@ -135,10 +132,7 @@ static int talks_for_a_while(struct errand *errand, skua_context *ctx)
 
 static void start_all(struct errand *clients[2])
 {
-    const struct start start = {.address = "0.0.0.0:6379", .count = 3};
-    skua_payload input;
-    assert_int_equal(start_payload(world_runtime(), start, &input), 0);
-    assert_int_equal(skua_sim_host_submit(world_runtime(), 1, &server_type, input, NULL), 0);
+    example_kv_start(3);
     for (uint32_t i = 0; i < 2; i++) {
         models[i] = (struct model){.name = (char)('a' + i)};
         clients[i] = host_start_with(2 + i, talks_for_a_while, &models[i]);

@@ -8,6 +8,7 @@
 #include "base/monotonic.h"
 #include "blocking_support.h"
 #include "effort.h"
+#include "gate.h"
 #include "handlers.h"
 #include "idlers.h"
 #include "inspected.h"
@@ -326,6 +327,22 @@ TEST(oldest_name_that_is_left_is_told)
 
 /* ---- relations ---- */
 
+TEST(deferred_events_are_counted)
+{
+    open_world();
+    struct inspect_client *client = client_open();
+    struct gate *gate = gate_start(GATE_STEP, true);
+    gate_send(gate, 1);
+    gate_send(gate, 2);
+    gate_await_deferred(gate, 2);
+    (void)client_describe(client, "process", gate->pid);
+    assert_string_equal(detail(client, "deferred"), "2");
+    gate_set(gate, GATE_OPEN);
+    gate_await_passed(gate, 2);
+    (void)client_describe(client, "process", gate->pid);
+    assert_null(detail(client, "deferred"));
+}
+
 TEST(links_monitors_and_owed_calls_are_told)
 {
     open_world();
@@ -358,6 +375,7 @@ TEST(links_monitors_and_owed_calls_are_told)
     assert_true(skua_pid_equal(inspect_pid(line, 1), patient->pid));
     assert_string_equal(line->fields[4], "-");
     actor_perform(patient, ACTS(cancels(0)));
+    actor_await_seen(patient, 1); /* the call is given up after the step */
     (void)client_describe(client, "process", server);
     assert_string_equal(inspect_find(client, "owes", 0)->fields[5], "awaited");
     assert_string_equal(inspect_find(client, "owes", 1)->fields[5], "given-up");

@@ -149,6 +149,7 @@ static struct actor *start_strange(void)
     actor->type.state_size = 777;
     actor->type.methods = methods;
     actor->type.mailbox_limit = 33;
+    actor->type.overflow = SKUA_OVERFLOW_DROP_OLD;
     actor_submit(actor);
     actor_await_state(actor, SKUA_PROCESS_IDLE);
     return actor;
@@ -238,6 +239,7 @@ TEST(process_is_told_with_its_details)
     assert_string_equal(client->lines[0].fields[3], "idle");
     assert_string_equal(detail(client, "mailbox_limit"), "33");
     assert_string_equal(detail(client, "state_size"), "777");
+    assert_string_equal(detail(client, "overflow"), "drop old");
     assert_string_equal(detail(client, "methods"), "begin a?b");
 }
 

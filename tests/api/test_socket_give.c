@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sockets change hands: who has them when, and that nothing gets lost on the way. */
 #include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "effort.h"
 #include "threads.h"
@@ -188,7 +190,9 @@ TEST(connection_that_came_too_late_goes_with_its_listener)
 {
     enum { CONNECTIONS = 200 };
     wires_begin();
-    const struct listening server = listening_open("unix:@skua-give-late");
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:@skua-give-late-%d", (int)getpid());
+    const struct listening server = listening_open(address);
     struct actor *owner = server.actor;
     unsigned accepted = 0;
     for (unsigned i = 0; i < CONNECTIONS; i++) {

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -133,7 +134,9 @@ TEST(accepted_sockets_begin_with_what_their_listener_says)
 {
     check_what_is_inherited("127.0.0.1:0", true);
     world_close();
-    check_what_is_inherited("unix:@skua-inherits", false);
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:@skua-inherits-%d", (int)getpid());
+    check_what_is_inherited(address, false);
 }
 
 TEST(accepted_sockets_have_the_idle_time_of_their_listener)

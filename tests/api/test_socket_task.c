@@ -193,3 +193,43 @@ TEST(tasks_echo_much)
         assert_errand_ended(tasks[i], 0);
     }
 }
+
+/* ---- order ---- */
+
+static void receive_bytes(struct errand *errand, skua_context *ctx, uint64_t tag, const char *text)
+{
+    skua_event *event;
+    CHECK(errand, skua_task_receive(ctx, &event, SKUA_FOREVER) == 0);
+    CHECK(errand, event->type == SKUA_EVENT_COMPLETION && event->tag == tag);
+    CHECK(errand, is_text(&event->payload, text));
+}
+
+/* The first read is done at once, and queues behind the message. The task takes it back too late,
+ * and reads on. */
+static int reads_on_before_it_has_seen(struct errand *errand, skua_context *ctx)
+{
+    const skua_socket socket = socket_of(errand, ctx);
+    skua_event *event;
+    CHECK(errand, skua_send(ctx, skua_self(ctx), skua_payload_u64(0, 1)) == 0);
+    CHECK(errand, skua_yield_read(ctx, 1, socket, 3, SKUA_FOREVER) == 0);
+    CHECK(errand, skua_task_receive(ctx, &event, SKUA_FOREVER) == 0);
+    CHECK(errand, event->type == SKUA_EVENT_MESSAGE);
+    CHECK(errand, skua_yield_cancel(ctx, 1) == 0);
+    CHECK(errand, skua_yield_read(ctx, 2, socket, 3, SKUA_SECOND) == 0);
+    receive_bytes(errand, ctx, 1, "abc");
+    receive_bytes(errand, ctx, 2, "def");
+    return 0;
+}
+
+TEST(bytes_come_in_order_though_a_read_was_taken_back_too_late)
+{
+    FOR_ROWS (kind, wire_kinds) {
+        wires_begin();
+        const struct ends ends = wire_ends(*kind);
+        struct errand *errand = errand_new(reads_on_before_it_has_seen);
+        errand->number = (uint64_t)ends.near;
+        fd_disown(ends.near);
+        peer_sends(ends.far, "abcdef");
+        assert_result(errand_run(errand), 0);
+    }
+}

@@ -380,6 +380,18 @@ TEST(write_to_a_peer_that_is_gone_is_reset_and_raises_no_signal)
     assert_int_equal(sigaction(SIGPIPE, &before, NULL), 0);
 }
 
+/* The first write waits for the last of its step; meanwhile the read finds out. */
+TEST(writes_around_a_read_that_fails_end_as_well)
+{
+    const struct wire wire = wire_open(WIRE_TCP);
+    peer_resets(wire.peer);
+    actor_perform(wire.actor, ACTS(writes_text(1, wire.socket, "x"), reads_some(2, wire.socket, 10),
+                                   writes_text(3, wire.socket, "y"), awaits(3)));
+    assert_then_saw_in_any_order(wire.actor, failure(1, SKUA_E_RESET), failure(2, SKUA_E_RESET),
+                                 failure(3, SKUA_E_RESET));
+    assert_int_equal(snapshot_of(wire.actor, wire.socket).queued, 0);
+}
+
 TEST(writes_that_wait_end_when_the_peer_breaks_off)
 {
     const struct wire wire = wire_open(WIRE_TCP);

@@ -6,6 +6,7 @@
 #include "count_of.h"
 #include "ledger.h"
 #include "script.h"
+#include "supervision.h"
 
 #define ANSWERS_OF_NAME   (ANSWER_OK | ANSWER(NO_PROCESS) | ANSWER(NAME) | ANSWER(NAME_LENGTH))
 #define ANSWERS_OF_LOOKUP (ANSWER_OK | ANSWER(INVALID) | ANSWER(FOREIGN_PID) | ANSWER(NO_PROCESS))
@@ -14,6 +15,13 @@ static void send(struct reader *reader, skua_runtime *runtime)
 {
     const skua_pid to = choose_pid(reader);
     (void)ANSWERS(skua_process_send(runtime, to, choose_payload(reader, runtime)), ANSWERS_OF_SEND);
+}
+
+static void send_urgent(struct reader *reader, skua_runtime *runtime)
+{
+    const skua_pid to = choose_pid(reader);
+    const int error = skua_process_send_urgent(runtime, to, choose_payload(reader, runtime));
+    (void)(error == SKUA_E_NOT_URGENT || ANSWERS(error, ANSWERS_OF_SEND));
 }
 
 /* A thread has no monitors and links, and is mostly aware of that. */
@@ -198,12 +206,31 @@ static void look_at_runtime(struct reader *reader, skua_runtime *runtime)
     EXPECT(skua_process_info(runtime, (skua_pid){0}, NULL) == SKUA_E_INVALID);
 }
 
+/* Who is in a group, and which groups there are. */
+static void look_at_groups(struct reader *reader, skua_runtime *runtime)
+{
+    skua_pid pids[4];
+    skua_group_snapshot groups[2];
+    const uint32_t index = choose_name(reader);
+    const size_t capacity = reader_below(reader, 5);
+    const int count = skua_group_members(runtime, board_name(index), pids, capacity);
+    EXPECT(count >= 0 || runtime == NULL || index >= BOARD_NAMES);
+    for (int i = 0; i < count && (size_t)i < capacity; i++) {
+        EXPECT(!skua_pid_is_none(pids[i]));
+    }
+    const int total = skua_group_list(runtime, groups, 2);
+    EXPECT(runtime == NULL ? total == SKUA_E_INVALID : total >= 0);
+    EXPECT(total < 1 || groups[0].members + groups[0].watchers > 0);
+    EXPECT(skua_group_list(runtime, NULL, 1) == SKUA_E_INVALID);
+}
+
 void calls_make_one(struct reader *reader, skua_runtime *runtime)
 {
     static void (*const calls[])(struct reader *, skua_runtime *) = {
         send,
         send,
         send,
+        send_urgent,
         submit,
         submit,
         submit,
@@ -220,6 +247,9 @@ void calls_make_one(struct reader *reader, skua_runtime *runtime)
         write_pid,
         look_for_name,
         look_for_number,
+        look_at_groups,
+        supervision_make_one,
+        supervision_make_one,
     };
     calls[reader_below(reader, sizeof calls / sizeof calls[0])](reader, runtime);
 }
@@ -265,12 +295,23 @@ static void run_process(struct reader *reader, skua_runtime *runtime, uint64_t r
     script_make_mortal(&start);
     if (ANSWERS(skua_process_run_with(runtime, &start.options, &exit),
                 refusal != 0 ? refusal : ANSWERS_OF_SUBMIT | ANSWERS_OF_DRIVING)) {
-        EXPECT(exit.type == start.options.type);
+        EXPECT(exit.type == start.options.type || exit.type->version > 0); /* it has changed */
         skua_payload_drop(&exit.result);
     }
 }
 
 /* Not for ever: few servers answer everything. */
+static void ask_for_report(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
+{
+    skua_payload report = skua_nothing();
+    const skua_pid to = choose_server(reader);
+    const uint64_t timeout = reader_byte(reader) * UINT64_C(500);
+    const int error = skua_supervisor_report(runtime, to, timeout, &report);
+    (void)ANSWERS(error, refusal != 0 ? refusal | ANSWER(NO_MEMORY) : ANSWERS_OF_PROCESS_CALL);
+    supervision_read_report(&report);
+    skua_payload_drop(&report);
+}
+
 static void call_process(struct reader *reader, skua_runtime *runtime, uint64_t refusal)
 {
     skua_payload answer;
@@ -322,6 +363,7 @@ void calls_make_one_that_waits(struct reader *reader, skua_runtime *runtime, boo
         call_process,
         call_process,
         call_process,
+        ask_for_report,
         stop,
         drive,
         drive,

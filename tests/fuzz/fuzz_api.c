@@ -181,6 +181,7 @@ static skua_runtime_config choose_config(struct reader *reader, struct slot *slo
         break;
     case 10:
         config.stack_limit = 1 + choice % 4;
+        config.group_limit = 1 + choice % 4;
         break;
     default:
         break;

@@ -123,9 +123,24 @@ static uint64_t bit_of(int error)
     return error < -5000 && error > -5063 ? UINT64_C(1) << (-5000 - error) : 0;
 }
 
+/* Where a limit is documented, the quota of the same thing is as well. */
+static int limit_of_quota(int error)
+{
+    switch (error) {
+    case SKUA_E_PROCESS_QUOTA:
+        return SKUA_E_PROCESS_LIMIT;
+    case SKUA_E_MESSAGE_QUOTA:
+        return SKUA_E_MAILBOX_FULL;
+    case SKUA_E_MEMORY_QUOTA:
+        return SKUA_E_OWN_LIMIT;
+    default:
+        return error;
+    }
+}
+
 bool ledger_answer(int error, uint64_t documented, const char *call)
 {
-    if ((bit_of(error) & documented) == 0) {
+    if ((bit_of(limit_of_quota(error)) & documented) == 0) {
         ledger_fail("%d (%s) is no documented answer of %s", error, skua_error_name(error), call);
     }
     return error == 0;

@@ -58,6 +58,37 @@ static void send(struct play *play)
                   ANSWERS_OF_SEND);
 }
 
+static void send_urgent(struct play *play)
+{
+    const skua_pid to = choose_pid(play->reader);
+    const int error = skua_send_urgent(play->ctx, to, choose_payload(play->reader, play->runtime));
+    (void)(error == SKUA_E_NOT_URGENT || ANSWERS(error, ANSWERS_OF_SEND));
+}
+
+/* Any event, whether or not that makes sense. The step may have answered it. */
+static void defer(struct play *play)
+{
+    if (play->count > 0) {
+        skua_event *event = &play->events[reader_byte(play->reader) % (uint32_t)play->count];
+        const skua_request request = event->request;
+        const bool is_call = event->type == SKUA_EVENT_CALL;
+        const bool done = ANSWERS(skua_defer(play->ctx, event),
+                                  ANSWER_OK | ANSWER(INVALID) | ANSWER(TAKEN) | ANSWER(LATE) |
+                                      ANSWER(MAILBOX_FULL) | ANSWER(DONE) | ANSWER(NO_MEMORY));
+        if (done && is_call) {
+            relations_note_answer(play->relations, request, 0); /* it comes again */
+        }
+        if (done && play->is_task) {
+            play->events = &play->none; /* it is in the mailbox again, where it stands */
+        }
+    }
+}
+
+static void resume(struct play *play)
+{
+    (void)ANSWERS(skua_resume(play->ctx), ANSWER_OK | ANSWER(DONE));
+}
+
 static void pass_on(struct play *play)
 {
     if (play->count > 0) {
@@ -322,6 +353,9 @@ static void (*const operations[])(struct play *) = {
     fail,
     send,
     send,
+    send_urgent,
+    defer,
+    resume,
     pass_on,
     spawn_child,
     spawn_child,

@@ -10,7 +10,16 @@
 #include <skua/skua.h>
 
 /* Each has tags of its own, so that a completion shows what it is of. */
-enum relation_yield { YIELD_CALL, YIELD_MONITOR, YIELD_JOIN, YIELD_AWAIT, RELATION_YIELDS };
+enum relation_yield {
+    YIELD_CALL,
+    YIELD_MONITOR,
+    YIELD_JOIN,
+    YIELD_AWAIT,
+    YIELD_WATCH,
+    YIELD_PUBLISH,
+    YIELD_SEND,
+    RELATION_YIELDS
+};
 
 #define RELATION_TAG_FIRST 8 /* the tags below are for yields of other kinds */
 #define RELATION_TAGS_EACH 4
@@ -46,6 +55,7 @@ struct relations {
     struct relation_link links[RELATIONS_KEPT];
     bool has_more_requests;
     bool has_more_links;
+    bool has_templates; /* it may hear of children that others have started, and of their ends */
 };
 
 /* The book of the process with this number in the ledger; 0: the one of all without a number, of
@@ -68,6 +78,7 @@ void relations_note_completion(struct relations *relations, const skua_event *ev
 void relations_note_call(struct relations *relations, const skua_event *event);
 void relations_note_abandon(struct relations *relations, const skua_event *event);
 void relations_note_exit(struct relations *relations, const skua_event *event);
+void relations_note_news(const skua_event *event);
 
 /* ---- requests ---- */
 

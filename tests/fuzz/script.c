@@ -59,6 +59,13 @@ void play_note_event(const struct play *play, const skua_event *event)
     case SKUA_EVENT_EXIT:
         relations_note_exit(relations, event);
         return;
+    case SKUA_EVENT_GROUP:
+        relations_note_news(event);
+        return;
+    case SKUA_EVENT_CHILD:
+        return; /* it offers templates now and then */
+    case SKUA_EVENT_BECOME:
+        return;
     }
     ledger_fail("an event of type %u", event->type);
 }
@@ -278,7 +285,7 @@ static void close_script(void *self, skua_context *ctx, const skua_exit *exit)
     EXPECT(skua_continue(ctx) == SKUA_E_CONTEXT);
     EXPECT(skua_spawn(ctx, exit->type, ledger_payload(true, 0), NULL) == SKUA_E_CONTEXT);
     (void)ANSWERS(skua_send(ctx, exit->pid, ledger_payload(false, 8)),
-                  ANSWER(NO_PROCESS) | ANSWER(PAYLOAD_SIZE));
+                  ANSWER(NO_PROCESS) | ANSWER(PAYLOAD_SIZE) | ANSWER(NO_MEMORY));
     if (script->has_begun) {
         EXPECT(skua_pid_is_none(exit->cause) == is_orderly(exit->error));
     }
@@ -310,29 +317,33 @@ static const char *const methods[] = {"first", "second", NULL};
 #define GOOD_TYPES 12
 static const skua_process_type types[] = {
     {.name = "small",
+     .urgent = true,
      .state_size = sizeof(struct script),
      SCRIPT,
      .cancel = SKUA_CANCEL_EVENT,
      .own_limit = 300},
     {.name = "large", .state_size = 1000, SCRIPT},
     {.name = "modest",
+     .urgent = true,
      .state_size = sizeof(struct script),
      SCRIPT,
      .mailbox_limit = 2,
      .cancel = SKUA_CANCEL_EVENT},
     {.name = "with methods", .state_size = sizeof(struct script), SCRIPT, .methods = methods},
-    {.name = "task", .state_size = sizeof(struct script), TASK(main_of_task)},
+    {.name = "task", .urgent = true, .state_size = sizeof(struct script), TASK(main_of_task)},
     {.name = "small task",
      .state_size = sizeof(struct script),
      TASK(main_of_task),
      .cancel = SKUA_CANCEL_EVENT,
-     .mailbox_limit = 2},
+     .mailbox_limit = 2,
+     .overflow = SKUA_OVERFLOW_DROP_OLD},
     {.name = "server",
      .state_size = sizeof(struct script),
      SCRIPT_WITH(step_of_server),
      .calls = true,
      .cancel = SKUA_CANCEL_EVENT},
     {.name = "careful server",
+     .urgent = true,
      .state_size = sizeof(struct script),
      SCRIPT_WITH(step_of_careful_server),
      .calls = true,
@@ -342,9 +353,11 @@ static const skua_process_type types[] = {
      SCRIPT_WITH(step_of_careful_server),
      .calls = true,
      .abandons = true,
-     .mailbox_limit = 2},
+     .mailbox_limit = 2,
+     .overflow = SKUA_OVERFLOW_DROP_NEW},
     {.name = "no server", .state_size = sizeof(struct script), SCRIPT, .abandons = true},
     {.name = "task that serves",
+     .urgent = true,
      .state_size = sizeof(struct script),
      .init = init,
      .serve = serve,
@@ -352,6 +365,7 @@ static const skua_process_type types[] = {
      .stack_size = DEEP,
      .calls = true},
     {.name = "server task",
+     .urgent = true,
      .state_size = sizeof(struct script),
      TASK(main_of_server),
      .calls = true,
@@ -367,6 +381,34 @@ const skua_process_type *script_simple_type(void)
 {
     static const skua_process_type type = {.name = "simple", .step = end_at_once};
     return &type;
+}
+
+static int migrate(uint32_t old_version, const void *old_state, void *new_state, skua_context *ctx)
+{
+    EXPECT(old_version <= 3 && skua_continue(ctx) == SKUA_E_CONTEXT);
+    memcpy(new_state, old_state, sizeof(struct script));
+    return 0;
+}
+
+static int refuse_to_migrate(uint32_t old_version, const void *old_state, void *new_state,
+                             skua_context *ctx)
+{
+    (void)migrate(old_version, old_state, new_state, ctx);
+    return SKUA_E_USER;
+}
+
+const skua_process_type *script_newer_type(uint32_t number)
+{
+#define NEWER(size, its_version, its_migrate)                                                      \
+    {                                                                                              \
+        .name = "newer server", .state_size = (size), SCRIPT_WITH(step_of_careful_server),         \
+        .calls = true, .abandons = true, .version = (its_version), .migrate = (its_migrate)        \
+    }
+    static const skua_process_type newer[] = {NEWER(300, 1, refuse_to_migrate),
+                                              NEWER(sizeof(struct script), 2, migrate),
+                                              NEWER(1000, 3, migrate)};
+#undef NEWER
+    return &newer[number % COUNT_OF(newer)];
 }
 
 static const skua_process_type *choose_type(struct reader *reader)

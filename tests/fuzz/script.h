@@ -17,6 +17,10 @@ struct script_start {
 /* A process of this type needs no input and ends at once. */
 const skua_process_type *script_simple_type(void);
 
+/* Other types of the careful servers, by a number: these may change to them. The first makes that
+ * fail. */
+const skua_process_type *script_newer_type(uint32_t number);
+
 /* `runtime` may be null. */
 void script_choose(struct reader *reader, skua_runtime *runtime, struct script_start *start);
 

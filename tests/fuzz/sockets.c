@@ -27,6 +27,11 @@ static struct {
 #define SOCKET_ANSWER(name) (UINT32_C(1) << (SKUA_E_SOCKET - SKUA_E_##name))
 #define SOCKET_ERRORS       (SKUA_E_SOCKET - SKUA_E_SHUT_DOWN + 1)
 
+/* What may have ended a socket. */
+#define SOCKET_ENDS                                                                                \
+    (SOCKET_ANSWER(RESET) | SOCKET_ANSWER(IDLE) | SOCKET_ANSWER(NO_PROGRESS) |                     \
+     SOCKET_ANSWER(NETWORK))
+
 static bool answer(int error, uint64_t documented, uint32_t of_sockets, const char *call)
 {
     const uint32_t number = (uint32_t)(SKUA_E_SOCKET - error);
@@ -224,7 +229,7 @@ static void detach(struct play *play)
     const skua_socket socket = choose_socket(play->reader, play->ctx);
     if (SOCKET_ANSWERS(skua_socket_detach(play->ctx, socket, &fd),
                        ANSWER_OK | ANSWER(NOT_SIMULATED),
-                       SOCKET_ANSWER(SOCKET) | SOCKET_ANSWER(SOCKET_BUSY))) {
+                       SOCKET_ANSWER(SOCKET) | SOCKET_ANSWER(SOCKET_BUSY) | SOCKET_ENDS)) {
         EXPECT(close(fd) == 0);
     } else {
         EXPECT(fd == -1);
@@ -297,11 +302,9 @@ static void write_some(struct play *play)
     skua_payload payload = choose_payload(play->reader, play->runtime);
     const int error = waits ? skua_yield_write(play->ctx, tag, socket, payload, timeout)
                             : skua_socket_write(play->ctx, socket, payload);
-    const bool accepted =
-        SOCKET_ANSWERS(error, ANSWERS_OF_WRITE,
-                       SOCKET_ANSWER(SOCKET) | SOCKET_ANSWER(SOCKET_FULL) |
-                           SOCKET_ANSWER(SHUT_DOWN) | SOCKET_ANSWER(RESET) | SOCKET_ANSWER(IDLE) |
-                           SOCKET_ANSWER(NO_PROGRESS) | SOCKET_ANSWER(NETWORK));
+    const bool accepted = SOCKET_ANSWERS(error, ANSWERS_OF_WRITE,
+                                         SOCKET_ANSWER(SOCKET) | SOCKET_ANSWER(SOCKET_FULL) |
+                                             SOCKET_ANSWER(SHUT_DOWN) | SOCKET_ENDS);
     note_yield(play, tag, accepted && waits);
 }
 

@@ -4,6 +4,8 @@
 #include "calls.h"
 #include "count_of.h"
 #include "ledger.h"
+#include "script.h"
+#include "supervision.h"
 
 #define ANSWERS_OF_CALL (ANSWERS_OF_YIELD | ANSWER(PAYLOAD_SIZE) | ANSWER(INVALID))
 #define ANSWERS_OF_NAME (ANSWER(NAME) | ANSWER(NAME_LENGTH))
@@ -206,6 +208,21 @@ static void watch(struct play *play)
     }
 }
 
+/* Sends, and waits for room. */
+static void admit(struct play *play)
+{
+    const uint64_t tag = choose_tag(play, YIELD_SEND);
+    const skua_pid pid = choose_pid(play->reader);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
+    if (relations_have_room(play->relations, tag)) {
+        const int error = skua_yield_send(play->ctx, tag, pid,
+                                          choose_payload(play->reader, play->runtime), timeout);
+        relations_note_yield(
+            play->relations, tag,
+            ANSWERS(error, ANSWERS_OF_YIELD | ANSWER(PAYLOAD_SIZE) | ANSWER(TAKEN)));
+    }
+}
+
 /* Of a link: any number will do. */
 static uint32_t choose_link_flags(struct reader *reader)
 {
@@ -354,6 +371,54 @@ static void send_to_name(struct play *play)
                   ANSWERS_OF_SEND | ANSWERS_OF_NAME);
 }
 
+/* ---- groups ---- */
+
+/* Their errors are beyond what ANSWER has bits for. */
+static bool is_name_refused(int error)
+{
+    return error == SKUA_E_NAME || error == SKUA_E_NAME_LENGTH;
+}
+
+static void join_group(struct play *play)
+{
+    const uint32_t index = choose_name(play->reader);
+    const int error = skua_group_join(play->ctx, board_name(index));
+    EXPECT(error == 0 || error == SKUA_E_GROUP_LIMIT || error == SKUA_E_NO_MEMORY ||
+           is_name_refused(error));
+    EXPECT(error != 0 || index < BOARD_NAMES);
+    EXPECT(error != 0 || skua_group_members(play->runtime, board_name(index), NULL, 0) > 0);
+}
+
+static void leave_group(struct play *play)
+{
+    const int error = skua_group_leave(play->ctx, board_name(choose_name(play->reader)));
+    EXPECT(error == 0 || error == SKUA_E_NOT_MEMBER || is_name_refused(error));
+}
+
+static void watch_group(struct play *play)
+{
+    const uint64_t tag = choose_tag(play, YIELD_WATCH);
+    const char *name = board_name(choose_name(play->reader));
+    if (relations_have_room(play->relations, tag)) {
+        relations_note_yield(play->relations, tag,
+                             ANSWERS(skua_yield_group_watch(play->ctx, tag, name),
+                                     ANSWERS_OF_YIELD | ANSWERS_OF_NAME));
+    }
+}
+
+static void publish(struct play *play)
+{
+    const uint64_t tag = choose_tag(play, YIELD_PUBLISH);
+    const char *name = board_name(choose_name(play->reader));
+    if (relations_have_room(play->relations, tag)) {
+        skua_payload payload = choose_payload(play->reader, play->runtime);
+        relations_note_yield(play->relations, tag,
+                             ANSWERS(skua_yield_publish(play->ctx, tag, name, payload),
+                                     ANSWERS_OF_YIELD | ANSWERS_OF_NAME | ANSWER(NOT_SHARED) |
+                                         ANSWER(TAKEN) | ANSWER(PAYLOAD_SIZE)));
+    }
+}
+
 /* ---- without a context, and in the wrong place ---- */
 
 /* What answers this to every argument. */
@@ -372,6 +437,33 @@ static void expect_refusals(skua_context *ctx, skua_pid pid, int refusal)
     EXPECT(skua_link(ctx, pid, 0, 8, &link) == refusal && link.bits == 0);
     EXPECT(skua_name_register(ctx, "a", &holder) == refusal && skua_pid_is_none(holder));
     EXPECT(skua_request_deadline(ctx, none) == 0);
+    EXPECT(skua_group_join(ctx, "a") == refusal);
+    EXPECT(skua_yield_group_watch(ctx, 8, "a") == refusal);
+    EXPECT(skua_yield_publish(ctx, 8, "a", ledger_payload(true, 0)) == refusal);
+}
+
+static void supervise(struct play *play)
+{
+    if (supervision_say_something(play->reader, play->ctx)) {
+        play->relations->has_templates = true;
+    }
+}
+
+static void start_supervisor(struct play *play)
+{
+    supervision_start(play->reader, play->ctx);
+}
+
+/* Of a supervisor, or of anybody who can be called. */
+static void ask_for_report(struct play *play)
+{
+    const uint64_t tag = choose_tag(play, YIELD_CALL);
+    const skua_pid to = choose_server(play->reader);
+    const uint64_t timeout = choose_yield_timeout(play->reader);
+    if (relations_have_room(play->relations, tag)) {
+        const int error = skua_yield_supervisor_report(play->ctx, tag, to, timeout);
+        relations_note_yield(play->relations, tag, ANSWERS(error, ANSWERS_OF_CALL));
+    }
 }
 
 static void do_without_context(struct play *play)
@@ -404,6 +496,8 @@ void verbs_try_in_close(skua_context *ctx, struct relations *relations)
 {
     expect_refusals(ctx, skua_self(ctx), SKUA_E_CONTEXT);
     EXPECT(skua_label(ctx, "a") == SKUA_E_CONTEXT);
+    EXPECT(skua_ready(ctx) == SKUA_E_CONTEXT && skua_blame(ctx, skua_self(ctx)) == SKUA_E_CONTEXT &&
+           skua_supervise(ctx, NULL) == SKUA_E_CONTEXT);
     if (relations->number % 2 == 0) {
         return;
     }
@@ -417,6 +511,35 @@ void verbs_try_in_close(skua_context *ctx, struct relations *relations)
     }
     (void)ANSWERS(skua_name_unregister(ctx, "a"), ANSWER_OK | ANSWER(NO_PROCESS));
     (void)ANSWERS(skua_send_name(ctx, "name", ledger_payload(false, 8)), ANSWERS_OF_SEND);
+}
+
+/* ---- changing ---- */
+
+/* Only servers that expect what the newer types do; a task is refused. */
+static void become(struct play *play)
+{
+    const uint32_t asks = RELATIONS_CALLS | RELATIONS_ABANDONS;
+    const skua_process_type *type = script_newer_type(reader_byte(play->reader));
+    if ((play->relations->asks & asks) != asks) {
+        return;
+    }
+    const int error = skua_become(play->ctx, type);
+    EXPECT(error == 0 || error == SKUA_E_VERSION || error == SKUA_E_DONE ||
+           error == SKUA_E_NO_MEMORY);
+}
+
+static void upgrade(struct play *play)
+{
+    const skua_process_type *from = script_newer_type(reader_byte(play->reader));
+    const skua_process_type *to = script_newer_type(reader_byte(play->reader));
+    skua_upgrade_progress progress;
+    const int asked = skua_runtime_upgrade(play->runtime, from, to);
+    EXPECT(asked >= 0 || asked == SKUA_E_VERSION || asked == SKUA_E_NO_MEMORY ||
+           asked == SKUA_E_STOPPED);
+    if (asked >= 0) {
+        EXPECT(skua_upgrade_read(play->runtime, from, to, &progress) == 0);
+        EXPECT(progress.asked >= progress.migrated + progress.failed);
+    }
 }
 
 /* ---- all of them ---- */
@@ -441,6 +564,7 @@ void verbs_perform(struct play *play)
         forward,
         watch,
         watch,
+        admit,
         make_link,
         unlink,
         spawn,
@@ -452,10 +576,21 @@ void verbs_perform(struct play *play)
         await_name,
         look_for_name,
         send_to_name,
+        join_group,
+        join_group,
+        leave_group,
+        watch_group,
+        publish,
         look_at_deadline,
         leave,
         leave,
+        supervise,
+        start_supervisor,
+        ask_for_report,
         do_without_context,
+        become,
+        become,
+        upgrade,
     };
     verbs[reader_below(play->reader, COUNT_OF(verbs))](play);
 }

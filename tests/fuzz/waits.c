@@ -212,6 +212,18 @@ static void call(struct play *play)
     note_answer(play, error, &answer, ANSWERS_OF_CALL);
 }
 
+static void send_to(struct play *play)
+{
+    skua_payload nothing = skua_nothing();
+    const skua_pid to = choose_pid(play->reader);
+    const uint64_t timeout = choose_wait_timeout(play);
+    const int error =
+        skua_task_send(play->ctx, to, choose_payload(play->reader, play->runtime), timeout);
+    note_answer(play, error, &nothing,
+                ANSWERS_OF_TIMED_WAIT | ANSWER(NO_PROCESS) | ANSWER(FOREIGN_PID) |
+                    ANSWER(MAILBOX_FULL) | ANSWER(PAYLOAD_SIZE) | ANSWER(TAKEN) | ANSWER(INVALID));
+}
+
 static void call_name(struct play *play)
 {
     skua_payload answer;
@@ -265,6 +277,17 @@ static void await_name(struct play *play)
     EXPECT(error == 0 || skua_pid_is_none(pid));
     note_answer(play, error, &nothing,
                 ANSWERS_OF_TIMED_WAIT | ANSWERS_OF_NAME | ANSWER(NAME_LIMIT));
+}
+
+static void publish(struct play *play)
+{
+    skua_published published;
+    skua_payload nothing = skua_nothing();
+    const char *name = board_name(choose_name(play->reader));
+    const int error =
+        skua_task_publish(play->ctx, name, choose_payload(play->reader, play->runtime), &published);
+    EXPECT(error == 0 || (published.accepted == 0 && published.refused == 0));
+    note_answer(play, error, &nothing, ANY_ANSWER);
 }
 
 /* ---- the rest of the world ---- */
@@ -388,6 +411,8 @@ static void wait_without_context(struct play *play)
     EXPECT(skua_task_pause(NULL) == SKUA_E_INVALID);
     EXPECT(skua_task_call(NULL, choose_pid(play->reader), ledger_payload(true, 0), 0, &answer) ==
            SKUA_E_INVALID);
+    EXPECT(skua_task_send(NULL, choose_pid(play->reader), ledger_payload(true, 0), 0) ==
+           SKUA_E_INVALID);
     EXPECT(skua_task_shield(NULL, true) == SKUA_E_INVALID);
     EXPECT(skua_task_ending(NULL) == SKUA_E_INVALID);
     EXPECT(skua_task_defer(NULL, count_deferred, &deferred) == SKUA_E_INVALID);
@@ -425,6 +450,7 @@ void waits_perform(struct play *play)
         open_socket,  open_socket,
         read_socket,  read_socket,
         write_socket, wait_without_context,
+        publish,      send_to,
     };
     waits[reader_below(play->reader, COUNT_OF(waits))](play);
 }

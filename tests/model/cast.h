@@ -204,7 +204,8 @@ static void run_part(const void *number)
     }
 }
 
-static void run_firer(const void *arg)
+/* Not all models have timers. */
+__attribute__((unused)) static void run_firer(const void *arg)
 {
     (void)arg;
     for (;;) {

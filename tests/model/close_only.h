@@ -5,6 +5,8 @@
 #ifndef SKUA_MODEL_CLOSE_ONLY_H
 #define SKUA_MODEL_CLOSE_ONLY_H
 
+#include "no_publishers.h"
+#include "no_upgrades.h"
 #include "process/annex.h"
 #include "sched/spawn.h"
 

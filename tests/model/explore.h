@@ -44,9 +44,11 @@ enum explore_mode {
     /* All schedules, but of those that differ only in the order of neighbouring steps which do not
      * touch the same word, or only read it, just one (sleep sets, Godefroid 1996). */
     EXPLORE_ALL,
-    /* All schedules, literally. */
+    /* All schedules, literally; if `bound` is not 0, those with at most so many preemptions. */
     EXPLORE_EACH,
-    /* All schedules in which at most `bound` times a thread is left that could have gone on. */
+    /* All schedules in which at most `bound` times a thread is left that could have gone on. Of
+     * those in which what it does next might as well have been done before it was left, just that
+     * one. */
     EXPLORE_PREEMPTIONS,
     /* `bound` schedules chosen at random: half of them with a bias to stay with a thread, half by
      * priorities that change at one to three moments (PCT). */

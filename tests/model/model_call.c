@@ -18,6 +18,7 @@
 #include "no_callers.h"
 #include "no_timers.h"
 #include "one_token.h"
+#include "one_worker.h"
 #include "plain_context.h"
 #include "rig.h"
 #include "sched/deliver.h"
@@ -49,7 +50,6 @@ struct call {
     uint32_t delivered;
 };
 
-static struct process *process;
 static struct registry registry;
 static uint32_t call_count;
 static uint32_t messages;
@@ -173,16 +173,6 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
 static const skua_process_type type = {.name = "caller", .step = step, .close = count_end};
 
 /* ---- threads ---- */
-
-static void run_worker(const void *arg)
-{
-    (void)arg;
-    for (;;) {
-        explore_take(&queue);
-        tokens--;
-        step_run(&rig.workers[0], process);
-    }
-}
 
 static const uint32_t numbers[] = {0, 1};
 
@@ -392,7 +382,6 @@ static void check_again(void)
     EXPLORE_CHECK(calls[1].delivered == 0 && calls[1].accepted == 0, "INV-7: nobody completed it");
 }
 
-#define WORKER            EXPLORE_THREAD("worker", run_worker, NULL)
 #define SENDER            EXPLORE_THREAD("sender", run_sender, NULL)
 #define COMPLETER         EXPLORE_THREAD("completer", run_completer, &numbers[0])
 #define COMPLETER2        EXPLORE_THREAD("completer2", run_completer, &numbers[1])

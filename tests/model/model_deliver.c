@@ -19,12 +19,11 @@
 
 #include "close_only.h"
 #include "explore.h"
-#include "killer.h"
 #include "no_blocking.h"
 #include "no_callers.h"
 #include "no_timers.h"
-#include "one_token.h"
 #include "plain_context.h"
+#include "receiver.h"
 #include "rig.h"
 #include "sched/deliver.h"
 #include "sched/exit_wait.h"
@@ -58,7 +57,6 @@ static struct {
     bool next_in_slot;   /* when it has ended, another is made in its place */
 } plan;
 
-static struct process *process;
 static skua_pid next_pid; /* of the later process in the slot */
 static bool is_small;     /* its mailbox: one or two messages */
 static uint32_t incarnation;
@@ -268,18 +266,13 @@ static void setup_with(const skua_process_type *its_type)
     memset(messages, 0, sizeof messages[0] * SENDERS * MESSAGES_MAX);
     memset(last_number, 0, sizeof last_number);
     memset(&plan, 0, sizeof plan);
-    tokens = holders = ended = cancels = incarnation = old_count = 0;
+    holders = ended = cancels = incarnation = old_count = 0;
     exit_error = 0;
     is_small = its_type->mailbox_limit != 0;
     has_rested = false;
-    store_relaxed(&queue, 0);
-    process = rig_spawn(&rig.outside.caches.processes, its_type, &its_pid);
+    make_receiver(its_type);
     waiter = (struct exit_waiter){.pid = its_pid};
     watch_error = 0;
-    explore_ignore(&process->type, sizeof process->type);
-    explore_ignore(&process->progress, sizeof process->progress);
-    explore_ignore(&process->mailbox_limit, sizeof process->mailbox_limit);
-    enqueue();
 }
 
 static void setup(void)
@@ -296,11 +289,7 @@ static void setup_small(void)
 static void setup_resting(const skua_process_type *its_type)
 {
     setup_with(its_type);
-    EXPLORE_CHECK(load_relaxed(&queue) == 1, "it has a token");
-    store_relaxed(&queue, 0);
-    tokens--;
-    step_run(&rig.workers[0], process);
-    EXPLORE_CHECK(state_is_waiting(state_peek(process)), "it rests");
+    let_receiver_rest();
     has_rested = true;
 }
 
@@ -402,12 +391,7 @@ static void check(void)
             check_message(&messages[i]);
         }
     }
-    EXPLORE_CHECK(tokens == 0, "INV-3: all tokens were used");
-    const uint32_t places = load_relaxed(&process->reserved) - load_relaxed(&process->consumed);
-    EXPLORE_CHECK(places == 0, "INV-21: who rests or has ended has no places taken");
-    EXPLORE_CHECK(rig_free_nodes() == rig_all_nodes(), "INV-20: every node is given back");
-    const uint32_t tag = state_peek(process);
-    EXPLORE_CHECK(state_is_waiting(tag) || state_of(tag) == STATE_FREE, "it rests or has ended");
+    check_receiver();
 }
 
 static void check_cancelled(void)

@@ -62,6 +62,21 @@ static void push(void)
     explore_note("pushed %u", (unsigned)(pushed - 1));
 }
 
+/* The same for three at once. */
+static void push_many(void)
+{
+    void *many[3];
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        many[i] = &items[pushed++];
+    }
+    while ((done += deque_push_many_owner(&deque, &many[done], 3 - done)) < 3) {
+        explore_note("full");
+        (void)steal(DEQUE_CAPACITY / 2);
+    }
+    explore_note("pushed up to %u", (unsigned)(pushed - 1));
+}
+
 static void pop(void)
 {
     const void *item = deque_pop_owner(&deque);
@@ -79,13 +94,16 @@ static void take_oldest(void)
     }
 }
 
-/* P pushes (spilling if need be), p pops, o takes the oldest. */
+/* P pushes (spilling if need be), M pushes three, p pops, o takes the oldest. */
 static void run_owner(const void *program)
 {
     for (const char *at = program; *at != '\0'; at++) {
         switch (*at) {
         case 'P':
             push();
+            break;
+        case 'M':
+            push_many();
             break;
         case 'p':
             pop();
@@ -196,13 +214,17 @@ static const struct explore_model models[] = {
     WEAK("slots_reused", setup_full, finish, OWNER("ppPP"), THIEF("2"), SMALL_THIEF("1")),
     ALL("spill", setup_full, finish, OWNER("PPpPP"), THIEF("4")),
     ALL("spill_two_thieves", setup_full, finish, OWNER("PPp"), THIEF("2"), OTHER_THIEF("1")),
+    WEAK("many", setup_empty, finish, OWNER("Mpp"), THIEF("2"), SMALL_THIEF("1")),
+    ALL("many_spill", setup_three, finish, OWNER("MpM"), THIEF("3")),
+    WEAK("many_reused", setup_full, finish, OWNER("ppM"), THIEF("2"), SMALL_THIEF("1")),
+    ALL("many_at_wrap", setup_three_at_wrap, finish, OWNER("pMp"), THIEF("2"), OTHER_THIEF("1")),
     WEAK("oldest", setup_three, finish, OWNER("opoPo"), THIEF("4")),
     WEAK("oldest_two_thieves", setup_three, finish, OWNER("opo"), THIEF("2"), OTHER_THIEF("1")),
     ALL("wrap", setup_three_at_wrap, finish, OWNER("pPPpp"), THIEF("2"), OTHER_THIEF("1")),
     WEAK("wrap_spill", setup_full_at_wrap, finish, OWNER("PpP"), THIEF("2"), SMALL_THIEF("1")),
     ALL("wrap_oldest", setup_three_at_wrap, finish, OWNER("oPpo"), THIEF("2"), OTHER_THIEF("1")),
     ALL("spill_oldest", setup_full, finish, OWNER("PoPp"), THIEF("2"), SMALL_THIEF("1")),
-    RANDOM_MODEL("long", setup_empty, OWNER("PPPpPPoPPppPPPPpopPPPpppp"), THIEF("6"),
+    RANDOM_MODEL("long", setup_empty, OWNER("PPPpPMoPPppMPPpopPMpppp"), THIEF("6"),
                  SMALL_THIEF("4")),
     RANDOM_MODEL("long_at_wrap", setup_three_at_wrap, OWNER("PPpPPoPPppPPPPppPPpp"), THIEF("5"),
                  OTHER_THIEF("5")),

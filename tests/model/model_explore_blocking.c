@@ -61,6 +61,25 @@ static void wait_wrongly(const void *arg)
     mutex_unlock(&mutex);
 }
 
+/* Between the look at x and the sleep there is a step that nobody else's has to do with. */
+static void wait_slowly(const void *arg)
+{
+    (void)arg;
+    mutex_lock(&mutex);
+    if (load_relaxed(&x) == 0) {
+        (void)load_relaxed(&y);
+        (void)pthread_cond_wait(&condition, &mutex);
+    }
+    mutex_unlock(&mutex);
+}
+
+static void signal_without_mutex(const void *arg)
+{
+    (void)arg;
+    store_relaxed(&x, 1);
+    (void)pthread_cond_signal(&condition);
+}
+
 /* Waits for a while; x counts those that were in time, y the others. */
 static void wait_a_while(const void *arg)
 {
@@ -141,6 +160,10 @@ static const struct self_test tests[] = {
     FAILS("signal_lost", .threads = {ALONE(wait_wrongly), ALONE(signal_all)}),
     FAILS("signal_lost_open", .threads = {ALONE(wait_wrongly), ALONE(signal_all)},
           .mutexes_are_open = true),
+    FAILS("signal_missed_open", .threads = {ALONE(wait_slowly), ALONE(signal_without_mutex)},
+          .mutexes_are_open = true),
+    FAILS("signal_missed_bounded", .mode = EXPLORE_PREEMPTIONS, .bound = 1,
+          .threads = {ALONE(wait_slowly), ALONE(signal_without_mutex)}, .mutexes_are_open = true),
     PASSES(ANY, "signal_right_open", .threads = {ALONE(wait_rightly), ALONE(signal_one)},
            .mutexes_are_open = true),
 

@@ -33,6 +33,9 @@ static const struct self_test tests[] = {
     /* aabb, abba, baab, bbaa */
     PASSES(4, "one_preemption", .mode = EXPLORE_PREEMPTIONS, .bound = 1,
            .threads = {TWICE(add_twice)}),
+    /* aabb and bbaa: in abba the second a might as well have been made before the first b */
+    PASSES(2, "needless_preemption", .mode = EXPLORE_PREEMPTIONS, .bound = 1,
+           .threads = {PAIR(add_twice)}),
     PASSES(50, "random", .mode = EXPLORE_RANDOM, .bound = 50, .threads = {TWICE(add_twice)}),
     PASSES(6, "other_word_each", .mode = EXPLORE_EACH, .threads = {PAIR(add_twice)}),
     PASSES(1, "other_word_all", .threads = {PAIR(add_twice)}),
@@ -77,6 +80,10 @@ enum instruction {
     COMPARE_EXCHANGE,
     COMPARE_EXCHANGE_SEQ_CST,
     TAKE,
+    INSTRUCTIONS_OF_ONE_STEP,
+    ADD_LOCKED = INSTRUCTIONS_OF_ONE_STEP,
+    ADD_AND_SIGNAL,
+    WAIT_FOR_SIGNAL,
     INSTRUCTIONS
 };
 
@@ -90,11 +97,11 @@ static uint32_t memory[PROGRAM_THREADS]; /* what each thread has seen, mixed tog
 static uint32_t outcomes[OUTCOMES_MAX];  /* in order, each once */
 static size_t outcome_count;
 
-static void write_program(uint64_t *random)
+static void write_program(uint64_t *random, uint32_t instructions)
 {
     for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
         for (uint32_t j = 0; j < PROGRAM_STEPS; j++) {
-            code[i][j].instruction = (enum instruction)random_below(random, INSTRUCTIONS);
+            code[i][j].instruction = (enum instruction)random_below(random, instructions);
             code[i][j].word = random_below(random, 2) == 0 ? &x : &y;
             code[i][j].value = random_below(random, 3);
         }
@@ -133,8 +140,25 @@ static void run_program(const void *thread)
             (void)cas_seq_cst(word, &value, value + 1);
             break;
         case TAKE:
-        case INSTRUCTIONS:
             explore_take(word);
+            break;
+        case ADD_LOCKED:
+            mutex_lock(&mutex);
+            value = fetch_add_relaxed(word, value);
+            mutex_unlock(&mutex);
+            break;
+        case ADD_AND_SIGNAL:
+            value = fetch_add_relaxed(word, value);
+            (void)pthread_cond_signal(&condition);
+            break;
+        case WAIT_FOR_SIGNAL:
+        case INSTRUCTIONS:
+            mutex_lock(&mutex);
+            value = load_relaxed(word);
+            if (value == 0) {
+                (void)pthread_cond_wait(&condition, &mutex);
+            }
+            mutex_unlock(&mutex);
             break;
         }
         memory[number] = memory[number] * 7 + value + 1;
@@ -172,48 +196,66 @@ static void note_outcome(void)
     }
 }
 
-/* Leaving out equivalent schedules must not leave out a way for a program to end. */
-static void keep_all_outcomes(uint32_t stale)
+/* Runs the program that has been written and notes its outcomes. */
+static uint64_t collect_outcomes(enum explore_mode mode, uint32_t bound, uint32_t stale,
+                                 bool mutexes_are_open)
+{
+    struct explore_model model = {.name = "program",
+                                  .mode = mode,
+                                  .bound = bound,
+                                  .stale = stale,
+                                  .mutexes_are_open = mutexes_are_open,
+                                  .setup = reset_program,
+                                  .may_rest = may_always_rest,
+                                  .finish = note_outcome};
+    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
+        model.threads[i] = (struct explore_thread){"t", run_program, &memory[i]};
+    }
+    outcome_count = 0;
+    const struct explore_result result = explore(&model, false);
+    expect_that(!result.failed, "a program without checks fails");
+    return result.schedules;
+}
+
+/* Leaving out equivalent schedules must not leave out a way for a program to end. A bound of 0:
+ * any number of preemptions. */
+static void keep_all_outcomes(uint32_t bound, uint32_t stale)
 {
     static uint32_t all[OUTCOMES_MAX];
     uint64_t seed = 1;
     uint64_t run = 0;
     uint64_t saved = 0;
-    struct explore_model model = {.setup = reset_program,
-                                  .may_rest = may_always_rest,
-                                  .finish = note_outcome,
-                                  .stale = stale};
-    printf("random programs, seed %d, up to %u stale loads\n", (int)seed, (unsigned)stale);
-    for (uint32_t i = 0; i < PROGRAM_THREADS; i++) {
-        model.threads[i] = (struct explore_thread){"t", run_program, &memory[i]};
+    printf("random programs, seed %d, up to %u stale loads", (int)seed, (unsigned)stale);
+    if (bound > 0) {
+        printf(", up to %u preemptions", (unsigned)bound);
     }
     for (int i = 0; i < 100; i++) {
-        write_program(&seed);
-        outcome_count = 0;
-        model.name = "program_each";
-        model.mode = EXPLORE_EACH;
-        const struct explore_result each = explore(&model, false);
+        write_program(&seed, bound > 0 ? INSTRUCTIONS : INSTRUCTIONS_OF_ONE_STEP);
+        const bool open = i % 2 == 0;
+        const uint64_t each = collect_outcomes(EXPLORE_EACH, bound, stale, open);
         const size_t all_count = outcome_count;
         memcpy(all, outcomes, sizeof all);
-        outcome_count = 0;
-        model.name = "program_all";
-        model.mode = EXPLORE_ALL;
-        const struct explore_result fewer = explore(&model, false);
-        expect_that(!each.failed && !fewer.failed && outcome_count == all_count &&
+        const uint64_t fewer =
+            collect_outcomes(bound > 0 ? EXPLORE_PREEMPTIONS : EXPLORE_ALL, bound, stale, open);
+        expect_that(outcome_count == all_count &&
                         memcmp(all, outcomes, all_count * sizeof all[0]) == 0,
                     "outcomes are missing");
-        run += fewer.schedules;
-        saved += each.schedules - fewer.schedules;
+        run += fewer;
+        saved += each - fewer;
     }
-    printf("%d schedules gave all outcomes, %d others gave no more\n", (int)run, (int)saved);
+    printf("\n%d schedules gave all outcomes, %d others gave no more\n", (int)run, (int)saved);
 }
 
 static void body(void)
 {
     run_tests(tests, COUNT_OF(tests));
-    keep_all_outcomes(0);
-    keep_all_outcomes(1);
-    keep_all_outcomes(UINT32_MAX);
+    keep_all_outcomes(0, 0);
+    keep_all_outcomes(0, 1);
+    keep_all_outcomes(0, UINT32_MAX);
+    for (uint32_t bound = 1; bound <= 3; bound++) {
+        keep_all_outcomes(bound, 0);
+        keep_all_outcomes(bound, 1);
+    }
 }
 
 int main(void)

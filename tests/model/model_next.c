@@ -23,6 +23,10 @@ static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
 static uint32_t outside_first; /* processes from here on come from outside */
 
+/* Where a thief finds the events of what it has taken. */
+static struct event_node nodes[SOME_EVENT + 1];
+static atomic_ptr node_segment = nodes;
+
 /* In place of idle.c. */
 void idle_wake_one(struct scheduler *all, struct worker *worker)
 {
@@ -39,8 +43,18 @@ static void account(const struct process *process)
     explore_note("has %u", (unsigned)number);
 }
 
-/* n fills the next slot, d the deque; f looks for work; b does too, and what it finds goes on by
- * its own will, s finds something that has events left. */
+/* What goes on by its own will, or has events left, or has readied two others at once. */
+static void go_on(struct worker *worker, struct process *process, char how, uint32_t *number)
+{
+    process->backlog = how == 's' ? SOME_EVENT : OBJECT_NONE;
+    for (uint32_t i = 0; how == 'w' && i < 2; i++) {
+        submit_later(worker, hand_out((*number)++));
+    }
+    submit_unfinished(worker, hand_out((uint32_t)(process - processes)));
+}
+
+/* n fills the next slot, d the deque; f looks for work; b, s and w do too, and what they find goes
+ * on: by its own will, because it has events left, or because it has more to ready. */
 static void run_owner(const void *program)
 {
     struct worker *worker = &workers[0];
@@ -56,8 +70,7 @@ static void run_owner(const void *program)
                 account(process);
             }
             if (process != NULL && *at != 'f') {
-                process->backlog = *at == 's' ? SOME_EVENT : OBJECT_NONE;
-                submit_unfinished(worker, hand_out((uint32_t)(process - processes)));
+                go_on(worker, process, *at, &number);
             }
         }
     }
@@ -98,6 +111,7 @@ static void setup(uint32_t worker_count)
     rig_init_scheduler(&sched, workers, worker_count, WORKERS_MAX);
     global_queue_init(&sched.global);
     explore_heed(&sched.behind);
+    sched.events.segments = &node_segment;
     outside_first = PROCESSES_MAX - 2;
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         submitted[i] = false;
@@ -191,6 +205,10 @@ static const struct explore_model models[] = {
     WEAK("behind_first", setup_two_behind, finish, OWNER("nbf"), THIEF),
     WEAK("stays", setup_two, finish, OWNER("nsf"), THIEF),
     WEAK("stays_before_others", setup_two, finish, OWNER("ndnsf"), THIEF),
+    WEAK("readies", setup_two, finish, OWNER("nwf"), THIEF),
+    WEAK("readies_and_goes_on", setup_two, finish, OWNER("nwffw"), THIEF),
+    WEAK("readies_beside_others", setup_two, finish, OWNER("ndwff"), THIEF),
+    WEAK("readies_and_spills", setup_two, finish, OWNER("ndddwf"), THIEF),
     WEAK("spill", setup_two, finish, OWNER("ddddnnf"), THIEF),
     RANDOM_MODEL("many", setup_three, OWNER("nnfbnnsbffnsnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };

@@ -12,10 +12,10 @@
  * INV-15: it waits no longer than until the earliest of them; no timer fires early, or twice. */
 #include <string.h>
 
-#include "base/futex.h"
 #include "dispatch/call.h"
 #include "explore.h"
 #include "no_next_slots.h"
+#include "nobody_held_back.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/deliver.h"
@@ -24,33 +24,11 @@
 #include "sched/timers.h"
 #include "sched/worker.h"
 #include "tables.h"
+#include "world.h"
 
-#define IDLE_WORKERS  2
-#define BUSY          2 /* the number of the worker that arms timers */
-#define TIMERS_MAX    3
-#define NEVER         UINT64_MAX
-#define TOKEN_NONE    0
-#define TOKEN_AWAITED 2
-#define TOKEN_POLLING 3
-
-/* The outside world: {time:24 | ready:4 | interrupted:1}. `ready` counts descriptors. */
-#define INTERRUPTED   UINT32_C(1)
-#define READY_SHIFT   1
-#define READY_MASK    (UINT32_C(15) << READY_SHIFT)
-#define TIME_SHIFT    8
-#define INSTANT(tick) ((uint64_t)(tick) << WHEEL_TICK_SHIFT)
-
-#define BEGINNING INSTANT(1)
-
-static atomic_u32 outside;
-
-/* What the holder of the role does in the poller; only it writes this. */
-static struct {
-    uint32_t waiters;
-    uint32_t ready; /* descriptors that it has found */
-    bool sleeps;
-    uint64_t until;
-} poller_state;
+#define IDLE_WORKERS 2
+#define BUSY         2 /* the number of the worker that arms timers */
+#define TIMERS_MAX   3
 
 static struct {
     uint32_t call;
@@ -65,60 +43,6 @@ static uint32_t delivered;            /* descriptors */
 static bool are_checked;              /* the descriptors, by a chore */
 static uint32_t checkers;
 static atomic_u32 registered; /* descriptors that may become ready */
-
-static uint64_t time_of(uint32_t world)
-{
-    return INSTANT(world >> TIME_SHIFT);
-}
-
-static uint64_t read_clock(struct time_source *source)
-{
-    (void)source;
-    return time_of(load_seq_cst(&outside));
-}
-
-static struct time_source model_clock = {.now = read_clock};
-
-/* ---- the poller ---- */
-
-static bool is_over(uint32_t world, uint64_t deadline)
-{
-    return (world & (READY_MASK | INTERRUPTED)) != 0 || time_of(world) >= deadline;
-}
-
-/* A sleep that ends for no reason ends the wait, too. */
-static uint32_t wait_for_events(struct poller *poller, uint64_t deadline)
-{
-    (void)poller;
-    EXPLORE_CHECK(poller_state.waiters++ == 0, "one at a time waits in the poller");
-    const uint32_t seen = load_seq_cst(&outside);
-    if (!is_over(seen, deadline)) {
-        explore_note("waits until %llu", (unsigned long long)(deadline >> WHEEL_TICK_SHIFT));
-        poller_state.until = deadline;
-        poller_state.sleeps = true;
-        futex_wait(&outside, seen);
-        poller_state.sleeps = false;
-    }
-    const uint32_t before = fetch_and_seq_cst(&outside, ~(READY_MASK | INTERRUPTED));
-    poller_state.waiters--;
-    poller_state.ready += (before & READY_MASK) >> READY_SHIFT;
-    return (before & READY_MASK) >> READY_SHIFT;
-}
-
-/* All the waiter needs to hear of goes through here. */
-static void change_outside(uint32_t amount)
-{
-    (void)fetch_add_seq_cst(&outside, amount);
-    futex_wake_one(&outside);
-}
-
-static void interrupt(struct poller *poller)
-{
-    (void)poller;
-    explore_note("interrupts the poller");
-    (void)fetch_or_seq_cst(&outside, INTERRUPTED);
-    futex_wake_one(&outside);
-}
 
 /* ---- work ---- */
 
@@ -265,9 +189,18 @@ static void run_worker(const void *number)
     }
 }
 
+/* Its picks were long, too: others must do without it. */
 static void run_stuck(const void *number)
 {
+    rig.workers[*(const uint32_t *)number].picks_are_long = true;
     (void)get_work(*(const uint32_t *)number);
+}
+
+/* Its picks were short, and this one is not: the monitor sees that. */
+static void run_late(const void *number)
+{
+    (void)get_work(*(const uint32_t *)number);
+    poll_hand_over(&rig, NULL);
 }
 
 static void arm(uint32_t timer)
@@ -312,15 +245,6 @@ static void run_submitting(const void *arg)
 {
     (void)arg;
     publish_work(&rig.workers[BUSY]);
-}
-
-/* Lets time pass, one tick after the other. */
-static void run_clock(const void *ticks)
-{
-    for (uint32_t i = 0; i < *(const uint32_t *)ticks; i++) {
-        explore_note("time passes");
-        change_outside(UINT32_C(1) << TIME_SHIFT);
-    }
 }
 
 /* As the monitor does when nobody has looked for a while. */
@@ -378,9 +302,8 @@ static void setup_any(void)
     rig.time = &model_clock;
     rig.poller = &model_poller;
     store_relaxed(&rig.global.sorted, 0);
-    store_relaxed(&outside, UINT32_C(1) << TIME_SHIFT);
+    world_begin();
     store_relaxed(&registered, 0);
-    memset(&poller_state, 0, sizeof poller_state);
     for (uint32_t i = 0; i < TIMERS_MAX; i++) {
         open_timer(i, TIMERS_MAX + 1 - i);
     }
@@ -468,12 +391,6 @@ static uint64_t earliest_source(void)
     return chore < earliest ? chore : earliest;
 }
 
-static bool sleeps(uint32_t worker)
-{
-    const uint32_t word = load_relaxed(&rig.workers[worker].token.word);
-    return word == TOKEN_AWAITED || word == TOKEN_POLLING;
-}
-
 /* All that have not ended sleep; nobody will change anything any more. */
 static bool sources_are_attended(void)
 {
@@ -483,13 +400,9 @@ static bool sources_are_attended(void)
     EXPLORE_CHECK(load_relaxed(&rig.global.sorted) == 0, "INV-10: no work waits for a sleeper");
     const uint64_t earliest = earliest_source();
     if (earliest != NEVER || load_relaxed(&rig.poll.waits) > 0) {
-        EXPLORE_CHECK(poller_state.sleeps, "INV-13: somebody waits for what there is");
-        EXPLORE_CHECK(poller_state.until <= earliest, "INV-15: the wait is short enough");
+        world_check_attended(earliest);
     }
-    if (poller_state.sleeps) {
-        EXPLORE_CHECK(!is_over(load_relaxed(&outside), poller_state.until),
-                      "nobody sleeps through what has come");
-    }
+    world_check_sleeper();
     return true;
 }
 
@@ -536,6 +449,7 @@ static void finish_exited(void)
 
 #define WORKER(number) EXPLORE_THREAD("worker" #number, run_worker, &numbers[number])
 #define STUCK(number)  EXPLORE_THREAD("stuck" #number, run_stuck, &numbers[number])
+#define LATE(number)   EXPLORE_THREAD("late" #number, run_late, &numbers[number])
 #define ARMING(timer)  EXPLORE_THREAD("arming" #timer, run_arming, &numbers[timer])
 #define CLOCK(ticks)   EXPLORE_THREAD("clock", run_clock, &numbers[ticks])
 #define REGISTERING    EXPLORE_THREAD("register", run_registering, NULL)
@@ -565,6 +479,8 @@ static const struct explore_model models[] = {
     BOUNDED("fire", 2, setup_with_timer, finish_all_done, WORKER(0), WORKER(1), CLOCK(3)),
     BOUNDED("fire_two", 2, setup_with_two_timers, finish_all_done, WORKER(0), WORKER(1), CLOCK(3)),
     BOUNDED("fire_two_stuck", 2, setup_with_two_timers, finish, STUCK(0), STUCK(1), CLOCK(2)),
+    BOUNDED("late", 2, setup_with_two_timers, finish, LATE(0), LATE(1), CLOCK(2)),
+    BOUNDED("late_once", 2, setup_with_descriptor_and_timer, finish, LATE(0), WORKER(1), PEER),
     ALL("serve_one", setup_with_descriptor, finish, WORKER(0), PEER),
     BOUNDED("serve", 2, setup_with_descriptor, finish, WORKER(0), WORKER(1), PEER),
     BOUNDED("serve_stuck", 2, setup_with_descriptor_and_timer, finish, STUCK(0), STUCK(1), PEER),

@@ -14,6 +14,7 @@
 
 #include "explore.h"
 #include "hand_out.h"
+#include "no_upgrades.h"
 #include "rig.h"
 #include "sched/chores.h"
 #include "sched/shutdown.h"

@@ -8,6 +8,7 @@
  * INV-19: a stop that returns has ended every process, each with one close and at most one cancel
  *         event, exactly one if it waited for that; no token is left; all workers have exited and
  *         nobody sleeps.
+ *         A process with a supervisor gets no cancel event, and ends with that.
  * INV-20: no slot is in use then.
  * INV-21: a spawn either is accepted, and that process is among those, or it fails and leaves
  *         nothing. */
@@ -40,6 +41,7 @@ enum habit {
     IGNORES,         /* does not end */
     SPAWNS,          /* first starts the next one, then obeys */
     SPAWNS_AND_ENDS, /* starts the next one and ends */
+    SUPERVISES,      /* first starts the next one as its child, then obeys */
     LEAVES_ONE,      /* ends, and on_exit starts the next one */
     LINGERS,         /* ends, and on_exit waits for a permission */
     SPAWNS_LATE,     /* tries to start the next one when it is asked to end */
@@ -54,6 +56,7 @@ struct life {
     uint32_t cancels;
     uint32_t survivals;
     uint32_t closes;
+    bool is_child; /* it has a supervisor, which ends it: it is never asked */
 };
 
 static struct life lives[LIVES_MAX];
@@ -135,6 +138,7 @@ int sched_yield(void)
 /* ---- the processes ---- */
 
 static int spawn(struct worker *worker, uint32_t number);
+static int spawn_under(skua_context *ctx, uint32_t number);
 
 static uint32_t number_of(const struct life *life)
 {
@@ -165,14 +169,20 @@ static bool is_cancelled(struct life *life, const skua_event *events, size_t cou
 }
 
 /* What it does in a step but end. */
-static void act(struct life *life, bool cancelled, struct worker *worker)
+static void act(struct life *life, bool cancelled, skua_context *ctx)
 {
+    struct worker *worker = ctx->worker;
     const bool first = life->steps == 1;
     switch (life->habit) {
     case SPAWNS:
     case SPAWNS_AND_ENDS:
         if (first) {
             (void)spawn(worker, number_of(life) + 1);
+        }
+        break;
+    case SUPERVISES:
+        if (first) {
+            (void)spawn_under(ctx, number_of(life) + 1);
         }
         break;
     case SPAWNS_LATE:
@@ -211,6 +221,7 @@ static bool ends(const struct life *life, bool cancelled)
         return false;
     case OBEYS:
     case SPAWNS:
+    case SUPERVISES:
     case SPAWNS_LATE:
     case STAYS:
         break;
@@ -224,7 +235,7 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
     EXPLORE_CHECK(life->closes == 0, "INV-4: no step after the close");
     life->steps++;
     const bool cancelled = is_cancelled(life, events, count);
-    act(life, cancelled, ctx->worker);
+    act(life, cancelled, ctx);
     if (ends(life, cancelled)) {
         return skua_done(ctx, skua_payload_u64(0, number_of(life)));
     }
@@ -249,15 +260,32 @@ static const skua_process_type type = {
     .cancel = SKUA_CANCEL_EVENT,
 };
 
-static int spawn(struct worker *worker, uint32_t number)
+static int spawn_with(struct worker *worker, uint32_t number, skua_context *supervisor)
 {
     struct life *life = &lives[number];
     skua_payload input = skua_payload_u64(0, number);
-    const struct spawn_request request = {.type = &type, .input = &input, .input_count = 1};
+    const skua_spawn_options options = {.supervisor =
+                                            supervisor != NULL ? supervisor->self : (skua_pid){0}};
+    const struct spawn_request request = {.type = &type,
+                                          .input = &input,
+                                          .input_count = 1,
+                                          .options = supervisor != NULL ? &options : NULL,
+                                          .parent = supervisor};
     life->error = spawn_process(&rig, worker, &request);
     explore_note("process %u is %s", (unsigned)number, life->error == 0 ? "accepted" : "refused");
     EXPLORE_CHECK(life->error == 0 || life->error == SKUA_E_STOPPED, "INV-21: the right error");
     return life->error;
+}
+
+static int spawn(struct worker *worker, uint32_t number)
+{
+    return spawn_with(worker, number, NULL);
+}
+
+static int spawn_under(skua_context *ctx, uint32_t number)
+{
+    lives[number].is_child = true;
+    return spawn_with(ctx->worker, number, ctx);
 }
 
 /* For the one worker of its cases. */
@@ -478,6 +506,8 @@ SETUP_SPAWNING(setup_spawns_two, 2, 1, SPAWNS, OBEYS)
 SETUP_SPAWNING(setup_hands_over, 1, 1, SPAWNS_AND_ENDS, ENDS)
 SETUP_SPAWNING(setup_hands_over_two, 2, 1, SPAWNS_AND_ENDS, OBEYS)
 SETUP_SPAWNING(setup_spawns_survivor, 1, 1, SPAWNS, IGNORES)
+SETUP_SPAWNING(setup_supervises, 1, 1, SUPERVISES, IGNORES)
+SETUP_SPAWNING(setup_supervises_two, 2, 1, SUPERVISES, IGNORES)
 SETUP_SPAWNING(setup_many, 2, 1, SPAWNS, OBEYS, OBEYS, ENDS)
 SETUP_SPAWNING(setup_many_timed, 2, 1, SPAWNS, IGNORES, OBEYS, GOES_ON)
 
@@ -558,8 +588,10 @@ static void finish(void)
     finish_any();
     EXPLORE_CHECK(results[0] == 0 && results[1] == 0, "all have ended in time");
     for (uint32_t i = 0; i < LIVES_MAX; i++) {
-        EXPLORE_CHECK(lives[i].steps == 0 || !waits_for_cancel(&lives[i]) || lives[i].cancels == 1,
-                      "INV-19: each gets one cancel event");
+        const uint32_t cancels = lives[i].is_child ? 0 : 1;
+        EXPLORE_CHECK(lives[i].steps == 0 || !waits_for_cancel(&lives[i]) ||
+                          lives[i].cancels == cancels,
+                      "INV-19: each root gets one cancel event");
         EXPLORE_CHECK(lives[i].survivals == 0, "nobody survives");
     }
 }
@@ -629,6 +661,8 @@ static const struct explore_model models[] = {
     BOUNDED("obeys", 2, 1, setup_obeys, WORKER(0), STOPPER),
     BOUNDED("ends_two", 1, 0, setup_ends_two, WORKER(0), WORKER(1), STOPPER),
     BOUNDED("obeys_two", 1, 0, setup_obeys_two, WORKER(0), WORKER(1), STOPPER),
+    BOUNDED("supervises", 2, 1, setup_supervises, WORKER(0), STOPPER),
+    BOUNDED("supervises_two", 1, 0, setup_supervises_two, WORKER(0), WORKER(1), STOPPER),
     BOUNDED("spawns_late", 2, 1, setup_late, WORKER(0), STOPPER),
     /* The gate. */
     BOUNDED("submit_ends", 2, 1, setup_submit_ends, WORKER(0), SUBMITTER(0), STOPPER),

@@ -78,7 +78,7 @@ static struct sockets sockets;
 /* What the sockets would allocate, and what is large: the first entry of the directory of owners,
  * and blocks to read into. */
 static atomic_ptr owned[1];
-static struct block *scratch[RIG_WORKERS_MAX];
+static struct socket_scratch scratch[RIG_WORKERS_MAX];
 static CACHE_ALIGNED unsigned char blocks[RIG_WORKERS_MAX][sizeof(struct block) + SKUA_READ_MAX];
 static uint64_t first_key; /* of the first socket */
 static atomic_u32 alarms;  /* that were asked for and are due */
@@ -448,10 +448,11 @@ static void lend_memory(void)
     sockets.scratch = scratch;
     explore_ignore(owned, sizeof owned);
     for (uint32_t i = 0; i < RIG_WORKERS_MAX; i++) {
-        scratch[i] = (struct block *)(void *)blocks[i];
-        memset(scratch[i], 0, sizeof *scratch[i]);
-        scratch[i]->allocator = &rig.allocator;
-        scratch[i]->capacity = SKUA_READ_MAX;
+        struct block *block = (struct block *)(void *)blocks[i];
+        memset(block, 0, sizeof *block);
+        block->allocator = &rig.allocator;
+        block->capacity = SKUA_READ_MAX;
+        scratch[i] = (struct socket_scratch){.block = block};
     }
 }
 

@@ -11,6 +11,12 @@ struct worker *worker_of_thread(void)
     return NULL;
 }
 
+struct worker *worker_here(const struct scheduler *sched)
+{
+    (void)sched;
+    return NULL;
+}
+
 void worker_set_current(struct worker *worker)
 {
     (void)worker;

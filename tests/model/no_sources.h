@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What src/sched/idle.c calls of poll.c and chores.c, for models without timers, descriptors and
- * chores (model_poll.c has them). These are definitions, in place of those files: one source of a
- * model includes this. */
+/* What src/sched/idle.c and spare.c call of poll.c and chores.c, for models without timers,
+ * descriptors and chores (model_poll.c has them). These are definitions, in place of those files:
+ * one source of a model includes this. */
 #ifndef SKUA_MODEL_NO_SOURCES_H
 #define SKUA_MODEL_NO_SOURCES_H
 
@@ -13,6 +13,12 @@ bool poll_is_unattended(struct scheduler *sched)
 {
     (void)sched;
     return false;
+}
+
+void poll_hand_over(struct scheduler *sched, struct worker *worker)
+{
+    (void)sched;
+    (void)worker;
 }
 
 bool poll_try_take(struct scheduler *sched, struct worker *worker)

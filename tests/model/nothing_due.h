@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What src/sched/checkpoint.c calls of poll.c and timers.c, for models without descriptors and
- * timers. These are definitions, in place of those files: one source of a model includes this. */
+/* What src/sched/checkpoint.c calls of poll.c and timers.c, for models without descriptors,
+ * timers and senders that are held back. These are definitions, in place of those files: one source
+ * of a model includes this. */
 #ifndef SKUA_MODEL_NOTHING_DUE_H
 #define SKUA_MODEL_NOTHING_DUE_H
 
 #include "explore.h"
+#include "nobody_held_back.h"
 #include "sched/poll.h"
 #include "sched/timers.h"
 

@@ -22,33 +22,44 @@ uint64_t rig_now;
 static struct {
     CACHE_ALIGNED unsigned char segments[SEGMENTS][OBJECT_POOL_SEGMENT_SIZE];
     CACHE_ALIGNED unsigned char small[SMALL_SIZE];
-    uint32_t segments_used;
-    size_t small_used;
 } memory;
+EXPLORE_OWN static uint32_t segments_used;
+EXPLORE_OWN static size_t small_used;
 
 static struct worker workers[RIG_WORKERS_MAX];
 static struct deadline_wheel empty_wheels[RIG_WORKERS_MAX];
 static uint64_t victim_steps[RIG_WORKERS_MAX][RIG_WORKERS_MAX];
 
+/* Writes over memory that is freed: if somebody still uses it, that is a data race, or he reads
+ * nonsense. */
+static void spoil(void *freed, size_t size)
+{
+    volatile uint64_t *words = freed;
+    for (size_t i = 0; i < size / sizeof *words; i++) {
+        words[i] = UINT64_MAX;
+    }
+}
+
 /* Never gives anything back: rig_reset does. */
 static void *allocate(void *arg, void *pointer, size_t old_size, size_t new_size, size_t alignment)
 {
     (void)arg;
-    (void)pointer;
-    (void)old_size;
     (void)alignment;
     if (new_size == 0) {
+        if (pointer != NULL) {
+            spoil(pointer, old_size);
+        }
         return NULL;
     }
-    if (new_size == OBJECT_POOL_SEGMENT_SIZE && memory.segments_used < SEGMENTS) {
-        return memory.segments[memory.segments_used++];
+    if (new_size == OBJECT_POOL_SEGMENT_SIZE && segments_used < SEGMENTS) {
+        return memory.segments[segments_used++];
     }
     const size_t size = (new_size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-    if (memory.small_used + size > SMALL_SIZE) {
+    if (small_used + size > SMALL_SIZE) {
         abort();
     }
-    void *block = &memory.small[memory.small_used];
-    memory.small_used += size;
+    void *block = &memory.small[small_used];
+    small_used += size;
     return block;
 }
 
@@ -114,7 +125,7 @@ static void init_pools(void)
             .construct = construct_event,
         });
     EXPLORE_CHECK(processes && events, "the rig has memory");
-    explore_ignore(memory.small, memory.small_used); /* the directories of the pools */
+    explore_ignore(memory.small, small_used); /* the directories of the pools */
     fill(&rig.table.pool, &rig.outside.caches.processes);
     fill(&rig.events, &rig.outside.caches.events);
 }
@@ -141,6 +152,13 @@ static void init_behind(struct scheduler *sched)
     explore_ignore(&sched->behind, sizeof sched->behind);
 }
 
+/* For models in which nobody is held back. */
+static void init_held_back(struct scheduler *sched)
+{
+    store_relaxed(&sched->held_back.due, UINT64_MAX);
+    explore_ignore(&sched->held_back, sizeof sched->held_back);
+}
+
 static void init_worker(struct worker *worker, uint32_t index)
 {
     worker->sched = &rig;
@@ -165,8 +183,8 @@ static void init_worker(struct worker *worker, uint32_t index)
 
 void rig_reset(uint32_t worker_count)
 {
-    memory.segments_used = 0;
-    memory.small_used = 0;
+    segments_used = 0;
+    small_used = 0;
     memset(&rig, 0, sizeof rig);
     rig.config.mailbox_limit = RIG_MAILBOX_LIMIT;
     rig.config.payload_limit = SIZE_MAX;
@@ -183,6 +201,7 @@ void rig_reset(uint32_t worker_count)
     parking_init(&rig.parking, worker_count, worker_count);
     global_queue_init(&rig.global);
     init_behind(&rig);
+    init_held_back(&rig);
     for (uint32_t i = 0; i < CHORE_COUNT; i++) {
         store_relaxed(&rig.chores.due[i], UINT64_MAX);
     }
@@ -194,6 +213,7 @@ void rig_reset(uint32_t worker_count)
     }
     for (uint32_t i = 0; i < worker_count; i++) {
         memset(&workers[i], 0, offsetof(struct worker, batch));
+        workers[i].kept_count = 0; /* a schedule that is cut may end within a step */
         memset(&workers[i].token, 0, sizeof workers[i] - offsetof(struct worker, token));
         init_worker(&workers[i], i);
     }
@@ -214,7 +234,7 @@ struct process *rig_spawn(struct pool_cache *processes, const skua_process_type 
     store_relaxed(&process->type, type);
     store_relaxed(&process->mailbox_limit,
                   type->mailbox_limit != 0 ? type->mailbox_limit : rig.config.mailbox_limit);
-    process_set_progress_owner(process, PROCESS_CONTINUES);
+    process_set_progress_owner(process, PROCESS_CONTINUES | process_type_flags(type));
     memset(process->state.inline_state, 0, sizeof process->state.inline_state);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
@@ -285,6 +305,7 @@ void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t co
     store_relaxed(&sched->phase, PHASE_RUNNING);
     parking_init(&sched->parking, count, count);
     init_behind(sched);
+    init_held_back(sched);
     sched->deadlines.wheels = empty_wheels;
     explore_ignore(empty_wheels, sizeof empty_wheels);
     for (uint32_t i = 0; i < max; i++) {
@@ -294,6 +315,8 @@ void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t co
         init_search(&own[i]);
         deque_init(&own[i].deque);
         store_relaxed(&own[i].next, NULL);
+        own[i].next_gives_way = own[i].is_renewed = false;
+        own[i].woken.count = 0;
         store_relaxed(&own[i].token.word, 0);
         explore_ignore(&own[i].stats, sizeof own[i].stats);
         explore_ignore(&own[i].running, sizeof own[i].running);

@@ -89,6 +89,15 @@ static bool only_reads(const struct step *step)
     return step->site->operation == MODEL_LOAD || step->site->operation == MODEL_FUTEX_WAIT;
 }
 
+/* Where mutexes are open a thread falls asleep on a condition after a step that is about another
+ * word: the signal may come before or after any. */
+static bool is_open_signal(int thread)
+{
+    const struct step *step = next_step(thread);
+    return explorer.model->mutexes_are_open && step->site->operation == MODEL_CONDITION &&
+           step->address != &explorer.threads[thread]; /* not the waking of a sleeper */
+}
+
 /* Whether the next steps of two threads have the same effect in either order. A seq_cst load keeps
  * later ones from reading what is older, so two of them commute only if there is no choice. Using
  * up the stale reads that are left does not matter: it is their number in the whole schedule that
@@ -97,7 +106,8 @@ static bool commute(int a, int b)
 {
     const struct step *first = next_step(a);
     const struct step *second = next_step(b);
-    if (first->address == NULL || second->address == NULL) {
+    if (first->address == NULL || second->address == NULL || is_open_signal(a) ||
+        is_open_signal(b)) {
         return false;
     }
     if (first->address != second->address) {
@@ -113,23 +123,76 @@ static bool commute(int a, int b)
 
 /* ---- the search ---- */
 
+static bool is_preemption(const struct node *node)
+{
+    return node->chosen != node->previous && node->previous != NOBODY &&
+           (node->enabled & bit(node->previous)) != 0;
+}
+
 static uint32_t preemptions_after(const struct node *node)
 {
-    const bool preempted = node->chosen != node->previous && node->previous != NOBODY &&
-                           (node->enabled & bit(node->previous)) != 0;
-    return node->preemptions + preempted;
+    return node->preemptions + is_preemption(node);
+}
+
+/* Those of a set of threads whose next steps commute with the choice. */
+static uint32_t undisturbed(const struct node *node, uint32_t threads)
+{
+    uint32_t rest = 0;
+    for (; threads != 0; threads &= threads - 1) {
+        rest |= commute(node->chosen, lowest(threads)) ? bit(lowest(threads)) : 0;
+    }
+    return rest;
+}
+
+/* Whether a thread waits for another one to let it go on. For the end of one does not count: that
+ * is the last thing it does. */
+static bool is_anybody_blocked(uint32_t enabled)
+{
+    for (int i = 0; i < explorer.thread_count; i++) {
+        const struct thread *thread = &explorer.threads[i];
+        if (thread->state == THREAD_AWAKE && (enabled & bit(i)) == 0 &&
+            thread->next.site->operation != MODEL_JOIN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With a bound on preemptions: the threads that were preempted and whose next steps commute with
+ * all that has been done since. Such a step could as well have been made before the preemption, so
+ * to make it now is covered by the schedule in which it was: that one is equivalent and has no more
+ * preemptions. It goes on with the same thread for longer, so of all equivalent schedules the one
+ * that does so earliest is never left out.
+ *
+ * That is not so if meanwhile the explorer ends a sleep, which it may do only as long as somebody
+ * else is awake; nor if somebody is blocked, whom the step could let go on, so that to leave him
+ * would be another preemption. What has been tried is not covered here: the schedules that cover it
+ * may have more preemptions. */
+static uint32_t postponed_after(const struct node *node)
+{
+    if (explorer.threads[node->chosen].state == THREAD_ASLEEP) {
+        return 0;
+    }
+    uint32_t threads = node->covered;
+    if (is_preemption(node) && explorer.threads[node->previous].state == THREAD_AWAKE) {
+        threads |= bit(node->previous);
+    }
+    return undisturbed(node, threads);
 }
 
 /* What is still covered after the choice: all that was, or has been tried, and commutes with it. */
 static uint32_t covered_after(const struct node *node)
 {
-    uint32_t covered = 0;
-    for (int i = 0; i < explorer.thread_count; i++) {
-        if (((node->covered | node->tried) & bit(i)) != 0 && commute(node->chosen, i)) {
-            covered |= bit(i);
-        }
+    switch (explorer.model->mode) {
+    case EXPLORE_ALL:
+        return undisturbed(node, node->covered | node->tried);
+    case EXPLORE_PREEMPTIONS:
+        return postponed_after(node);
+    case EXPLORE_EACH:
+    case EXPLORE_RANDOM:
+        break;
     }
-    return covered;
+    return 0;
 }
 
 /* Prefers to go on with the same thread. */
@@ -139,20 +202,27 @@ static int prefer(uint32_t threads)
     return previous != NOBODY && (threads & bit(previous)) != 0 ? previous : lowest(threads);
 }
 
+static bool is_bounded(void)
+{
+    const struct explore_model *model = explorer.model;
+    return model->mode == EXPLORE_PREEMPTIONS || (model->mode == EXPLORE_EACH && model->bound > 0);
+}
+
 /* Fills a node that the search has not seen before; false if nothing is to be tried there. */
 static bool open_node(struct node *node, uint32_t enabled)
 {
     const struct explore_model *model = explorer.model;
     const int previous = explorer.previous;
-    *node = (struct node){.previous = previous, .enabled = enabled, .allowed = enabled};
+    *node = (struct node){.previous = previous, .enabled = enabled, .covered = search.covered};
     if (explorer.position > 0) {
         node->preemptions = preemptions_after(node - 1);
     }
-    if (model->mode == EXPLORE_ALL) {
-        node->covered = search.covered;
-        node->allowed = enabled & ~node->covered;
-    } else if (model->mode == EXPLORE_PREEMPTIONS && node->preemptions == model->bound &&
-               previous != NOBODY && (enabled & bit(previous)) != 0) {
+    if (model->mode == EXPLORE_PREEMPTIONS && is_anybody_blocked(enabled)) {
+        node->covered = 0;
+    }
+    node->allowed = enabled & ~node->covered;
+    if (is_bounded() && node->preemptions == model->bound && previous != NOBODY &&
+        (enabled & bit(previous)) != 0) {
         node->allowed = bit(previous);
     }
     if (node->allowed == 0) {
@@ -176,9 +246,7 @@ static bool choose_by_search(struct node *node, uint32_t enabled)
         if (node->messages == 0) {
             node->messages = messages_for(node->chosen);
         }
-        if (explorer.model->mode == EXPLORE_ALL) {
-            search.covered = covered_after(node);
-        }
+        search.covered = covered_after(node);
     }
     return true;
 }

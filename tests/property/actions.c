@@ -2,7 +2,8 @@
 /* What processes and threads outside do to processes. */
 #include "property.h"
 
-#define TRIES 3
+#define TRIES     3
+#define FLOOD_MAX 24
 
 static bool has_ended(struct actor *actor)
 {
@@ -37,10 +38,34 @@ static void expect_refusal(const struct actor *to, int error, bool is_over)
     }
 }
 
+static int send_urgent(const struct agent *agent, skua_pid to, skua_payload payload)
+{
+    return agent->ctx != NULL ? skua_send_urgent(agent->ctx, to, payload)
+                              : skua_process_send_urgent(world.runtime, to, payload);
+}
+
 static int send(const struct agent *agent, skua_pid to, skua_payload payload)
 {
     return agent->ctx != NULL ? skua_send(agent->ctx, to, payload)
                               : skua_process_send(world.runtime, to, payload);
+}
+
+/* A message may end the receiver. */
+static uint32_t can_end(struct actor *to)
+{
+    return load_relaxed(&to->overflow) == SKUA_OVERFLOW_END; /* see property.h */
+}
+
+static void threaten(struct actor *to)
+{
+    (void)fetch_add_relaxed(&to->dooms, can_end(to)); /* see property.h */
+}
+
+static void spare(struct actor *to, int error)
+{
+    if (error != SKUA_E_MAILBOX_FULL) {
+        (void)fetch_sub_relaxed(&to->dooms, can_end(to)); /* see property.h */
+    }
 }
 
 static void send_too_large(struct agent *agent, struct actor *to)
@@ -52,17 +77,15 @@ static void send_too_large(struct agent *agent, struct actor *to)
     }
 }
 
-void act_send(struct agent *agent)
+static void send_to(struct agent *agent, struct actor *to)
 {
-    struct actor *to = choose(agent);
-    if (to == NULL) {
-        return;
-    }
     if (chance(&agent->random, 3)) {
         send_too_large(agent, to);
         return;
     }
-    const uint32_t number = message_new(agent->sender, to);
+    const bool is_urgent = load_relaxed(&to->takes_urgent) != 0 && /* see property.h */
+                           chance(&agent->random, 20);
+    const uint32_t number = message_new(agent, to, is_urgent ? WAY_URGENT : WAY_PLAIN);
     if (number == NONE) {
         return;
     }
@@ -72,9 +95,51 @@ void act_send(struct agent *agent)
     const skua_payload payload =
         allocates ? letter_alloc(agent->ctx, LETTER_MESSAGE, number, &agent->random)
                   : letter_wrap(LETTER_MESSAGE, number, &agent->random);
-    const int error = send(agent, actor_pid(to), payload);
+    threaten(to);
+    const int error = (is_urgent ? send_urgent : send)(agent, actor_pid(to), payload);
+    spare(to, error);
     message_sent(number, error, must_arrive);
     expect_refusal(to, error, is_over);
+}
+
+void act_send(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    if (to != NULL) {
+        send_to(agent, to);
+    }
+}
+
+/* So many that the receiver may be crowded, and a sender that continues held back. */
+void act_flood(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    const uint32_t count = 5 + draw(&agent->random, FLOOD_MAX - 4);
+    for (uint32_t i = 0; i < count && to != NULL; i++) {
+        send_to(agent, to);
+    }
+}
+
+void act_yield_send(struct agent *agent)
+{
+    struct actor *to = choose(agent);
+    struct request *request =
+        to != NULL ? request_begin(agent->actor, REQUEST_SEND, &agent->random) : NULL;
+    const uint32_t number = request != NULL ? message_new(agent, to, WAY_YIELD) : NONE;
+    if (number == NONE) {
+        return;
+    }
+    const uint64_t moments = draw(&agent->random, 6);
+    const uint64_t timeout =
+        chance(&agent->random, 40) ? moments * world.program.moment_ns : SKUA_FOREVER;
+    request->message = number;
+    const skua_payload payload = letter_wrap(LETTER_MESSAGE, number, &agent->random);
+    const int error = skua_yield_send(agent->ctx, request->tag, actor_pid(to), payload, timeout);
+    message_yielded(number, error == 0);
+    request_begun(request, agent->ctx, timeout, error);
+    if (error != 0 && !may_lack_memory(error)) {
+        fault("process %u: yielding a message: %s", agent->actor->number, skua_error_name(error));
+    }
 }
 
 /* A process may do it by its context or, as a thread, by the runtime. */
@@ -187,17 +252,104 @@ static bool conceive(struct agent *agent, struct birth *birth)
     return true;
 }
 
+/* In the simulator, on another host. */
+static int submit_elsewhere(struct agent *agent, struct birth *birth, skua_pid *pid)
+{
+    const uint32_t host = 2 + draw(&agent->random, HOSTS - 1);
+    skua_payload_drop(&birth->input[1]);
+    return skua_sim_host_submit(world.runtime, host, birth->options.type, birth->input[0], pid);
+}
+
 void act_spawn(struct agent *agent)
 {
     struct birth birth;
     skua_pid pid = {0};
+    int error;
     if (!conceive(agent, &birth)) {
         return;
     }
-    const int error = agent->ctx != NULL
-                          ? skua_spawn_with(agent->ctx, &birth.options, &pid)
-                          : skua_process_submit_with(world.runtime, &birth.options, &pid);
+    const bool leaves = chance(&agent->random, 60) && in_simulator() && agent->ctx == NULL &&
+                        world.program.uses_sockets && !birth.actor->method_is_wrong;
+    if (leaves) {
+        error = submit_elsewhere(agent, &birth, &pid);
+    } else if (agent->ctx != NULL) {
+        error = skua_spawn_with(agent->ctx, &birth.options, &pid);
+    } else {
+        error = skua_process_submit_with(world.runtime, &birth.options, &pid);
+    }
     actor_spawned(birth.actor, error, pid);
+}
+
+/* ---- passing sockets on ---- */
+
+static void set_adrift(struct wire *wire, bool is_adrift)
+{
+    store_relaxed(&wire->is_adrift, is_adrift); /* see property.h */
+}
+
+bool act_spawn_owner(struct agent *agent, struct wire *wire)
+{
+    struct birth birth;
+    skua_pid pid = {0};
+    if (!conceive(agent, &birth)) {
+        return false;
+    }
+    birth.actor->heirloom = wire;
+    birth.options.socket = wire->socket;
+    set_adrift(wire, true);
+    const int error = skua_spawn_with(agent->ctx, &birth.options, &pid);
+    if (error != 0) {
+        set_adrift(wire, false);
+    }
+    actor_spawned(birth.actor, error, pid);
+    return error == 0;
+}
+
+static void tell_new_owner(struct agent *agent, struct actor *to, struct wire *wire,
+                           bool must_arrive)
+{
+    const uint32_t number = message_new(agent, to, WAY_PLAIN);
+    if (number != NONE) {
+        message_load(number, wire);
+        const skua_payload letter = letter_wrap(LETTER_MESSAGE, number, &agent->random);
+        threaten(to);
+        const int error = send(agent, actor_pid(to), letter);
+        spare(to, error);
+        message_sent(number, error, must_arrive);
+    }
+}
+
+/* It may still have something to write, of which no completion tells. */
+static bool may_stay(struct actor *to, struct wire *wire, int error, bool must_be_there)
+{
+    switch (error) {
+    case SKUA_E_NO_PROCESS:
+        return !must_be_there || actor_may_have_ended(to);
+    case SKUA_E_SOCKET_BUSY:
+        return load_relaxed(&wire->written) > 0; /* see property.h */
+    default:
+        return may_lack_memory(error);
+    }
+}
+
+bool act_give(struct agent *agent, struct wire *wire)
+{
+    struct actor *to = choose(agent);
+    if (to == NULL || to == agent->actor) {
+        return false;
+    }
+    const bool must_be_there = is_published(to);
+    set_adrift(wire, true);
+    const int error = skua_socket_give(agent->ctx, wire->socket, actor_pid(to));
+    if (error == 0) {
+        tell_new_owner(agent, to, wire, must_be_there);
+        return true;
+    }
+    set_adrift(wire, false);
+    if (!may_stay(to, wire, error, must_be_there)) {
+        fault("giving wire %u to process %u: %s", wire->number, to->number, skua_error_name(error));
+    }
+    return false;
 }
 
 /* ---- waiting ---- */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Random processes that call, watch, link and name each other, and what must hold for them whatever
- * they do. A seed stands for a game of some players, in the simulator or on threads.
+/* Random processes that call, watch, link and name each other and write to groups, and what must
+ * hold for them whatever they do. A seed stands for a game of some players, in the simulator or on
+ * threads.
  *
  *   game_players.c       the players: what they do, and what they see
  *   game_names.c         the same for names
+ *   game_groups.c        the same for groups
  *   game_books.c         the books: what was asked and what came of it, and whether both agree
  *   property_relations.c  runs games
  *
@@ -21,6 +23,7 @@
 #define PLAYERS_MAX  16
 #define NOBODY       PLAYERS_MAX /* in place of a player */
 #define GAME_NAMES   4
+#define GAME_GROUPS  3
 #define YIELDS_MAX   256 /* of one player */
 #define LINKS_MAX    64
 #define REQUESTS_MAX 512
@@ -37,6 +40,7 @@ struct game {
     uint32_t plan; /* rounds in which a player acts */
     uint32_t workers;
     bool has_names;      /* players use names */
+    bool has_groups;     /* and groups */
     uint32_t name_limit; /* 0: there is room for all */
     uint64_t moment_ns;
     uint64_t step_ns;
@@ -52,6 +56,7 @@ enum yield_kind {
     YIELD_JOIN,
     YIELD_SPAWNED,
     YIELD_NAME,
+    YIELD_PUBLISH,
 };
 
 /* A yield; the tag is its index. */
@@ -76,6 +81,7 @@ struct yield_note {
     uint32_t name_times;  /* that it had been given to somebody when the wait began */
     bool has_holder;      /* somebody had it then */
     bool is_beyond_limit; /* and there were many others */
+    uint32_t publication; /* of a publish: which of the player's */
     atomic_u32 ends;
 };
 
@@ -186,6 +192,28 @@ void game_names_check_rest(const struct player *player, const struct yield_note 
  * heard of it, which must be so after a while. */
 bool game_names_hear_all(skua_runtime *runtime);
 
+/* ---- game_groups.c     ---- */
+
+void game_groups_begin(void);
+void game_groups_begin_step(void);
+
+/* What players do. */
+void game_group_join(struct player *player, skua_context *ctx, uint32_t target);
+void game_group_leave(struct player *player, skua_context *ctx, uint32_t target);
+void game_group_publish(struct player *player, skua_context *ctx, uint32_t target);
+void game_group_list(struct player *player, skua_context *ctx, uint32_t target);
+
+/* What they see. The first says whether it was published. */
+bool game_group_took_message(struct player *player, const skua_event *event);
+void game_group_completion(const struct player *player, const struct yield_note *yield,
+                           const skua_event *event);
+
+/* That one who has ended is in no group. */
+void game_group_check_left(skua_context *ctx, const struct player *player,
+                           const struct player *ended);
+void game_groups_on_dead_letter(void *arg, const skua_dead_letter *letter);
+void game_groups_check_ends(void);
+
 /* ---- game_books.c     ---- */
 
 /* Notes that a property does not hold. Any thread. */
@@ -214,6 +242,8 @@ enum happening {
     HAPPENED_NAME_SENT,
     HAPPENED_NAME_AWAITED,
     HAPPENED_NAME_LIMIT,
+    HAPPENED_GROUP_JOIN,
+    HAPPENED_GROUP_MESSAGE,
     HAPPENINGS,
 };
 void books_happened(enum happening happening);

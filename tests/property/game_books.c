@@ -33,6 +33,7 @@ void books_begin(void)
 {
     memset(players, 0, sizeof players);
     game_names_begin();
+    game_groups_begin();
     store_relaxed(&game_plans_over, 0); /* nobody runs */
     store_relaxed(&violations, 0);      /* nobody runs */
 }
@@ -47,10 +48,11 @@ void books_happened(enum happening happening)
 bool books_cover_all(void)
 {
     static const char *const names[HAPPENINGS] = {
-        "answers",     "forwards",          "calls on behalf", "ends of peers",
-        "timeouts",    "cancels",           "abandons",        "notices of ends",
-        "exit events", "cascades",          "names given",     "taken",
-        "found",       "messages to names", "waits for names", "names too many"};
+        "answers",         "forwards",          "calls on behalf", "ends of peers",
+        "timeouts",        "cancels",           "abandons",        "notices of ends",
+        "exit events",     "cascades",          "names given",     "taken",
+        "found",           "messages to names", "waits for names", "names too many",
+        "joins of groups", "publications"};
     bool all = true;
     for (uint32_t i = 0; i < HAPPENINGS; i++) {
         const uint64_t count = load_relaxed(&happenings[i]); /* counter */
@@ -122,6 +124,7 @@ void books_heard(skua_context *ctx, struct player *player, uint32_t ended, int e
     for (uint32_t name = 0; name < GAME_NAMES; name++) {
         game_name_check_free(ctx, player, other, name);
     }
+    game_group_check_left(ctx, player, other);
 }
 
 void books_exit_event(skua_context *ctx, struct player *player, const skua_event *event)
@@ -232,6 +235,8 @@ void books_completion(skua_context *ctx, struct player *player, const skua_event
         check_call(ctx, player, yield, event);
     } else if (yield->kind == YIELD_NAME) {
         game_name_completion(player, yield, event);
+    } else if (yield->kind == YIELD_PUBLISH) {
+        game_group_completion(player, yield, event);
     } else {
         check_watch(ctx, player, yield, event);
     }
@@ -342,6 +347,8 @@ static void check_yields(const struct player *player)
             check_pending_call(player, i);
         } else if (yield->kind == YIELD_NAME) {
             game_names_check_rest(player, yield);
+        } else if (yield->kind == YIELD_PUBLISH) {
+            game_violated("37: publishing ends", player->number, i);
         } else if (is_gone(&players[yield->target]) || yield->has_timeout) {
             game_violated("20: whoever watches hears of the end", player->number, i);
         }
@@ -459,6 +466,7 @@ void books_check_ends(void)
             }
         }
     }
+    game_groups_check_ends();
 }
 
 void books_on_exit(void *arg, skua_exit *exit)

@@ -265,6 +265,13 @@ static const struct action name_actions[] = {
     {game_name_send, 3},     {game_name_call, 5},       {game_name_await, 5},
 };
 
+static const struct action group_actions[] = {
+    {game_group_join, 6},
+    {game_group_leave, 4},
+    {game_group_publish, 6},
+    {game_group_list, 2},
+};
+
 static action_fn *choose(const struct action *from, size_t count, skua_context *ctx)
 {
     uint32_t sum = 0;
@@ -282,9 +289,11 @@ static action_fn *choose(const struct action *from, size_t count, skua_context *
 static void act(struct player *player, skua_context *ctx)
 {
     const bool is_named = game.has_names && below(ctx, 3) == 0;
+    const bool is_grouped = game.has_groups && below(ctx, 4) == 0;
     action_fn *chosen =
-        is_named ? choose(name_actions, sizeof name_actions / sizeof name_actions[0], ctx)
-                 : choose(actions, sizeof actions / sizeof actions[0], ctx);
+        is_named     ? choose(name_actions, sizeof name_actions / sizeof name_actions[0], ctx)
+        : is_grouped ? choose(group_actions, sizeof group_actions / sizeof group_actions[0], ctx)
+                     : choose(actions, sizeof actions / sizeof actions[0], ctx);
     const uint32_t target = below(ctx, game.players);
     if (player->yield_count < YIELDS_MAX && player->link_count < LINKS_MAX) {
         chosen(player, ctx, target);
@@ -338,7 +347,7 @@ static bool take_event(struct player *player, skua_context *ctx, const skua_even
 {
     switch (event->type) {
     case SKUA_EVENT_MESSAGE: {
-        if (game_name_took_message(player, event)) {
+        if (game_group_took_message(player, event) || game_name_took_message(player, event)) {
             return false;
         }
         const uint32_t from = event->payload.type;
@@ -407,6 +416,7 @@ static int player_step(void *self, skua_context *ctx, skua_event *events, size_t
     struct player *player = *(struct player **)self;
     const uint32_t first = player->yield_count;
     game_names_check_step(player);
+    game_groups_begin_step();
     if (player->first_name != 0) {
         game_name_given(ctx, player, player, player->first_name - 1);
         player->first_name = 0;

@@ -11,18 +11,18 @@
 /* As the program prints it: */
 /* clang-format off */
 static const uint64_t hashes_expected[] = {
-    UINT64_C(0x7421791142a43e44),
-    UINT64_C(0x3c9fe62197db9681),
-    UINT64_C(0xd4c8f432417a940c),
-    UINT64_C(0x25d233696a7a57ab),
-    UINT64_C(0xba97f72bdc1ff6f4),
-    UINT64_C(0xafa68ba722683139),
-    UINT64_C(0x2c2139df67f7d5a8),
-    UINT64_C(0xd555ea49b854430e),
-    UINT64_C(0xf6e14300125811bf),
-    UINT64_C(0x79114f2a0d166ab9),
-    UINT64_C(0x1799d419c8cf7aaa),
-    UINT64_C(0xde95ece1d9ce80f6),
+    UINT64_C(0x0fd218edea8e1e49),
+    UINT64_C(0x4ebee5a4ab79d7ca),
+    UINT64_C(0x27f0292119964fbe),
+    UINT64_C(0xfacb375a73bdba54),
+    UINT64_C(0x48fd9e8b03acaf4b),
+    UINT64_C(0xf65ffae980c41332),
+    UINT64_C(0x07d9c932ffeeb190),
+    UINT64_C(0x136f2232d5fb24a9),
+    UINT64_C(0x08dc772a3930c303),
+    UINT64_C(0x460784afa23e679d),
+    UINT64_C(0x9e3360e42bc742b0),
+    UINT64_C(0x251f04b6dbe00a0b),
 };
 /* clang-format on */
 

@@ -6,9 +6,13 @@
  *   script.c     the processes: what their init, step and close do
  *   actions.c    what processes and threads outside do to processes
  *   requests.c   what steps yield, and what comes of it
+ *   wires.c      what they do with sockets
+ *   wire_books.c what was written and read there
  *   commands.c   the handlers and blocking functions that carry it out
  *   letters.c    payloads, each of which says what it belongs to
  *   ledger.c     the books: what was done, what came of it, and whether both agree
+ *   mail.c       the books of messages
+ *   crews.c      supervisors and their children
  *   outside.c    the threads outside, rest and stop
  *
  * The books are kept here and trust nothing that the runtime says about itself. Each piece is
@@ -33,6 +37,9 @@
 #define PARCELS_MAX   4096
 #define OPEN_MAX      64 /* more than a process keeps in a plain list */
 #define OWN_MAX       4
+#define WIRES_MAX     192
+#define WIRES_OWN_MAX 4 /* of one process */
+#define HOSTS         3 /* in the simulator */
 #define PAYLOAD_LIMIT 256
 
 #define ERROR_INIT    (SKUA_E_USER - 1)
@@ -61,6 +68,8 @@ struct program {
     uint64_t step_ns;   /* in the simulator */
     bool everybody_obeys;
     bool comes_to_rest; /* before it is stopped */
+    bool uses_sockets;
+    bool uses_crews;
     uint64_t stop_timeout_ns;
     skua_sim_faults faults;
 };
@@ -73,7 +82,18 @@ bool chance(uint64_t *random, uint32_t percent);
 
 /* ---- the books ---- */
 
-enum type { TYPE_SMALL, TYPE_LARGE, TYPE_NARROW, TYPE_MORTAL, TYPE_TASK, TYPES };
+enum type {
+    TYPE_SMALL,
+    TYPE_LARGE,
+    TYPE_NARROW,
+    TYPE_MORTAL,
+    TYPE_TASK,
+    TYPE_DEAF,      /* drops what finds its mailbox full */
+    TYPE_FORGETFUL, /* drops old messages for new ones */
+    TYPE_DREAMY,    /* the same, and a task */
+    TYPE_FRAGILE,   /* ends when its mailbox is full */
+    TYPES
+};
 
 enum finale { FINALE_DONE, FINALE_FAIL, FINALE_LINGER };
 
@@ -82,6 +102,8 @@ struct own_memory {
     unsigned char *bytes;
     size_t size;
 };
+
+struct wire;
 
 /* A process, from the attempt to start it. */
 struct actor {
@@ -92,14 +114,20 @@ struct actor {
     uint32_t plan;
     enum finale finale;
     bool obeys;            /* finishes when it is cancelled */
+    bool defers;           /* its own: until the end of its next step */
+    bool has_deferred;     /* its own: at some time */
+    bool is_unordered;     /* its own: there was no memory to defer a message */
     bool is_hasty;         /* never waits, so it ends whatever happens */
     bool fails_in_init;    /* returns ERROR_INIT, or a positive number */
     bool fails_upwards;    /* with a positive number, which stands for SKUA_E_INVALID */
     bool method_is_wrong;  /* is refused without a trace */
     bool result_is_caught; /* by on_exit */
+    struct wire *heirloom; /* a socket that it is started with, or null; also of the process */
     /* Of any thread. */
-    atomic_u64 pid;       /* known from init on */
-    atomic_u32 is_mortal; /* a cancel ends it */
+    atomic_u64 pid;          /* known from init on */
+    atomic_u32 is_mortal;    /* a cancel ends it */
+    atomic_u32 takes_urgent; /* its type does */
+    atomic_u32 overflow;     /* of its type: enum skua_overflow */
     atomic_u32 inits;
     atomic_u32 closes;
     atomic_u32 exits;
@@ -111,10 +139,13 @@ struct actor {
     atomic_u32 is_published; /* its spawn has returned 0 */
     atomic_u32 is_ending;    /* its step has said so */
     atomic_u32 is_running;
-    atomic_u32 has_lost; /* a message to it was dropped that no step had seen */
-    atomic_u32 accepted; /* messages */
-    atomic_u32 seen;     /* messages */
-    atomic_u32 cancels;  /* accepted, but for those of the shutdown */
+    atomic_u32 has_lost;  /* a message to it was dropped that no step had seen */
+    atomic_u32 accepted;  /* messages, but for those of skua_yield_send, as the next two */
+    atomic_u32 seen;      /* by a step */
+    atomic_u32 dead;      /* reported as dead letters */
+    atomic_u32 overflows; /* messages that were refused and had to end it */
+    atomic_u32 knocks;    /* those of skua_yield_send that have, or may get, a place */
+    atomic_u32 cancels;   /* accepted, but for those of the shutdown */
     atomic_u32 cancels_seen;
     atomic_u32 open_ends;      /* open requests that must end by themselves */
     atomic_u32 failed_in_step; /* the number of its step, or 0 */
@@ -130,6 +161,9 @@ struct actor {
     uint32_t children;
     uint32_t open[OPEN_MAX]; /* requests that have not ended */
     uint32_t open_count;
+    skua_socket listener;
+    struct wire *wires[WIRES_OWN_MAX]; /* its sockets that it knows of */
+    uint32_t wire_count;
 };
 
 /* ---- letters.c ---- */
@@ -206,6 +240,7 @@ bool actor_may_have_ended(struct actor *actor);
 
 void actor_initialise(struct actor *actor, skua_pid pid);
 void actor_spawned(struct actor *actor, int error, skua_pid pid);
+bool may_lack_memory(int error);
 void actor_step_begins(struct actor *actor, skua_pid pid, const skua_event *events, size_t count);
 void actor_step_ends(struct actor *actor);
 void actor_closes(struct actor *actor);
@@ -216,14 +251,6 @@ void ledger_on_survivor(void *arg, const skua_process_snapshot *info);
 void ledger_on_record(const skua_sim_record *record);
 void ledger_on_log(void *arg, const skua_log *log);
 
-/* A message about to be sent, by the actor or, from ACTORS_MAX on, the outsider `sender`. */
-uint32_t message_new(uint32_t sender, struct actor *to);
-void message_sent(uint32_t number, int error, bool must_arrive);
-void message_seen(struct actor *actor, const skua_event *event);
-
-/* What carried it was dropped. */
-void message_dropped(uint32_t number);
-
 /* A cancel event: its reason is ERROR_CANCEL - number. */
 uint32_t cancel_new(struct actor *to);
 void cancel_sent(uint32_t number, int error, bool must_arrive);
@@ -232,6 +259,48 @@ void cancel_seen(struct actor *actor, const skua_event *event);
 /* Whether nothing can happen any more to any process unless it comes from outside; if that was
  * expected, says why not. */
 bool ledger_is_at_rest(bool is_expected);
+
+/* Names the process as the simulator's trace does, too. */
+void actor_expect(bool holds, struct actor *actor, const char *otherwise);
+
+/* Whether a message or a cancel event may be refused so. */
+bool may_be_unreachable(struct actor *to, int error, bool must_arrive);
+
+struct agent;
+
+/* ---- mail.c ---- */
+
+enum way { WAY_PLAIN, WAY_URGENT, WAY_YIELD };
+
+void mail_begin(void);
+void mail_actor_begins(uint32_t number);
+
+/* After the runtime is gone: whether each message was seen, refused or reported. */
+void mail_check(void);
+
+/* Of a runtime that has stopped: whether it has counted the same. */
+void mail_check_stats(const skua_stats *total);
+
+/* A message about to be sent. Not by skua_yield_send: then what came of it. */
+uint32_t message_new(const struct agent *agent, struct actor *to, enum way way);
+void message_sent(uint32_t number, int error, bool must_arrive);
+
+/* By skua_yield_send: whether the yield was accepted; then its completion; whether it may be so. */
+void message_yielded(uint32_t number, bool is_accepted);
+void message_admitted(uint32_t number, int error);
+bool message_may_fail(uint32_t number, int error);
+
+/* What a step gets. */
+void message_seen(struct actor *actor, const skua_event *event);
+bool message_is_urgent(const skua_event *event);
+
+/* What carried it was dropped. */
+void message_dropped(uint32_t number);
+void mail_on_dead_letter(void *arg, const skua_dead_letter *letter);
+
+/* It says that this socket is the receiver's now. */
+void message_load(uint32_t number, struct wire *wire);
+struct wire *message_cargo(const skua_event *event);
 
 /* ---- requests.c: yields ---- */
 
@@ -245,6 +314,14 @@ enum request_kind {
     REQUEST_UNSAFE,  /* has no double in the simulator */
     REQUEST_UNKNOWN, /* nobody carries it out */
     REQUEST_COMMANDS,
+    REQUEST_ACCEPT, /* this and the following: of sockets */
+    REQUEST_CONNECT,
+    REQUEST_READ,
+    REQUEST_READ_EXACTLY,
+    REQUEST_READ_UNTIL,
+    REQUEST_HANGUP,
+    REQUEST_WRITE,
+    REQUEST_SEND,
     REQUEST_SLEEP,
     REQUEST_TIMER,
     REQUEST_FOREVER, /* a timer that never comes */
@@ -272,6 +349,10 @@ struct request {
     bool is_accepted;
     bool is_cancelled;
     bool has_result;
+    uint32_t message;  /* of a send */
+    struct wire *wire; /* of a read, write or hangup */
+    uint32_t size;     /* of those: bytes that it wants or has */
+    bool has_rival;    /* another of the same kind was open on the same socket */
     /* Of any thread. */
     atomic_u32 handled;   /* calls of the handler or the blocking function */
     atomic_u32 completed; /* calls of skua_command_complete that were accepted */
@@ -289,14 +370,88 @@ void request_take_back(struct actor *actor, skua_context *ctx, uint64_t *random)
 void request_misuse(skua_context *ctx, uint64_t *random);
 
 /* What a step gets. */
-void request_completed(struct actor *actor, skua_context *ctx, const skua_event *event);
+void request_completed(struct agent *agent, const skua_event *event);
 void request_ticked(struct actor *actor, skua_context *ctx, const skua_event *event);
+
+/* A new one of this kind, with a tag of its own; null if there are enough. Then whether it was
+ * accepted. */
+struct request *request_begin(struct actor *actor, enum request_kind kind, uint64_t *random);
+void request_begun(struct request *request, skua_context *ctx, uint64_t timeout_ns, int error);
+
+/* Writes down what others want to know of the open ones: also when a socket was closed. */
+void requests_note(struct actor *actor);
+
+/* Says which of them should have ended: of a process that nobody runs. */
+void requests_blame(const struct actor *actor);
+
+/* Whether the process has one of this kind open, on this socket. */
+bool request_is_open(const struct actor *actor, enum request_kind kind, const struct wire *wire);
 
 /* The handler or the function is called with this payload; null if that is a fault. */
 struct request *request_handled(const skua_payload *input, bool is_blocking);
 
 /* The handler is told that nobody waits for this call any more. */
 void request_abandoned(struct request *request);
+
+/* ---- wire_books.c ---- */
+
+/* One end of a connection. What is written there is a stream whose first bytes say which end it
+ * comes from, and whose others follow from that and their places. */
+struct wire {
+    /* Of the process that has it. */
+    uint32_t number;
+    skua_socket socket;
+    unsigned char head[8]; /* the first bytes that were read */
+    bool is_shut_down;
+    uint32_t read_in_step; /* of its process */
+    bool has_limit;        /* it may be full */
+    bool has_read_all;     /* to the end of input */
+    /* Of any thread. */
+    atomic_u32 written; /* bytes, also those that wait */
+    atomic_u32 read;
+    atomic_u32 peer;        /* the other end, from 1; 0: not known yet */
+    atomic_u32 is_closed;   /* by its process, or with it */
+    atomic_u32 is_ended;    /* shut down, or closed in an orderly way */
+    atomic_u32 was_reset;   /* its process has ended in another way */
+    atomic_u32 is_broken;   /* its process was told so */
+    atomic_u32 is_adrift;   /* given away, and its new process does not know yet */
+    atomic_u32 may_be_idle; /* too long */
+    atomic_u32 waits_for_bytes;
+    atomic_u32 waits_for_end; /* both: without a timeout */
+};
+
+void wires_begin(void);
+void wires_check(void);
+
+/* Null if there are enough. */
+struct wire *wire_new(skua_socket socket);
+
+/* Bytes of the stream from this one on. */
+void wire_fill(const struct wire *wire, uint32_t from, unsigned char *bytes, size_t size);
+
+/* These have been read. */
+void wire_read(struct wire *wire, const unsigned char *bytes, size_t size);
+void wire_read_all(struct wire *wire);
+
+/* What is known of it, for those who have to find out. */
+void wire_describe(struct wire *wire, char *text, size_t size);
+
+/* Whether nobody waits for what has been written, or ended, at the other end; if that was expected,
+ * says who does. */
+bool wires_are_at_rest(bool is_expected);
+
+/* ---- wires.c ---- */
+
+/* Something random with sockets. */
+void wires_act(struct agent *agent);
+
+/* What a step gets: a completion of a socket's; a message with one. */
+void wires_completed(struct agent *agent, struct request *request, const skua_event *event);
+void wires_received(struct agent *agent, const skua_event *event);
+
+/* A process begins, or ends. */
+void wires_start(struct agent *agent);
+void wires_close(struct actor *actor, const skua_exit *exit);
 
 /* ---- commands.c ---- */
 
@@ -319,20 +474,48 @@ struct agent {
     skua_context *ctx;   /* null: outside */
     struct actor *actor; /* null: outside */
     uint32_t sender;
+    uint32_t step; /* of the process: init is 0, and close one more than the last */
     uint64_t random;
 };
 
 /* To somebody chosen by chance, who may be long gone. */
+void act_yield_send(struct agent *agent);
 void act_send(struct agent *agent);
+void act_flood(struct agent *agent);
 void act_cancel(struct agent *agent);
 void act_terminate(struct agent *agent);
 void act_look(struct agent *agent);
 
 void act_spawn(struct agent *agent);
 
+/* With a socket of the process; whether it is the child's now. */
+bool act_spawn_owner(struct agent *agent, struct wire *wire);
+
+/* Gives a socket to somebody chosen by chance, and tells him; whether it is his now. */
+bool act_give(struct agent *agent, struct wire *wire);
+
 /* Outside only. */
 void act_wait(struct agent *agent);
 void act_run(struct agent *agent);
+
+/* ---- crews.c ---- */
+
+/* Before the runtime is created; when it runs; after it is gone. */
+void crews_begin(void);
+void crews_start(void);
+void crews_check(void);
+
+/* Starts a child, or ends somebody. */
+void act_crew(struct agent *agent);
+
+/* Whether one of theirs has ended; whether a type is theirs. */
+bool crews_on_exit(const skua_exit *exit);
+bool crews_own(const char *type_name);
+
+/* As of others; how many have ended; whether there are any. */
+bool crews_are_at_rest(bool is_expected);
+uint32_t crews_ended(void);
+bool crews_are_used(void);
 
 /* ---- script.c ---- */
 

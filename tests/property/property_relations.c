@@ -52,6 +52,7 @@ static void generate(uint64_t seed, bool is_simulated, bool trace)
     game.plan = 2 + random_below(&random, 30);
     game.workers = 1 + random_below(&random, 4);
     game.has_names = random_below(&random, 2) == 0;
+    game.has_groups = random_below(&random, 2) == 0;
     game.name_limit = is_simulated && random_below(&random, 4) == 0 ? 2 : 0;
     game.moment_ns = is_simulated ? SKUA_MILLISECOND : 20 * SKUA_MICROSECOND;
     if (is_simulated && random_below(&random, 3) == 0) {
@@ -157,6 +158,7 @@ static bool run_game(const struct options *options, uint64_t seed, bool is_simul
                                         .worker_count = is_simulated ? 0 : game.workers,
                                         .name_limit = game.name_limit,
                                         .on_exit = books_on_exit,
+                                        .on_dead_letter = game_groups_on_dead_letter,
                                         .alloc = counting_allocate,
                                         .alloc_arg = &memory};
     if (skua_runtime_create(&runtime, &config) != 0 || skua_runtime_start(runtime) != 0) {

@@ -15,15 +15,30 @@ void requests_begin(void)
 
 /* ---- which are open ---- */
 
-/* Whether it ends by itself. */
-static bool must_end(const struct request *request)
+static bool is_of_socket(enum request_kind kind)
 {
-    const bool never = request->kind == REQUEST_NEVER || request->kind == REQUEST_FOREVER;
-    return !never || request->is_cancelled || request->deadline != SKUA_FOREVER;
+    return kind >= REQUEST_ACCEPT && kind <= REQUEST_WRITE;
 }
 
-/* Writes down what others want to know of the open ones. */
-static void note(struct actor *actor)
+/* Whether its process has closed the socket that it is about. */
+static bool is_closed(const struct request *request)
+{
+    return request->kind == REQUEST_ACCEPT
+               ? request->actor->listener.bits == 0
+               : request->wire != NULL && load_relaxed(&request->wire->is_closed) != 0;
+}
+
+/* Whether it ends by itself. A connect and a write do, others wait for somebody. */
+static bool must_end(const struct request *request)
+{
+    const enum request_kind kind = request->kind;
+    const bool never = kind == REQUEST_NEVER || kind == REQUEST_FOREVER ||
+                       (is_of_socket(kind) && kind != REQUEST_CONNECT && kind != REQUEST_WRITE);
+    return !never || request->is_cancelled || request->deadline != SKUA_FOREVER ||
+           is_closed(request);
+}
+
+void requests_note(struct actor *actor)
 {
     uint32_t ends = 0;
     for (uint32_t i = 0; i < actor->open_count; i++) {
@@ -32,16 +47,33 @@ static void note(struct actor *actor)
     store_relaxed(&actor->open_ends, ends); /* see property.h */
 }
 
+void requests_blame(const struct actor *actor)
+{
+    for (uint32_t i = 0; i < actor->open_count; i++) {
+        const struct request *request = &requests[actor->open[i]];
+        char wire[100] = "";
+        if (request->wire != NULL) {
+            wire_describe(request->wire, wire, sizeof wire);
+        }
+        if (must_end(request)) {
+            fault("%s: request %u of kind %d, step %u of %u, does not end%s: %s",
+                  script_types[actor->type].name, request->number, (int)request->kind,
+                  request->step, load_relaxed(&request->actor->steps),
+                  request->is_cancelled ? " although it was taken back" : "", wire);
+        }
+    }
+}
+
 static void add_open(struct actor *actor, const struct request *request)
 {
     actor->open[actor->open_count++] = request->number;
-    note(actor);
+    requests_note(actor);
 }
 
 static void remove_open(struct actor *actor, uint32_t at)
 {
     actor->open[at] = actor->open[--actor->open_count];
-    note(actor);
+    requests_note(actor);
 }
 
 /* ---- asking ---- */
@@ -49,7 +81,8 @@ static void remove_open(struct actor *actor, uint32_t at)
 /* Whether others may have the same tag: where it does not matter which of them ends when. */
 static bool can_share(enum request_kind kind)
 {
-    return kind != REQUEST_NEVER && kind != REQUEST_FOREVER && kind != REQUEST_TICKER;
+    return kind != REQUEST_NEVER && kind != REQUEST_FOREVER && kind != REQUEST_TICKER &&
+           kind != REQUEST_SEND && !is_of_socket(kind);
 }
 
 /* A tag of its own, or now and then that of another open one. */
@@ -96,6 +129,14 @@ static int expected_error(enum request_kind kind, uint64_t *random)
     case REQUEST_NOW:
     case REQUEST_NEVER:
     case REQUEST_COMMANDS:
+    case REQUEST_ACCEPT:
+    case REQUEST_CONNECT:
+    case REQUEST_READ:
+    case REQUEST_READ_EXACTLY:
+    case REQUEST_READ_UNTIL:
+    case REQUEST_HANGUP:
+    case REQUEST_WRITE:
+    case REQUEST_SEND:
     case REQUEST_SLEEP:
     case REQUEST_TIMER:
     case REQUEST_FOREVER:
@@ -106,7 +147,7 @@ static int expected_error(enum request_kind kind, uint64_t *random)
     return 0;
 }
 
-static struct request *request_new(struct actor *actor, uint64_t *random)
+static struct request *request_new(struct actor *actor, enum request_kind kind, uint64_t *random)
 {
     if (actor->open_count == OPEN_MAX) {
         return NULL;
@@ -116,7 +157,6 @@ static struct request *request_new(struct actor *actor, uint64_t *random)
         return NULL;
     }
     struct request *request = &requests[number];
-    const enum request_kind kind = choose_kind(random);
     const int expected = expected_error(kind, random);
     *request = (struct request){
         .actor = actor,
@@ -179,14 +219,9 @@ static int yield(struct request *request, skua_context *ctx, uint64_t *random)
                                timeout);
 }
 
-static bool may_lack_memory(int error)
-{
-    return error == SKUA_E_NO_MEMORY && world.program.faults.no_memory > 0;
-}
-
 void request_make(struct actor *actor, skua_context *ctx, uint64_t *random)
 {
-    struct request *request = request_new(actor, random);
+    struct request *request = request_new(actor, choose_kind(random), random);
     if (request == NULL) {
         return;
     }
@@ -199,6 +234,30 @@ void request_make(struct actor *actor, skua_context *ctx, uint64_t *random)
     if (is_refused ? error != SKUA_E_UNKNOWN_POOL : error != 0 && !may_lack_memory(error)) {
         fault("process %u: a yield: %s", actor->number, skua_error_name(error));
     }
+}
+
+struct request *request_begin(struct actor *actor, enum request_kind kind, uint64_t *random)
+{
+    return request_new(actor, kind, random);
+}
+
+void request_begun(struct request *request, skua_context *ctx, uint64_t timeout_ns, int error)
+{
+    if (error == 0) {
+        request->is_accepted = true;
+        request->deadline = timeout_ns != SKUA_FOREVER ? skua_now(ctx) + timeout_ns : SKUA_FOREVER;
+        add_open(request->actor, request);
+    }
+}
+
+bool request_is_open(const struct actor *actor, enum request_kind kind, const struct wire *wire)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < actor->open_count; i++) {
+        const struct request *request = &requests[actor->open[i]];
+        found = found || (request->kind == kind && request->wire == wire);
+    }
+    return found;
 }
 
 void request_make_many(struct actor *actor, skua_context *ctx, uint64_t *random)
@@ -260,7 +319,7 @@ static void take_back(struct actor *actor, skua_context *ctx, uint64_t tag)
         struct request *request = &requests[actor->open[i]];
         request->is_cancelled = request->is_cancelled || request->tag == tag;
     }
-    note(actor);
+    requests_note(actor);
 }
 
 void request_take_back(struct actor *actor, skua_context *ctx, uint64_t *random)
@@ -299,7 +358,8 @@ static bool may_end(const struct request *request, int error, uint64_t now)
     }
     const bool never = request->kind == REQUEST_NEVER || request->kind == REQUEST_FOREVER ||
                        request->kind == REQUEST_TICKER;
-    return (error == request->expected && !never && now >= request->earliest) ||
+    return (request->kind == REQUEST_SEND && message_may_fail(request->message, error)) ||
+           (error == request->expected && !never && now >= request->earliest) ||
            (is_blocking && may_lack_memory(error));
 }
 
@@ -349,8 +409,9 @@ static void check_shared_end(const skua_event *event)
     request->has_result = true;
 }
 
-void request_completed(struct actor *actor, skua_context *ctx, const skua_event *event)
+void request_completed(struct agent *agent, const skua_event *event)
 {
+    struct actor *actor = agent->actor;
     const uint32_t at = find_open(actor, event->tag);
     if (at == NONE) {
         fault("process %u: a completion with tag %u, but nothing with it is open: %s (%d)",
@@ -358,12 +419,17 @@ void request_completed(struct actor *actor, skua_context *ctx, const skua_event 
         return;
     }
     struct request *request = &requests[actor->open[at]];
-    if (request->is_shared) {
+    remove_open(actor, at);
+    if (request->kind == REQUEST_SEND) {
+        message_admitted(request->message, event->error);
+    }
+    if (is_of_socket(request->kind)) {
+        wires_completed(agent, request, event);
+    } else if (request->is_shared) {
         check_shared_end(event);
     } else {
-        check_end(request, event, skua_now(ctx));
+        check_end(request, event, skua_now(agent->ctx));
     }
-    remove_open(actor, at);
 }
 
 static struct request *find_ticker(const struct actor *actor, uint64_t tag, uint64_t time)

@@ -147,6 +147,7 @@ static struct agent agent_of(struct actor *actor, skua_context *ctx)
         .ctx = ctx,
         .actor = actor,
         .sender = actor->number,
+        .step = step,
         .random = random_mix(actor->key ^ random_mix(step)),
     };
 }
@@ -173,7 +174,7 @@ static int init(void *self, skua_context *ctx, skua_payload *input, size_t input
     actor_initialise(actor, skua_self(ctx));
     set_canaries(script);
     struct agent agent = agent_of(actor, ctx);
-    if (chance(&agent.random, 30)) {
+    if (chance(&agent.random, 30) && input_count > 1) {
         keep(script, &input[1]);
     }
     if (chance(&agent.random, 30)) {
@@ -205,16 +206,23 @@ static void close(void *self, skua_context *ctx, const skua_exit *exit)
         fault("process %u: is closed as another", actor->number);
     }
     struct agent agent = agent_of(actor, ctx);
+    agent.step++; /* what the last step has yielded was sent before */
     if (chance(&agent.random, 20)) {
         act_send(&agent);
     }
     expect_context_error(skua_yield_cancel(ctx, 0), "a yield in close");
     expect_context_error(skua_spawn(ctx, exit->type, skua_nothing(), NULL), "a spawn in close");
+    wires_close(actor, exit);
     actor_closes(actor);
     skua_payload_drop(&script->kept);
 }
 
 /* ---- a step ---- */
+
+static bool is_over(struct actor *actor)
+{
+    return load_relaxed(&actor->steps) > actor->plan; /* its own */
+}
 
 struct scene {
     struct script *script;
@@ -222,13 +230,36 @@ struct scene {
     skua_context *ctx;
     struct agent agent;
     bool is_cancelled;
+    bool defers; /* all messages of this step, as those of the one before or of the next */
 };
+
+/* Whether a message was deferred. It is seen when it comes again: in order, as all are deferred
+ * until the step that resumes is over. But urgent ones are not, as others would overtake them. */
+static bool defer(const struct scene *scene, skua_event *event)
+{
+    if (!scene->defers || message_is_urgent(event)) {
+        return false;
+    }
+    const int error = skua_defer(scene->ctx, event);
+    scene->actor->has_deferred = true;
+    if (error != 0) {
+        scene->actor->is_unordered = true;
+        if (error != SKUA_E_NO_MEMORY || world.program.faults.no_memory == 0) {
+            fault("process %u: cannot defer: %s", scene->actor->number, skua_error_name(error));
+        }
+    }
+    return error == 0;
+}
 
 static void see_event(struct scene *scene, skua_event *event)
 {
     switch (event->type) {
     case SKUA_EVENT_MESSAGE:
+        if (defer(scene, event)) {
+            break;
+        }
         message_seen(scene->actor, event);
+        wires_received(&scene->agent, event);
         if (chance(&scene->agent.random, 20)) {
             keep(scene->script, &event->payload);
         } else if (chance(&scene->agent.random, 20)) {
@@ -236,7 +267,7 @@ static void see_event(struct scene *scene, skua_event *event)
         }
         break;
     case SKUA_EVENT_COMPLETION:
-        request_completed(scene->actor, scene->ctx, event);
+        request_completed(&scene->agent, event);
         break;
     case SKUA_EVENT_CANCEL:
         cancel_seen(scene->actor, event);
@@ -246,8 +277,10 @@ static void see_event(struct scene *scene, skua_event *event)
         request_ticked(scene->actor, scene->ctx, event);
         break;
     case SKUA_EVENT_START:
+        wires_start(&scene->agent);
+        break;
     case SKUA_EVENT_CONTINUE:
-        break; /* the books know when they come */
+        break; /* the books know when it comes */
     default:
         fault("process %u: an event of type %u", scene->actor->number, event->type);
         break;
@@ -277,9 +310,15 @@ static void use_memory(struct scene *scene)
 static void act(struct scene *scene)
 {
     struct agent *agent = &scene->agent;
-    const uint32_t what = draw(&agent->random, 100);
-    if (what < 40) {
+    const uint32_t what = draw(&agent->random, world.program.uses_sockets ? 140 : 100);
+    if (world.program.uses_crews && chance(&agent->random, 5)) {
+        act_crew(agent);
+    } else if (what < 30) {
         act_send(agent);
+    } else if (what < 32) {
+        act_flood(agent);
+    } else if (what < 40) {
+        act_yield_send(agent);
     } else if (what < 48) {
         act_spawn(agent);
     } else if (what < 75) {
@@ -300,8 +339,10 @@ static void act(struct scene *scene)
         act_look(agent);
     } else if (what < 99) {
         use_memory(scene);
-    } else {
+    } else if (what < 100) {
         pretend_to_block(scene->ctx);
+    } else {
+        wires_act(agent);
     }
 }
 
@@ -355,7 +396,7 @@ static int fail(struct scene *scene)
 static int choose_status(struct scene *scene)
 {
     struct actor *actor = scene->actor;
-    const bool continues = actor->is_hasty || chance(&scene->agent.random, 40);
+    const bool continues = actor->is_hasty || scene->defers || chance(&scene->agent.random, 40);
     actor->continues |= continues; /* a task may not have heard of the last one yet */
     return continues ? skua_continue(scene->ctx) : 0;
 }
@@ -363,9 +404,9 @@ static int choose_status(struct scene *scene)
 static int go_on(struct scene *scene)
 {
     struct actor *actor = scene->actor;
-    const bool is_over = load_relaxed(&actor->steps) > actor->plan; /* its own */
+    const bool ends = is_over(actor);
     const bool lingers = actor->finale == FINALE_LINGER && !actor->is_hasty;
-    const bool rests = is_over && lingers; /* or the program would never come to rest */
+    const bool rests = ends && lingers; /* or the program would never come to rest */
     const uint32_t actions = rests ? 0 : draw(&scene->agent.random, ACTIONS_MAX + 1);
     for (uint32_t i = 0; i < actions; i++) {
         act(scene);
@@ -373,13 +414,29 @@ static int go_on(struct scene *scene)
     if (scene->is_cancelled && actor->obeys) {
         return finish(scene);
     }
-    if (!is_over) {
+    if (!ends) {
         return choose_status(scene);
     }
     if (actor->finale == FINALE_FAIL) {
         return fail(scene);
     }
     return lingers ? 0 : finish(scene);
+}
+
+static void choose_to_defer(struct scene *scene)
+{
+    scene->defers =
+        scene->actor->defers || (!is_over(scene->actor) && chance(&scene->agent.random, 8));
+}
+
+/* In the second of two steps. */
+static void resume(const struct scene *scene)
+{
+    struct actor *actor = scene->actor;
+    if (actor->defers && skua_resume(scene->ctx) != 0) {
+        fault("process %u: cannot resume", actor->number);
+    }
+    actor->defers = scene->defers && !actor->defers;
 }
 
 static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
@@ -394,9 +451,11 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
         .ctx = ctx,
         .agent = agent_of(actor, ctx),
     };
+    choose_to_defer(&scene);
     for (size_t i = 0; i < count; i++) {
         see_event(&scene, &events[i]);
     }
+    resume(&scene);
     const int error = go_on(&scene);
     store_relaxed(&actor->blocks, actor->open_count > 0); /* see property.h */
     actor_step_ends(actor);
@@ -420,23 +479,44 @@ static int run_task(void *self, skua_context *ctx)
 }
 
 #define SCRIPT .init = init, .step = step, .close = close, .state_size = sizeof(struct script)
+#define TASK   .init = init, .main = run_task, .close = close, .state_size = sizeof(struct script)
 #define TIDY   .cancel = SKUA_CANCEL_EVENT
 
 const skua_process_type script_types[TYPES] = {
-    [TYPE_SMALL] = {.name = "small", SCRIPT, TIDY},
+    [TYPE_SMALL] = {.name = "small", SCRIPT, TIDY, .urgent = true},
     [TYPE_LARGE] = {.name = "large",
                     .init = init,
                     .step = step,
                     .close = close,
                     .state_size = sizeof(struct large_script),
                     .own_limit = OWN_LIMIT,
+                    .urgent = true,
                     TIDY},
     [TYPE_NARROW] = {.name = "narrow", SCRIPT, TIDY, .mailbox_limit = NARROW_LIMIT},
-    [TYPE_MORTAL] = {.name = "mortal", SCRIPT},
-    [TYPE_TASK] = {.name = "task",
-                   .init = init,
-                   .main = run_task,
-                   .close = close,
-                   .state_size = sizeof(struct script),
-                   TIDY},
+    [TYPE_MORTAL] = {.name = "mortal", SCRIPT, .urgent = true},
+    [TYPE_TASK] = {.name = "task", TASK, TIDY, .urgent = true},
+    [TYPE_DEAF] = {.name = "deaf",
+                   SCRIPT,
+                   TIDY,
+                   .mailbox_limit = NARROW_LIMIT,
+                   .overflow = SKUA_OVERFLOW_DROP_NEW,
+                   .urgent = true},
+    [TYPE_FORGETFUL] = {.name = "forgetful",
+                        SCRIPT,
+                        TIDY,
+                        .mailbox_limit = NARROW_LIMIT,
+                        .overflow = SKUA_OVERFLOW_DROP_OLD,
+                        .urgent = true},
+    [TYPE_DREAMY] = {.name = "dreamy",
+                     TASK,
+                     TIDY,
+                     .mailbox_limit = NARROW_LIMIT,
+                     .overflow = SKUA_OVERFLOW_DROP_OLD,
+                     .urgent = true},
+    [TYPE_FRAGILE] = {.name = "fragile",
+                      SCRIPT,
+                      TIDY,
+                      .mailbox_limit = 2 * NARROW_LIMIT,
+                      .overflow = SKUA_OVERFLOW_END,
+                      .urgent = true},
 };

@@ -351,6 +351,9 @@ static void on_event(struct wanderer *wanderer, skua_context *ctx, skua_event *e
     case SKUA_EVENT_CALL:
     case SKUA_EVENT_ABANDON:
     case SKUA_EVENT_EXIT:
+    case SKUA_EVENT_GROUP:
+    case SKUA_EVENT_CHILD:
+    case SKUA_EVENT_BECOME:
         stress_fault(&stress, STRESS_BROKEN, "an event that nobody asked for");
         break;
     case SKUA_EVENT_START:

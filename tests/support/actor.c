@@ -100,12 +100,14 @@ struct seen_text seen_describe(const struct seen *seen)
         [SKUA_EVENT_MESSAGE] = "message", [SKUA_EVENT_COMPLETION] = "completion",
         [SKUA_EVENT_CANCEL] = "cancel",   [SKUA_EVENT_TICK] = "tick",
         [SKUA_EVENT_CALL] = "call",       [SKUA_EVENT_ABANDON] = "abandon",
-        [SKUA_EVENT_EXIT] = "exit",
+        [SKUA_EVENT_EXIT] = "exit",       [SKUA_EVENT_CHILD] = "child",
+        [SKUA_EVENT_GROUP] = "group",
     };
     struct seen_text text;
     (void)snprintf(text.text, sizeof text.text,
                    "%s %s tag %" PRIu64 " type %u value %" PRIu64 " time %" PRIu64 " size %zu",
-                   seen->type < COUNT_OF(names) ? names[seen->type] : "?",
+                   seen->type < COUNT_OF(names) && names[seen->type] != NULL ? names[seen->type]
+                                                                             : "?",
                    skua_error_name(seen->error), seen->tag, seen->payload_type, seen->value,
                    seen->tick_time, seen->size);
     return text;
@@ -216,26 +218,31 @@ void actor_surprise(struct actor *actor, const char *format, ...)
     }
 }
 
+static bool is_tracked(const skua_payload *payload)
+{
+    return payload->storage != SKUA_PAYLOAD_POINTER &&
+           skua_payload_size(payload) == sizeof(struct tracked);
+}
+
 static uint64_t payload_value(const skua_payload *payload)
 {
-    if (payload->storage != SKUA_PAYLOAD_POINTER &&
-        skua_payload_size(payload) == sizeof(struct tracked)) {
-        return tracked_value(payload);
-    }
-    return skua_payload_to_u64(payload);
+    return is_tracked(payload) ? tracked_value(payload) : skua_payload_to_u64(payload);
+}
+
+static uint64_t value_in(const skua_event *event)
+{
+    return event->type == SKUA_EVENT_GROUP ? skua_payload_to_u64(&event->payload)
+                                           : payload_value(&event->payload);
 }
 
 /* How many bytes an event has brought. The count in a tracked payload changes at any time. */
 static size_t bytes_in(const skua_event *event)
 {
     const skua_payload *payload = &event->payload;
-    const size_t size = skua_payload_size(payload);
-    const bool is_tracked =
-        payload->storage == SKUA_PAYLOAD_OWNED && size == sizeof(struct tracked);
-    return event->type == SKUA_EVENT_COMPLETION && payload->storage != SKUA_PAYLOAD_POINTER &&
-                   !is_tracked
-               ? size
-               : 0;
+    const bool is_steady = payload->storage != SKUA_PAYLOAD_OWNED || !is_tracked(payload);
+    const bool has_bytes =
+        event->type == SKUA_EVENT_GROUP || (event->type == SKUA_EVENT_COMPLETION && is_steady);
+    return has_bytes && payload->storage != SKUA_PAYLOAD_POINTER ? skua_payload_size(payload) : 0;
 }
 
 static void take_note(struct turn *turn, const skua_event *event)
@@ -264,7 +271,7 @@ static void take_note(struct turn *turn, const skua_event *event)
         .tag = asks ? 0 : event->tag,
         .request = asks ? event->request : (skua_request){0},
         .payload_type = ticks ? 0 : event->payload.type,
-        .value = ticks ? skua_tick_count(event) : payload_value(&event->payload),
+        .value = ticks ? skua_tick_count(event) : value_in(event),
         .size = bytes,
         .digest = bytes_digest(bytes > 0 ? skua_payload_data(&event->payload) : NULL, bytes),
         .from = event->from,

@@ -275,6 +275,7 @@ struct act for_each_tag(uint64_t tags, struct act act);
 
 /* Messages: to an actor that was started, or to whom the last event came from. */
 struct act sends(struct actor *to, uint32_t type, uint64_t number);
+struct act sends_urgent(struct actor *to, uint32_t type, uint64_t number);
 struct act sends_item(struct actor *to, uint32_t type, struct tracked *item);
 struct act replies(uint32_t type, uint64_t number);
 /* So many messages, with the numbers that follow those sent so before; the first is 0. */

@@ -158,6 +158,16 @@ struct act sends(struct actor *to, uint32_t type, uint64_t number)
     return (struct act){.perform = send_message, .peer = to, .type = type, .number = number};
 }
 
+static int send_urgent(struct turn *turn, const struct act *act)
+{
+    return skua_send_urgent(turn->ctx, act->peer->pid, payload_of(act));
+}
+
+struct act sends_urgent(struct actor *to, uint32_t type, uint64_t number)
+{
+    return (struct act){.perform = send_urgent, .peer = to, .type = type, .number = number};
+}
+
 struct act sends_item(struct actor *to, uint32_t type, struct tracked *item)
 {
     return (struct act){.perform = send_message, .peer = to, .type = type, .item = item};

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "runtime_support.h"
+
 /* Long enough for a slow machine with a sanitizer, shorter than the time limit of the test. */
 #define HANG_SECONDS 120
 #define HANG_NS      (HANG_SECONDS * UINT64_C(1000000000))
@@ -201,6 +203,17 @@ void assert_drops(struct tracked *items, size_t count, unsigned expected)
     for (size_t i = 0; i < count; i++) {
         assert_int_equal(atomic_load(&items[i].drops), expected);
     }
+}
+
+static bool is_dropped(void *arg)
+{
+    const struct tracked *item = arg;
+    return atomic_load(&item->drops) != 0;
+}
+
+void await_drop(struct tracked *item)
+{
+    wait_until(is_dropped, item, "the drop of a payload");
 }
 
 /* ---- threads ---- */

@@ -91,6 +91,10 @@ uint64_t tracked_value(const skua_payload *payload);
 
 void assert_drops(struct tracked *items, size_t count, unsigned expected);
 
+/* Until the item has been dropped: for what a worker drops after others can see that its holder is
+ * gone. */
+void await_drop(struct tracked *item);
+
 /* ---- threads ---- */
 
 /* Runs function(args[i]) on `count` threads, which begin at the same time, and joins them. `args`

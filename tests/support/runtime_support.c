@@ -51,6 +51,9 @@ static void probe_note(struct probe *probe, const skua_event *event)
     case SKUA_EVENT_CALL:
     case SKUA_EVENT_ABANDON:
     case SKUA_EVENT_EXIT:
+    case SKUA_EVENT_GROUP:
+    case SKUA_EVENT_CHILD:
+    case SKUA_EVENT_BECOME:
         break;
     }
 }

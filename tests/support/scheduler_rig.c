@@ -87,6 +87,13 @@ struct process *rig_spawn(struct worker *by, const skua_process_type *type)
     return process;
 }
 
+struct process *rig_spawn_taken(const skua_process_type *type)
+{
+    struct process *process = rig_spawn(worker(0), type);
+    assert_ptr_equal(exchange_acq_rel(&worker(0)->next, NULL), process);
+    return process;
+}
+
 skua_pid rig_pid(struct process *process)
 {
     return process_table_pid(&rig.sched.table, process, state_generation(state_peek(process)));

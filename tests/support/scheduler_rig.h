@@ -40,6 +40,9 @@ extern const skua_process_type rig_resting;
 /* Makes a process that is Ready, by way of a worker or, if null, from outside. */
 struct process *rig_spawn(struct worker *by, const skua_process_type *type);
 
+/* The same by way of the first worker, and takes it: its token is the caller's. */
+struct process *rig_spawn_taken(const skua_process_type *type);
+
 skua_pid rig_pid(struct process *process);
 
 /* An empty message, from the first worker. */

@@ -191,6 +191,11 @@ int world_send(skua_pid to, skua_payload payload)
     return skua_process_send(world_runtime(), to, payload);
 }
 
+int world_send_urgent(skua_pid to, skua_payload payload)
+{
+    return skua_process_send_urgent(world_runtime(), to, payload);
+}
+
 int world_cancel(skua_pid pid, int reason)
 {
     return skua_process_cancel(world_runtime(), pid, reason);

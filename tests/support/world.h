@@ -101,6 +101,7 @@ void world_set_clock(uint64_t instant);
 
 /* Each returns what the public function does. */
 int world_send(skua_pid to, skua_payload payload);
+int world_send_urgent(skua_pid to, skua_payload payload);
 int world_cancel(skua_pid pid, int reason);
 int world_terminate(skua_pid pid);
 skua_process_snapshot world_info(skua_pid pid); /* of a process that lives */

@@ -78,6 +78,18 @@ static const struct {
     {-5064, "SKUA_E_NO_PROGRESS"},
     {-5065, "SKUA_E_TOO_LONG"},
     {-5066, "SKUA_E_SHUT_DOWN"},
+    {-5067, "SKUA_E_RESTARTS"},
+    {-5068, "SKUA_E_SPECIFICATION"},
+    {-5069, "SKUA_E_NO_TEMPLATE"},
+    {-5070, "SKUA_E_GROUP_LIMIT"},
+    {-5071, "SKUA_E_NOT_MEMBER"},
+    {-5072, "SKUA_E_OVERFLOW"},
+    {-5073, "SKUA_E_NOT_URGENT"},
+    {-5074, "SKUA_E_VERSION"},
+    {-5076, "SKUA_E_MODULE"},
+    {-5077, "SKUA_E_PROCESS_QUOTA"},
+    {-5078, "SKUA_E_MESSAGE_QUOTA"},
+    {-5079, "SKUA_E_MEMORY_QUOTA"},
 };
 #define KNOWN_COUNT COUNT_OF(known)
 

@@ -302,6 +302,44 @@ TEST(stream_that_lost_bytes_for_lack_of_memory_has_ended)
     assert_true(counting_allocator_is_clean(&memory));
 }
 
+TEST(stream_that_was_given_up_has_ended)
+{
+    skua_bytes line;
+    counting_allocator_init(&memory);
+    skua_input input = open_input(1000);
+    assert_int_equal(skua_input_append(&input, copy_of("ab\n", 3)), 0);
+    skua_input_fail(&input, 0);
+    assert_int_equal(skua_input_bytes(&input).size, 3);
+    skua_input_fail(&input, SKUA_E_USER);
+    skua_input_fail(&input, SKUA_E_INVALID); /* the first one stays */
+    assert_int_equal(skua_input_bytes(&input).size, 0);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_USER);
+    assert_int_equal(skua_input_append(&input, copy_of("c", 1)), SKUA_E_USER);
+    skua_input_clear(&input);
+    skua_input_fail(&input, 1);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_INVALID);
+    skua_input_clear(&input);
+    skua_input_fail(NULL, SKUA_E_USER);
+    assert_int_equal(skua_input_bytes(NULL).size, 0);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+TEST(bytes_of_an_input_end_it_if_there_is_no_memory_for_them)
+{
+    skua_bytes line;
+    counting_allocator_init(&memory);
+    skua_input input = open_input(1000);
+    assert_int_equal(skua_input_append(&input, copy_of("ab", 2)), 0);
+    assert_int_equal(skua_input_append(&input, copy_of("c\n", 2)), 0);
+    input.carry = counting_allocate(&memory, input.carry, input.capacity, 2, 1); /* just fits */
+    input.capacity = 2;
+    counting_allocator_fail_once(&memory, 1);
+    assert_int_equal(skua_input_bytes(&input).size, 0);
+    assert_int_equal(skua_input_take_line(&input, &line), SKUA_E_NO_MEMORY);
+    skua_input_clear(&input);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
 TEST(input_refuses_what_makes_no_sense)
 {
     skua_input input = {.limit = 10}, no_limit = {0};

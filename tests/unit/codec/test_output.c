@@ -13,11 +13,6 @@ static skua_output open_output(void)
     return (skua_output){.alloc = counting_allocate, .alloc_arg = &memory};
 }
 
-static skua_bytes bytes_of(const char *text)
-{
-    return (skua_bytes){text, strlen(text)};
-}
-
 static void assert_takes(skua_output *output, const char *expected, uint16_t storage)
 {
     skua_payload payload;
@@ -102,15 +97,15 @@ TEST(output_formats_as_printf_does)
 
 TEST(lines_are_cut_off_bytes)
 {
-    skua_bytes bytes = bytes_of("*2\r\n\n\r\nrest"), line;
+    skua_bytes bytes = skua_bytes_of("*2\r\n\n\r\nrest"), line;
     assert_true(skua_bytes_cut_line(&bytes, &line));
-    assert_true(skua_bytes_equal(line, bytes_of("*2")));
+    assert_true(skua_bytes_equal(line, skua_bytes_of("*2")));
     assert_true(skua_bytes_cut_line(&bytes, &line));
     assert_int_equal(line.size, 0);
     assert_true(skua_bytes_cut_line(&bytes, &line));
     assert_int_equal(line.size, 0);
     assert_false(skua_bytes_cut_line(&bytes, &line));
-    assert_true(skua_bytes_equal(bytes, bytes_of("rest")));
+    assert_true(skua_bytes_equal(bytes, skua_bytes_of("rest")));
     bytes = (skua_bytes){0};
     assert_false(skua_bytes_cut_line(&bytes, &line));
 }
@@ -129,6 +124,23 @@ TEST(hashes_of_bytes_differ)
     for (size_t i = 0; i < COUNT_OF(in_bucket); i++) {
         assert_in_range(in_bucket[i], 1, 48);
     }
+}
+
+/* Of every length around the eight bytes that are taken at a time, and of every byte in them. */
+TEST(hash_depends_on_every_byte_and_on_the_length)
+{
+    char text[34] = {0};
+    for (size_t size = 0; size < sizeof text - 1; size++) {
+        const uint64_t hash = skua_bytes_hash((skua_bytes){text, size}, 1);
+        assert_true(hash != skua_bytes_hash((skua_bytes){text, size + 1}, 1));
+        for (size_t i = 0; i < size; i++) {
+            text[i] = 1;
+            assert_true(hash != skua_bytes_hash((skua_bytes){text, size}, 1));
+            text[i] = 0;
+        }
+    }
+    assert_true(skua_bytes_hash(skua_bytes_of("the same on every machine"), 7) ==
+                UINT64_C(0x8707b2f827ca8ced));
 }
 
 TEST(numbers_are_written_and_read)
@@ -150,7 +162,7 @@ TEST(numbers_are_written_and_read)
         skua_output_number(&output, row->number);
         assert_takes(&output, row->text, SKUA_PAYLOAD_INLINE);
         skua_output_clear(&output);
-        assert_int_equal(skua_bytes_to_number(bytes_of(row->text), &number), 0);
+        assert_int_equal(skua_bytes_to_number(skua_bytes_of(row->text), &number), 0);
         assert_int_equal(number, row->number);
     }
 }
@@ -174,19 +186,19 @@ TEST(what_is_not_a_number_is_refused)
     };
     FOR_ROWS (row, rows) {
         int64_t number = 77;
-        assert_int_equal(skua_bytes_to_number(bytes_of(*row), &number), SKUA_E_INVALID);
+        assert_int_equal(skua_bytes_to_number(skua_bytes_of(*row), &number), SKUA_E_INVALID);
         assert_int_equal(number, 0);
     }
 }
 
 TEST(words_are_the_same_in_either_case)
 {
-    assert_true(skua_bytes_is(bytes_of("Get"), "GET"));
-    assert_true(skua_bytes_is(bytes_of("GET"), "get"));
-    assert_true(skua_bytes_is(bytes_of(""), ""));
-    assert_false(skua_bytes_is(bytes_of("GE"), "GET"));
-    assert_false(skua_bytes_is(bytes_of("GETS"), "GET"));
-    assert_false(skua_bytes_is(bytes_of("G[T"), "G{T"));
+    assert_true(skua_bytes_is(skua_bytes_of("Get"), "GET"));
+    assert_true(skua_bytes_is(skua_bytes_of("GET"), "get"));
+    assert_true(skua_bytes_is(skua_bytes_of(""), ""));
+    assert_false(skua_bytes_is(skua_bytes_of("GE"), "GET"));
+    assert_false(skua_bytes_is(skua_bytes_of("GETS"), "GET"));
+    assert_false(skua_bytes_is(skua_bytes_of("G[T"), "G{T"));
     assert_false(skua_bytes_is((skua_bytes){"GET", 4}, "GET")); /* a zero is a byte */
     assert_false(skua_bytes_is((skua_bytes){0}, "GET"));
 }
@@ -199,4 +211,161 @@ TEST(output_refuses_what_makes_no_sense)
     assert_int_equal(skua_output_take(&output, NULL), SKUA_E_INVALID);
     skua_output_clear(NULL);
     skua_output_clear(&output);
+}
+
+/* ---- counts and chunks ---- */
+
+static void assert_cuts(skua_bytes bytes, int more, const char *chunk, const char *rest)
+{
+    skua_bytes found;
+    assert_int_equal(skua_bytes_cut_chunk(&bytes, '$', 10, &found), more);
+    assert_true(skua_bytes_equal(found, skua_bytes_of(chunk)));
+    assert_true(skua_bytes_equal(bytes, skua_bytes_of(rest)));
+}
+
+TEST(chunk_is_cut_off_when_all_of_it_has_come)
+{
+    const char *text = "$5\r\nhello\r\nrest";
+    assert_cuts(skua_bytes_of(text), 1, "hello", "rest");
+    assert_cuts(skua_bytes_of("$0\r\n\r\n"), 1, NULL, "");
+    assert_cuts(skua_bytes_of("$2\n\r\n\n"), 1, "\r\n", "");
+    for (size_t size = 0; size < strlen("$5\r\nhello\r\n"); size++) {
+        char part[16] = {0};
+        memcpy(part, text, size);
+        assert_cuts(skua_bytes_of(part), 0, NULL, part);
+    }
+}
+
+TEST(what_is_not_a_chunk_is_refused)
+{
+    static const struct {
+        const char *text;
+        int error;
+    } rows[] = {
+        {"*5\r\nhello\r\n", SKUA_E_INVALID},
+        {"5\r\nhello\r\n", SKUA_E_INVALID},
+        {"$\r\n\r\n", SKUA_E_INVALID},
+        {"$-1\r\n", SKUA_E_INVALID},
+        {"$5x", SKUA_E_INVALID},
+        {"$5\rx", SKUA_E_INVALID},
+        {"$5\r\nhellox", SKUA_E_INVALID},
+        {"$5\r\nhello\rx", SKUA_E_INVALID},
+        {"$11", SKUA_E_TOO_LONG},
+        {"$99999999999999999999", SKUA_E_TOO_LONG},
+        {"$00000000000000000001\r\nx\r\n", SKUA_E_INVALID}, /* zeros without end */
+    };
+    FOR_ROWS (row, rows) {
+        assert_cuts(skua_bytes_of(row->text), row->error, NULL, row->text);
+    }
+}
+
+TEST(counts_need_no_mark)
+{
+    skua_bytes bytes = skua_bytes_of("12\r\n*3\n*4");
+    size_t count;
+    assert_int_equal(skua_bytes_cut_count(&bytes, '\0', 12, &count), 1);
+    assert_int_equal(count, 12);
+    assert_int_equal(skua_bytes_cut_count(&bytes, '*', 3, &count), 1);
+    assert_int_equal(count, 3);
+    assert_int_equal(skua_bytes_cut_count(&bytes, '*', 4, &count), 0);
+    assert_int_equal(count, 0);
+    assert_true(skua_bytes_equal(bytes, skua_bytes_of("*4")));
+}
+
+TEST(chunks_are_cut_off_together_or_not_at_all)
+{
+    skua_bytes bytes = skua_bytes_of("$1\r\na\r\n$2\r\nbc\r\n$3\r\n"), chunks;
+    const skua_bytes all = bytes;
+    assert_int_equal(skua_bytes_cut_chunks(&bytes, '$', 9, 0, &chunks), 1);
+    assert_int_equal(chunks.size, 0);
+    assert_int_equal(skua_bytes_cut_chunks(&bytes, '$', 9, 3, &chunks), 0);
+    assert_int_equal(chunks.size, 0);
+    assert_true(skua_bytes_equal(bytes, all));
+    assert_int_equal(skua_bytes_cut_chunks(&bytes, '$', 9, 2, &chunks), 1);
+    assert_true(skua_bytes_equal(chunks, skua_bytes_of("$1\r\na\r\n$2\r\nbc\r\n")));
+    assert_true(skua_bytes_equal(bytes, skua_bytes_of("$3\r\n")));
+}
+
+TEST(counts_and_chunks_are_put_in_as_they_are_cut_off)
+{
+    skua_output output = open_output();
+    skua_output_count(&output, ':', INT64_MIN);
+    skua_output_count(&output, '\0', 7);
+    assert_takes(&output, ":-9223372036854775808\r\n7\r\n", SKUA_PAYLOAD_OWNED);
+    skua_output_chunk(&output, '$', skua_bytes_of("hello"));
+    skua_output_chunk(&output, '$', (skua_bytes){0});
+    assert_takes(&output, "$5\r\nhello\r\n$0\r\n\r\n", SKUA_PAYLOAD_INLINE);
+    skua_output_clear(&output);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+/* ---- editing ---- */
+
+static void assert_shows(const skua_output *output, const char *expected)
+{
+    assert_true(skua_bytes_equal(skua_output_peek(output), skua_bytes_of(expected)));
+}
+
+TEST(text_of_an_output_can_be_edited)
+{
+    skua_output output = open_output();
+    skua_output_replace(&output, 0, SIZE_MAX, (skua_bytes){0});
+    assert_shows(&output, "");
+    skua_output_replace(&output, 5, 5, skua_bytes_of("world"));
+    assert_shows(&output, "world");
+    skua_output_replace(&output, 0, 0, skua_bytes_of("hello, "));
+    assert_shows(&output, "hello, world");
+    skua_output_replace(&output, 5, 1, skua_bytes_of(""));
+    assert_shows(&output, "hello world");
+    skua_output_replace(&output, 6, 2,
+                        skua_bytes_of("a longer text that needs more room for the wo"));
+    assert_shows(&output, "hello a longer text that needs more room for the world");
+    skua_output_replace(&output, 5, SIZE_MAX, skua_bytes_of("!"));
+    assert_shows(&output, "hello!");
+    skua_output_replace(&output, SIZE_MAX, SIZE_MAX, skua_bytes_of("!"));
+    assert_takes(&output, "hello!!", SKUA_PAYLOAD_INLINE);
+    skua_output_clear(&output);
+    assert_true(counting_allocator_is_clean(&memory));
+}
+
+TEST(edit_without_memory_loses_all)
+{
+    FOR_ROUNDS (n, 2) {
+        skua_output output = open_output();
+        skua_payload payload;
+        counting_allocator_fail_once(&memory, n);
+        for (int i = 0; i < 20; i++) {
+            skua_output_replace(&output, 0, 0, skua_bytes_of("ten bytes."));
+        }
+        assert_int_equal(skua_output_peek(&output).size, 0);
+        skua_output_replace(&output, 0, 0, skua_bytes_of(""));
+        assert_int_equal(skua_output_take(&output, &payload), SKUA_E_NO_MEMORY);
+        skua_output_replace(&output, 0, 0, skua_bytes_of("next"));
+        assert_takes(&output, "next", SKUA_PAYLOAD_INLINE);
+        skua_output_clear(&output);
+        assert_true(counting_allocator_is_clean(&memory));
+    }
+}
+
+TEST(bytes_of_texts_and_payloads)
+{
+    const skua_payload number = skua_payload_u64(0, 1);
+    const skua_payload text = skua_payload_static(0, "text", 4);
+    int object = 0;
+    const skua_payload pointer = skua_payload_pointer(0, &object, NULL);
+    assert_int_equal(skua_bytes_of(NULL).size, 0);
+    assert_int_equal(skua_bytes_of("text").size, 4);
+    assert_true(skua_bytes_equal(skua_payload_bytes(&text), skua_bytes_of("text")));
+    assert_ptr_equal(skua_payload_bytes(&number).data, number.as.bytes);
+    assert_int_equal(skua_payload_bytes(&number).size, 8);
+    assert_null(skua_payload_bytes(&pointer).data);
+}
+
+TEST(must_alloc_resizes_and_frees)
+{
+    char *text = skua_must_alloc(NULL, NULL, 0, 4, 1);
+    memcpy(text, "text", 4);
+    text = skua_must_alloc(NULL, text, 4, 100000, 1);
+    assert_memory_equal(text, "text", 4);
+    assert_null(skua_must_alloc(NULL, text, 100000, 0, 1));
 }

@@ -169,6 +169,26 @@ TEST(deque_full_has_room_again_after_a_pop_or_a_steal)
     assert_steals(1, DEQUE_CAPACITY / 2, 1);
 }
 
+TEST(deque_pushes_many_in_order_and_as_many_as_fit)
+{
+    static const uint32_t lengths[] = {0, 1, DEQUE_CAPACITY - 3, DEQUE_CAPACITY};
+    void *many[5];
+    for (uint32_t i = 0; i < 5; i++) {
+        many[i] = item(DEQUE_CAPACITY + i);
+    }
+    FOR_ROWS (length, lengths) {
+        const uint32_t room = DEQUE_CAPACITY - *length;
+        const uint32_t pushed = room < 5 ? room : 5;
+        open_deque(*length);
+        assert_int_equal(deque_push_many_owner(&deque, many, 0), 0);
+        assert_int_equal(deque_push_many_owner(&deque, many, 5), pushed);
+        assert_length(*length + pushed);
+        assert_pops(DEQUE_CAPACITY, DEQUE_CAPACITY + pushed);
+        assert_pops(0, *length);
+        assert_empty();
+    }
+}
+
 /* INV-2: this is what makes a thief fail that looked before the pop. */
 TEST(deque_pop_changes_the_version_and_not_the_top)
 {
@@ -260,6 +280,21 @@ static void push_both(void *pushed)
     }
 }
 
+static void push_many_both(uint64_t *random)
+{
+    void *many[16];
+    const uint32_t count = random_below(random, 17);
+    const uint32_t room = DEQUE_CAPACITY - reference.length;
+    const uint32_t pushed = count < room ? count : room;
+    for (uint32_t i = 0; i < count; i++) {
+        many[i] = item(random_below(random, sizeof marks));
+    }
+    assert_int_equal(deque_push_many_owner(&deque, many, count), pushed);
+    for (uint32_t i = 0; i < pushed; i++) {
+        reference.items[reference.length++] = many[i];
+    }
+}
+
 static void pop_both(void)
 {
     void *expected = reference.length > 0 ? reference.items[--reference.length] : NULL;
@@ -289,6 +324,8 @@ TEST(deque_random_operations_match_an_array)
             steal_both(1 + random_below(&random, 40));
         } else if (choice == 1) {
             pop_both();
+        } else if (choice == 2 && i % 8 == 0) {
+            push_many_both(&random);
         } else {
             push_both(item(random_below(&random, sizeof marks)));
         }

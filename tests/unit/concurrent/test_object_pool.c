@@ -34,6 +34,18 @@ TEST(pool_of_no_objects_is_at_its_limit)
 {
     things_open(0, 1);
     assert_int_equal(thing_take(0), OBJECT_POOL_LIMIT);
+    assert_int_equal(object_pool_index_of(&things.pool, &things), OBJECT_NONE);
+}
+
+TEST(address_outside_a_pool_has_no_index)
+{
+    things_open(100, 1);
+    assert_int_equal(object_pool_index_of(&things.pool, &things), OBJECT_NONE);
+    things_take(0, 1);
+    const char *thing = (const char *)thing_at(things.live[0]);
+    assert_int_equal(object_pool_index_of(&things.pool, &things), OBJECT_NONE);
+    assert_int_equal(object_pool_index_of(&things.pool, thing - OBJECT_POOL_SEGMENT_SIZE),
+                     OBJECT_NONE);
 }
 
 TEST(pool_replaces_retired_objects_up_to_its_capacity)
@@ -194,6 +206,7 @@ TEST(pool_grown_over_segments_keeps_objects_apart)
         struct thing *thing = thing_at(things.live[i]);
         assert_int_equal((uintptr_t)thing % sizeof *thing, 0);
         assert_int_equal(thing->index, things.live[i]);
+        assert_int_equal(object_pool_index_of(&things.pool, &thing->value), things.live[i]);
         thing->value = things.live[i] * UINT64_C(0x100000001);
     }
     for (uint32_t i = 0; i < count; i++) {

@@ -67,10 +67,10 @@ TEST(text_of_an_address_is_all_there_and_stays_on_its_line)
     char path[101] = "unix:/\n";
     struct text text = {.at = NULL, .size = 0};
     memset(path + strlen(path), 'x', sizeof path - 1 - strlen(path));
-    text_add_address(&text, path);
+    text_add_clean(&text, path);
     assert_int_equal(text.length, 100);
     text = open_text();
-    text_add_address(&text, "unix:/run/a\nb");
+    text_add_clean(&text, "unix:/run/a\nb");
     assert_string_equal(buffer, "unix:/run/a?b");
 }
 

@@ -45,8 +45,8 @@ TEST(annex_is_attached_empty_and_found)
     assert_ptr_equal(annex_calls(&call_rig.events, &process), &annex->calls);
     assert_int_equal(annex->calls, OBJECT_NONE);
     assert_null(annex->tags);
-    assert_null(annex->own);
-    assert_int_equal(annex->own_bytes, 0);
+    assert_null(annex->wing);
+    assert_null(annex_wing(&call_rig.events, &process));
     assert_int_equal(process_progress(&process), FLAGS | PROCESS_ANNEX); /* all else stays */
 }
 

@@ -469,3 +469,81 @@ TEST(payload_shared_by_threads_is_freed_once)
         assert_int_equal(counting_allocator_live_blocks(&memory), 0);
     }
 }
+
+/* ---- memory that is used again ---- */
+
+static struct payload_memory *spare;
+
+static skua_payload copy_reusing(size_t size)
+{
+    skua_payload payload;
+    fill(object, size);
+    assert_int_equal(payload_copy_reusing(&memory.allocator, &spare, object, size, &payload), 0);
+    assert_int_equal(skua_payload_size(&payload), size);
+    assert_memory_equal(skua_payload_data(&payload), object, size);
+    return payload;
+}
+
+TEST(memory_of_a_payload_is_used_for_the_next_that_is_not_much_smaller)
+{
+    const struct {
+        size_t first, second;
+        bool fits;
+    } rows[] = {{64, 64, true},   {64, 63, true},  {64, 32, true},  {64, 31, false},
+                {64, 65, false},  {64, 24, false}, {24, 64, false}, {100, 50, true},
+                {100, 49, false}, {25, 25, true}};
+    memory_open();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        spare = NULL;
+        skua_payload payload = copy_reusing(rows[i].first);
+        const void *data = payload.as.owned.data;
+        payload_drop_for_reuse(&memory.allocator, &spare, &payload);
+        assert_int_equal(payload.storage, SKUA_PAYLOAD_EMPTY);
+        assert_int_equal(spare != NULL, rows[i].first > SKUA_PAYLOAD_INLINE_SIZE);
+        payload = copy_reusing(rows[i].second);
+        assert_int_equal(payload.as.owned.data == data && spare == NULL, rows[i].fits);
+        skua_payload_drop(&payload); /* with all the memory that it has */
+        payload_free_spare(spare);
+        assert_int_equal(counting_allocator_live_blocks(&memory), 0);
+    }
+}
+
+TEST(only_little_memory_of_the_same_allocator_is_kept)
+{
+    struct allocator other;
+    memory_open();
+    other = memory.allocator;
+    spare = NULL;
+    skua_payload payload = copy_reusing(sizeof object);
+    payload_drop_for_reuse(&other, &spare, &payload);
+    assert_null(spare);
+    share(sizeof object, &payload);
+    payload_drop_for_reuse(&memory.allocator, &spare, &payload);
+    assert_null(spare);
+    assert_int_equal(payload_alloc(&memory.allocator, TYPE, 1025, &payload), 0);
+    payload_drop_for_reuse(&memory.allocator, &spare, &payload);
+    assert_null(spare);
+    reset_drops();
+    payload = owned(1);
+    payload_drop_for_reuse(&memory.allocator, &spare, &payload);
+    assert_null(spare);
+    assert_int_equal(drops.count, 1);
+    assert_int_equal(counting_allocator_live_blocks(&memory), 0);
+}
+
+TEST(newest_memory_is_kept)
+{
+    memory_open();
+    spare = NULL;
+    skua_payload first = copy_reusing(64);
+    skua_payload second = copy_reusing(80);
+    const void *data = second.as.owned.data;
+    payload_drop_for_reuse(&memory.allocator, &spare, &first);
+    payload_drop_for_reuse(&memory.allocator, &spare, &second);
+    assert_int_equal(counting_allocator_live_blocks(&memory), 1);
+    skua_payload third = copy_reusing(80);
+    assert_ptr_equal(third.as.owned.data, data);
+    skua_payload_drop(&third);
+    payload_free_spare(NULL);
+    assert_int_equal(counting_allocator_live_blocks(&memory), 0);
+}

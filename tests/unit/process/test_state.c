@@ -6,7 +6,7 @@
 #include "aborts.h"
 #include "test.h"
 
-#define GENERATION UINT32_C(0x2345678) /* uses all bytes of its field */
+#define GENERATION UINT32_C(0x1345678) /* uses all bytes of its field */
 #define LIST       UINT32_C(0x89abcdef)
 
 static const enum process_state all_states[] = {
@@ -239,6 +239,25 @@ TEST(push_to_a_ready_process_adds_to_its_list)
     assert_record_untouched(STATE_READY);
 }
 
+TEST(urgent_push_says_so_in_the_word_if_it_adds_to_the_list)
+{
+    uint32_t next = 99;
+    set(7, STATE_READY, STATE_CANCEL);
+    assert_int_equal(state_push_urgent_any(&process, GENERATION, LIST, &next), STATE_DONE);
+    assert_int_equal(next, 7);
+    assert_word(LIST, STATE_READY, STATE_CANCEL | STATE_URGENT);
+    assert_record_untouched(STATE_READY);
+    FOR_ROWS (state, waiting_states) {
+        set(OBJECT_NONE, *state, STATE_WATCHED);
+        assert_int_equal(state_push_urgent_any(&process, GENERATION, LIST, &next), STATE_ENQUEUE);
+        assert_word(OBJECT_NONE, STATE_READY, STATE_WATCHED);
+        assert_int_equal(process.backlog, LIST);
+        assert_int_equal(next, OBJECT_NONE);
+        assert_int_equal(state_push_urgent_any(&process, GENERATION + 1, LIST, &next),
+                         STATE_CLOSED);
+    }
+}
+
 static void assert_request(uint32_t request, enum state_duty result)
 {
     assert_int_equal(state_request_any(&process, GENERATION, request), result);
@@ -316,12 +335,31 @@ TEST(take_requests_leaves_the_list_and_cancel)
         set(LIST, STATE_READY, *request);
         const uint64_t news = state_take_requests_owner(&process);
         assert_int_equal(event_list_first(news), OBJECT_NONE);
-        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, *request & STATE_URGENT);
-        assert_word(LIST, STATE_READY, *request & STATE_CANCEL);
+        assert_int_equal(event_list_tag(news) & STATE_REQUESTS, *request & ~STATE_CANCEL);
+        assert_word(LIST, STATE_READY, *request & (STATE_CANCEL | STATE_URGENT));
     }
     set(LIST, STATE_READY, 0);
     assert_int_equal(state_take_requests_owner(&process), 0);
     assert_word(LIST, STATE_READY, 0);
+}
+
+TEST(take_list_leaves_the_requests_but_that_it_is_urgent)
+{
+    FOR_ROWS (request, all_requests) {
+        set(LIST, STATE_READY, *request);
+        assert_int_equal(state_take_list_owner(&process), LIST);
+        assert_word(OBJECT_NONE, STATE_READY, *request & ~STATE_URGENT);
+        assert_record_untouched(STATE_READY);
+    }
+}
+
+TEST(put_back_fills_an_empty_list_only)
+{
+    set(OBJECT_NONE, STATE_READY, STATE_CANCEL);
+    assert_int_equal(state_put_back_owner(&process, LIST), OBJECT_NONE);
+    assert_word(LIST, STATE_READY, STATE_CANCEL);
+    assert_int_equal(state_put_back_owner(&process, 7), LIST);
+    assert_word(LIST, STATE_READY, STATE_CANCEL);
 }
 
 TEST(rest_without_news_waits)

@@ -74,7 +74,7 @@ static void assert_stale(skua_pid pid)
 TEST(pid_packs_and_unpacks_all_its_parts)
 {
     static const uint32_t runtimes[] = {1, 2, 0xabc, PID_RUNTIME_MAX};
-    static const uint32_t generations[] = {1, 2, UINT32_C(0x2345678), GENERATION_MAX};
+    static const uint32_t generations[] = {1, 2, UINT32_C(0x1345678), GENERATION_MAX};
     static const uint32_t slots[] = {1, 2, UINT32_C(0x3456789), SLOT_MAX};
     FOR_ROWS (runtime, runtimes) {
         open_table(*runtime, 10);

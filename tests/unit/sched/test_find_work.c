@@ -2,6 +2,7 @@
 /* What a worker picks next, and when it reads the clock, on a scheduler without threads whose clock
  * is the test's. */
 #include "sched/checkpoint.h"
+#include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
 #include "scheduler_rig.h"
@@ -63,6 +64,46 @@ TEST(next_slot_deque_global_queue_and_the_queue_behind_come_in_this_order)
     submit_to_deque(worker(0), local[1]);
     submit_ready(&rig.sched, worker(0), next);
     assert_picks(PROCESSES(next, local[1], local[0], global, behind), 5);
+}
+
+/* ---- what a poll brings ---- */
+
+static struct process *found[2]; /* by the next poll, the longest waiting first */
+
+static uint32_t find_two(struct poller *poller, uint64_t deadline)
+{
+    (void)poller, (void)deadline;
+    return 2;
+}
+
+/* As net/kernel.c: a worker runs first what it has readied last. */
+static void deliver_two(struct poller *poller, struct worker *by, uint32_t ready)
+{
+    (void)poller;
+    for (uint32_t i = 0; i < ready; i++) {
+        submit_ready(&rig.sched, by, found[by != NULL ? ready - 1 - i : i]);
+    }
+}
+
+static void poll_two(struct process *first, struct process *second)
+{
+    rig.poller.wait = find_two;
+    rig.poller.deliver = deliver_two;
+    found[0] = first;
+    found[1] = second;
+    poll_check(&rig.sched, worker(0), rig.now);
+}
+
+TEST(what_several_polls_bring_runs_in_their_order)
+{
+    open_rig();
+    struct process *first[] = {spawn(), spawn()};
+    struct process *second[] = {spawn(), spawn()};
+    struct process *third[] = {spawn(), spawn()};
+    poll_two(first[0], first[1]);
+    poll_two(second[0], second[1]);
+    poll_two(third[0], third[1]);
+    assert_picks(PROCESSES(first[0], first[1], second[0], second[1], third[0], third[1]), 6);
 }
 
 /* ---- the oldest ---- */

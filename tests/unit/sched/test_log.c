@@ -112,7 +112,7 @@ TEST(lines_of_one_span_are_limited_and_the_rest_is_counted)
     rig.now = SCHEDULER_RIG_BEGIN + SPAN;
     fail_with(SKUA_E_USER, 1);
     assert_int_equal(lines.count, SPAN_LINES + 1);
-    assert_non_null(strstr(lines.text, " (8 lines left out before)"));
+    assert_non_null(strstr(lines.text, " (lines left out before: 8)"));
     fail_with(SKUA_E_USER, 1);
     assert_int_equal(lines.count, SPAN_LINES + 2);
     assert_null(strstr(lines.text, "left out")); /* said once */

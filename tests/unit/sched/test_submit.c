@@ -50,17 +50,9 @@ static const skua_process_type eager = {.name = "eager", .step = start_many};
 static const skua_process_type busy = {.name = "busy", .step = go_on};
 static const skua_process_type slow = {.name = "slow", .step = take_time, .mailbox_limit = MANY};
 
-/* Makes a process that is Ready; its token is the caller's. */
-static struct process *spawn(const skua_process_type *type)
-{
-    struct process *process = rig_spawn(worker(0), type);
-    assert_ptr_equal(exchange_acq_rel(&worker(0)->next, NULL), process);
-    return process;
-}
-
 static struct process *spawn_with_backlog(void)
 {
-    struct process *late = spawn(&slow);
+    struct process *late = rig_spawn_taken(&slow);
     for (uint32_t i = 0; i < MANY; i++) {
         rig_send(late);
     }
@@ -140,7 +132,7 @@ TEST(unfinished_process_with_a_backlog_stays_with_its_worker)
 {
     scheduler_rig_open();
     struct process *late = spawn_with_backlog();
-    struct process *others[] = {spawn(&rig_resting), spawn(&rig_resting)};
+    struct process *others[] = {rig_spawn_taken(&rig_resting), rig_spawn_taken(&rig_resting)};
     submit_to_deque(worker(0), others[0]);
     submit_outside(&rig.sched, others[1]);
     run_slice(late);
@@ -155,7 +147,7 @@ TEST(unfinished_process_with_a_backlog_takes_the_place_of_another)
 {
     scheduler_rig_open();
     struct process *late = spawn_with_backlog();
-    struct process *other = spawn(&rig_resting);
+    struct process *other = rig_spawn_taken(&rig_resting);
     submit_ready(&rig.sched, worker(0), other);
     run_slice(late);
     assert_next(late);
@@ -165,8 +157,9 @@ TEST(unfinished_process_with_a_backlog_takes_the_place_of_another)
 TEST(unfinished_process_that_continues_goes_behind)
 {
     scheduler_rig_open();
-    struct process *active = spawn(&busy);
-    struct process *others[] = {spawn(&rig_resting), spawn(&rig_resting), spawn(&rig_resting)};
+    struct process *active = rig_spawn_taken(&busy);
+    struct process *others[] = {rig_spawn_taken(&rig_resting), rig_spawn_taken(&rig_resting),
+                                rig_spawn_taken(&rig_resting)};
     submit_ready(&rig.sched, worker(0), others[0]);
     submit_ready(&rig.sched, worker(0), others[1]);
     submit_outside(&rig.sched, others[2]);
@@ -181,7 +174,7 @@ TEST(unfinished_process_that_continues_goes_behind)
 TEST(unfinished_process_under_pressure_waits_at_the_end_of_the_global_queue)
 {
     scheduler_rig_open();
-    struct process *active = spawn(&eager);
+    struct process *active = rig_spawn_taken(&eager);
     run_slice(active);
     assert_int_equal(process_progress(active) >> PROCESS_STEP_SHIFT, 1);
     assert_false(global_queue_has_items(&rig.sched.behind));
@@ -198,7 +191,7 @@ TEST(unfinished_process_under_pressure_waits_at_the_end_of_the_global_queue)
 TEST(unfinished_process_that_continues_alone_stays)
 {
     scheduler_rig_open();
-    struct process *active = spawn(&busy);
+    struct process *active = rig_spawn_taken(&busy);
     put_second_to_sleep();
     worker(0)->picks_are_long = true;
     run_slice(active);
@@ -210,8 +203,8 @@ TEST(unfinished_process_that_continues_alone_stays)
 TEST(unfinished_process_does_not_stay_if_others_are_behind)
 {
     scheduler_rig_open();
-    struct process *active[] = {spawn(&busy), spawn(&busy)};
-    struct process *other = spawn(&rig_resting);
+    struct process *active[] = {rig_spawn_taken(&busy), rig_spawn_taken(&busy)};
+    struct process *other = rig_spawn_taken(&rig_resting);
     submit_outside(&rig.sched, other);
     run_slice(active[0]);
     worker(0)->behind_due = UINT64_MAX; /* but not yet */
@@ -226,8 +219,8 @@ TEST(unfinished_process_does_not_stay_if_others_are_behind)
 TEST(unfinished_process_with_news_only_goes_behind)
 {
     scheduler_rig_open();
-    struct process *active = spawn(&busy);
-    submit_outside(&rig.sched, spawn(&rig_resting));
+    struct process *active = rig_spawn_taken(&busy);
+    submit_outside(&rig.sched, rig_spawn_taken(&rig_resting));
     run_slice(active);
     assert_behind(active);
     assert_next(NULL);
@@ -243,7 +236,7 @@ TEST(spawned_process_runs_next_and_displaces_nothing)
     scheduler_rig_open();
     struct process *children[3];
     for (uint32_t i = 0; i < 3; i++) {
-        children[i] = spawn(&rig_resting);
+        children[i] = rig_spawn_taken(&rig_resting);
     }
     for (uint32_t i = 0; i < 3; i++) {
         submit_spawned(&rig.sched, worker(0), children[i]);
@@ -255,7 +248,7 @@ TEST(spawned_process_runs_next_and_displaces_nothing)
 TEST(spawned_process_wakes_a_sleeper)
 {
     scheduler_rig_open();
-    struct process *child = spawn(&rig_resting);
+    struct process *child = rig_spawn_taken(&rig_resting);
     put_second_to_sleep();
     submit_spawned(&rig.sched, worker(0), child);
     assert_next(child);
@@ -266,7 +259,7 @@ TEST(woken_process_wakes_a_sleeper_while_picks_are_long)
 {
     static const bool lengths[] = {false, true};
     scheduler_rig_open();
-    struct process *process = spawn(&rig_resting);
+    struct process *process = rig_spawn_taken(&rig_resting);
     for (size_t i = 0; i < COUNT_OF(lengths); i++) {
         put_second_to_sleep();
         worker(0)->picks_are_long = lengths[i];
@@ -280,7 +273,7 @@ TEST(woken_process_wakes_a_sleeper_while_picks_are_long)
 TEST(spawned_process_of_a_step_that_blocks_is_for_others)
 {
     scheduler_rig_open();
-    struct process *child = spawn(&rig_resting);
+    struct process *child = rig_spawn_taken(&rig_resting);
     worker(0)->blocks = true;
     submit_spawned(&rig.sched, worker(0), child);
     worker(0)->blocks = false;
@@ -291,7 +284,7 @@ TEST(spawned_process_of_a_step_that_blocks_is_for_others)
 TEST(spawned_process_from_outside_goes_to_the_global_queue)
 {
     scheduler_rig_open();
-    struct process *child = spawn(&rig_resting);
+    struct process *child = rig_spawn_taken(&rig_resting);
     submit_spawned(&rig.sched, NULL, child);
     assert_next(NULL);
     assert_in_global(PROCESSES(child), 1);
@@ -304,7 +297,7 @@ TEST(spawned_process_from_outside_goes_to_the_global_queue)
 TEST(sender_to_a_crowded_mailbox_has_had_its_slice)
 {
     scheduler_rig_open();
-    struct process *process = spawn(&rig_resting);
+    struct process *process = rig_spawn_taken(&rig_resting);
     submit_to_deque(worker(0), process);
     for (uint32_t i = 1; i < CROWD; i++) {
         rig_send(process);

@@ -45,7 +45,7 @@ TEST(stacks_may_be_more_than_half_of_the_mappings)
     assert_int_equal(make_many(EFFORT(40000)), 0);
 }
 
-static void limit_to(int resource, rlim_t size)
+static void limit_to(unsigned resource, rlim_t size)
 {
     const struct rlimit limit = {.rlim_cur = size, .rlim_max = size};
     if (setrlimit(resource, &limit) != 0) {

@@ -294,6 +294,11 @@ FAULT(idle_process_with_a_backlog, idle, "INV-10: slot %u is Idle and has events
     idle->backlog = take_node();
 }
 
+FAULT(idle_process_that_nobody_lets_go, idle, "INV-46: slot %u continues, but rests")
+{
+    process_set_progress_owner(idle, process_progress(idle) | PROCESS_CONTINUES);
+}
+
 FAULT(freed_call, idle, "is an open call and in a cache of free objects")
 {
     give_node(calling->calls);
@@ -510,6 +515,12 @@ SLEEP_FAULT(sleep_without_a_poller, "INV-10: all sleep, and nobody waits for tim
 SLEEP_FAULT(sleep_that_is_too_long, "INV-10: all sleep, and the poller until after")
 {
     store_seq_cst(&rig.sched.poll.until, 2 * DEADLINE);
+}
+
+SLEEP_FAULT(sleep_while_some_are_held_back, "INV-10: all sleep, and the poller until after")
+{
+    store_seq_cst(&rig.sched.poll.until, DEADLINE / 2);
+    store_seq_cst(&rig.sched.held_back.due, DEADLINE / 2 - 1);
 }
 
 /* While a worker is awake it may be about to see what there is. */
