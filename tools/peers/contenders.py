@@ -31,8 +31,8 @@ class Contender:
 
     def command(self, workload, workers):
         if self.name == SKUA:
-            return [self.program, "bench", workload, "--workers", str(workers), "--runs", "1",
-                    "--json"]
+            return [self.program, "bench", WORKLOADS[workload].skua_name, "--workers", str(workers),
+                    "--runs", "1", "--json"]
         return [self.program, workload, str(workers)]
 
 

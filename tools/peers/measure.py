@@ -47,6 +47,8 @@ def run_once(contender, workload, workers, seconds):
     """The JSON object of one run."""
     try:
         result = json.loads(run_program(contender.command(workload, workers), seconds))
+        if "ops" in result:
+            result["wall_ms"] = result["ops"] * result["ns_per_op"] / 1e6
         float(result[WORKLOADS[workload].field])
     except (ValueError, TypeError, KeyError) as error:
         raise Trouble(f"does not print its figure: {error!r}") from error

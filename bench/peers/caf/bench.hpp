@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The workloads of `skua bench` as users of CAF, the C++ Actor Framework, write them: functions
- * that are event-based actors, on its default scheduler, which steals work.
+ * that are event-based actors. They run on the scheduler that steals, or on the one that shares
+ * where that was measured to be faster.
  *
  * A workload makes an actor system, runs once, checks that the result is right and says how long it
  * took. The files have the subjects of Skua's own. */
@@ -34,6 +35,12 @@ struct worker_config : caf::actor_system_config {
     explicit worker_config(uint32_t workers);
 };
 
+/* All workers share one queue and sleep when it is empty; by default each has its own, and steals
+ * from others. Better where work comes from one place, and for who waits. */
+struct sharing_config : worker_config {
+    explicit sharing_config(uint32_t workers);
+};
+
 /* One message a turn. By default an actor goes on as long as there is something in its mailbox. One
  * that starts a million others would not let them run in between; then the queue of its worker
  * grows long, and stealing, which walks along that queue, takes minutes. */
@@ -59,11 +66,11 @@ void wait_until_empty(caf::actor_system &system, caf::actor_id before, uint64_t 
 
 /* Starts `root`, which sends one number to the actor it gets as its first argument, and waits for
  * that number. */
-template <class Root, class... Arguments>
+template <class Config = worker_config, class Root, class... Arguments>
 measurement run_root(uint32_t workers, uint64_t ops, uint64_t expected, Root root,
                      Arguments... arguments)
 {
-    worker_config config{workers};
+    Config config{workers};
     caf::actor_system system{config};
     caf::scoped_actor self{system};
     uint64_t result = 0;

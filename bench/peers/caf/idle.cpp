@@ -91,7 +91,7 @@ measurement bench_idle_memory(uint32_t workers)
 
 measurement bench_idle_cpu(uint32_t workers)
 {
-    worker_config config{workers};
+    sharing_config config{workers};
     actor_system system{config};
     std::vector<actor> handles(10000);
     start_idlers(system, handles);
@@ -157,11 +157,11 @@ static behavior woken()
     }};
 }
 
-/* A millisecond between sends, as with Skua. By default workers of CAF then sleep 50 us at a time
- * between looks into their queues, from which no send wakes them; later it is 10 ms at a time. */
+/* A millisecond between sends, as with Skua. Workers that steal would sleep 50 us at a time between
+ * looks into their queues, from which no send wakes them, and later 10 ms at a time. */
 measurement bench_wake(uint32_t workers)
 {
-    worker_config config{workers};
+    sharing_config config{workers};
     actor_system system{config};
     const actor receiver = system.spawn(woken);
     for (uint32_t i = 0; i < wakes; i++) {

@@ -180,8 +180,8 @@ static behavior consumer(stateful_actor<consumer_state> *self, const actor &pare
 
 measurement bench_fanin(uint32_t workers)
 {
-    return run_root(workers, producers * produce_each,
-                    producers * produce_each * (produce_each - 1) / 2, consumer);
+    return run_root<sharing_config>(workers, producers * produce_each,
+                                    producers * produce_each * (produce_each - 1) / 2, consumer);
 }
 
 /* ---- fanout: one asks many, all answer, and again ---- */
@@ -227,7 +227,7 @@ static behavior speaker(stateful_actor<speaker_state> *self, const actor &parent
 
 measurement bench_fanout(uint32_t workers)
 {
-    return run_root(workers, 2 * listeners * rounds, rounds, speaker);
+    return run_root<sharing_config>(workers, 2 * listeners * rounds, rounds, speaker);
 }
 
 /* ---- yield: an actor that gives control back and is resumed at once ---- */

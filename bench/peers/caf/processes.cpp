@@ -17,7 +17,7 @@ measurement bench_spawn(uint32_t workers)
 
 measurement bench_submit(uint32_t workers)
 {
-    worker_config config{workers};
+    sharing_config config{workers};
     actor_system system{config};
     const actor_id before = system.latest_actor_id();
     const uint64_t begin = now_ns();
@@ -117,7 +117,7 @@ static void foreman(event_based_actor *self)
 
 measurement bench_steal(uint32_t workers)
 {
-    worker_config config{workers};
+    sharing_config config{workers};
     actor_system system{config};
     const actor_id before = system.latest_actor_id();
     const uint64_t begin = now_ns();

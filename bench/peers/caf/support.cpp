@@ -17,6 +17,11 @@ worker_config::worker_config(uint32_t workers)
     set("scheduler.max-threads", workers);
 }
 
+sharing_config::sharing_config(uint32_t workers) : worker_config{workers}
+{
+    set("scheduler.policy", caf::atom("sharing"));
+}
+
 taking_turns_config::taking_turns_config(uint32_t workers) : worker_config{workers}
 {
     set("scheduler.max-throughput", 1);

@@ -2,7 +2,8 @@
 %% The workloads of `skua bench` in Erlang, with the same parameters and the same checks. One run of
 %% the program is one run of one workload; the script `run` starts it.
 %%
-%% There are no `submit`, `wake` and `stop`: Erlang has no threads beside those that run processes.
+%% There are no `submit` and `stop`: Erlang has no threads beside those that run processes, and one
+%% of a NIF can send but not spawn.
 -module(bench).
 
 -export([main/0, expect/2, finish/2, finish_after/2]).
@@ -17,6 +18,8 @@ workloads() ->
      {"fanout", fun bench_messages:fanout/0},
      {"skynet", fun bench_processes:skynet/0},
      {"fib", fun bench_processes:fib/0},
+     {"skynet-inline", fun bench_processes:skynet_inline/0},
+     {"fib-inline", fun bench_processes:fib_inline/0},
      {"steal", fun bench_processes:steal/0},
      {"yield", fun bench_messages:yield/0},
      {"call", fun() -> bench_relations:call(infinity) end},
@@ -25,6 +28,9 @@ workloads() ->
      {"monitor-storm", fun bench_relations:monitor_storm/0},
      {"link-storm", fun bench_relations:link_storm/0},
      {"burst-exit", fun bench_relations:mailbox_end/0},
+     {"publish", fun bench_relations:publish/0},
+     {"restart", fun bench_supervising:restart/0},
+     {"stop-children", fun bench_supervising:stop_children/0},
      {"name-find", fun bench_relations:name_find/0},
      %% A process is straight-line code already.
      {"task-pingpong", fun bench_messages:pingpong/0},
@@ -33,6 +39,7 @@ workloads() ->
      {"idle-memory", fun bench_idle:memory/0},
      {"idle-cpu", fun bench_idle:cpu/0},
      {"timers", fun bench_idle:timers/0},
+     {"wake", fun bench_wake:wake/0},
      {"heartbeat-4x5ms", fun() -> bench_latency:heartbeat(4, 5000000) end},
      {"heartbeat-50x1ms", fun() -> bench_latency:heartbeat(50, 1000000) end},
      {"heartbeat-500x0.1ms", fun() -> bench_latency:heartbeat(500, 100000) end},

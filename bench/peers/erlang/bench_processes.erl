@@ -2,7 +2,7 @@
 %% Workloads of processes that start and end.
 -module(bench_processes).
 
--export([fib/0, skynet/0, spawn_many/0, steal/0]).
+-export([fib/0, fib_inline/0, skynet/0, skynet_inline/0, spawn_many/0, steal/0]).
 
 -define(MILLION, 1000000).
 
@@ -55,6 +55,35 @@ start_branches(Parent, First, Share, Left) ->
     spawn(fun() -> skynet_branch(Parent, First, Share) end),
     start_branches(Parent, First + Share, Share, Left - 1).
 
+%% As such trees are really written: a process has one of its branches itself. Which child a number
+%% is from says its tag: those of a branch that is not over are in the same mailbox.
+skynet_inline() ->
+    Begin = erlang:monotonic_time(nanosecond),
+    Sum = skynet_sum(0, ?MILLION),
+    Result = bench:finish(?SKYNET_PROCESSES, Begin),
+    bench:expect(?MILLION * (?MILLION - 1) div 2, Sum),
+    Result.
+
+skynet_sum(First, 1) ->
+    First;
+skynet_sum(First, Size) ->
+    Share = Size div ?SKYNET_DEGREE,
+    start_sums(self(), First + Share, Share, ?SKYNET_DEGREE - 1),
+    gather_tagged(Share, ?SKYNET_DEGREE - 1, skynet_sum(First, Share)).
+
+start_sums(_, _, _, 0) ->
+    ok;
+start_sums(Parent, First, Share, Left) ->
+    spawn(fun() -> Parent ! {Share, skynet_sum(First, Share)} end),
+    start_sums(Parent, First + Share, Share, Left - 1).
+
+gather_tagged(_, 0, Sum) ->
+    Sum;
+gather_tagged(Tag, Missing, Sum) ->
+    receive
+        {Tag, Number} -> gather_tagged(Tag, Missing - 1, Sum + Number)
+    end.
+
 %% ---- fib: a process for every call ----
 
 -define(FIB_N, 30).
@@ -77,6 +106,20 @@ fib_call(Parent, N) ->
     spawn(fun() -> fib_call(Self, N - 1) end),
     spawn(fun() -> fib_call(Self, N - 2) end),
     Parent ! gather(2, 0).
+
+fib_inline() ->
+    Begin = erlang:monotonic_time(nanosecond),
+    Number = fib_number(?FIB_N),
+    Result = bench:finish(?FIB_PROCESSES, Begin),
+    bench:expect(?FIB_RESULT, Number),
+    Result.
+
+fib_number(N) when N < 2 ->
+    N;
+fib_number(N) ->
+    Self = self(),
+    spawn(fun() -> Self ! {N, fib_number(N - 1)} end),
+    gather_tagged(N, 1, fib_number(N - 2)).
 
 %% ---- steal: one process starts tasks of uneven length ----
 

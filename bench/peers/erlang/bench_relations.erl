@@ -3,7 +3,8 @@
 -module(bench_relations).
 -behaviour(gen_server).
 
--export([call/1, link_storm/0, mailbox_end/0, monitor/0, monitor_storm/0, name_find/0]).
+-export([call/1, link_storm/0, mailbox_end/0, monitor/0, monitor_storm/0, name_find/0,
+         publish/0]).
 -export([handle_call/3, handle_cast/2, init/1]).
 
 -define(MILLION, 1000000).
@@ -172,3 +173,32 @@ find_all([]) ->
 find_all([Name | Names]) ->
     true = is_pid(whereis(Name)),
     find_all(Names).
+
+%% ---- publish: a message to a group of 100,000, ten times, until all have it ----
+
+-define(ROUNDS, 10).
+
+publish() ->
+    {ok, _} = pg:start(?MODULE),
+    Got = counters:new(1, [write_concurrency]),
+    Members = [spawn(fun() -> listen(Got) end) || _ <- lists:seq(1, ?MEMBERS)],
+    ok = pg:join(?MODULE, members, Members), % all at once: each join copies the list of members
+    News = binary:copy(<<"news">>, 16),
+    beside_heart(?MEMBERS * ?ROUNDS,
+                 fun() ->
+                    repeat(?ROUNDS, fun() -> broadcast(pg:get_members(?MODULE, members), News) end),
+                    wait_for(Got, ?MEMBERS * ?ROUNDS)
+                 end).
+
+listen(Got) ->
+    receive
+        {news, News} when byte_size(News) =:= 64 ->
+            counters:add(Got, 1, 1),
+            listen(Got)
+    end.
+
+broadcast([], _) ->
+    ok;
+broadcast([Member | Members], News) ->
+    Member ! {news, News},
+    broadcast(Members, News).

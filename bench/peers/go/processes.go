@@ -6,6 +6,7 @@ package main
 
 import (
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -42,15 +43,23 @@ func startTrivial(batch int) {
 }
 
 const (
+	treeMemory       = 4 << 30 // bytes; from there on it is collected
 	skynetLeaves     = million
 	skynetDegree     = 10
 	skynetGoroutines = 1111111
 )
 
+// Trees are all garbage, and small: they are quickest when nobody collects it.
+func startTree() time.Time {
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(treeMemory)
+	return time.Now()
+}
+
 // A tree of ten branches each. Parents have room for all their children's numbers, so that a child
 // can tell and end without waiting.
 func skynet() measurement {
-	begin := time.Now()
+	begin := startTree()
 	result := make(chan int, 1)
 	go skynetBranch(0, skynetLeaves, result)
 	sum := <-result
@@ -84,7 +93,7 @@ const (
 
 // A goroutine for every call.
 func fib() measurement {
-	begin := time.Now()
+	begin := startTree()
 	result := make(chan int, 1)
 	go fibCall(fibN, result)
 	number := <-result
@@ -102,6 +111,56 @@ func fibCall(n int, parent chan<- int) {
 	go fibCall(n-1, children)
 	go fibCall(n-2, children)
 	parent <- <-children + <-children
+}
+
+// The trees as they are really written: whoever has children runs one of them itself, waits for the
+// others and finds their numbers in its own memory.
+func skynetInline() measurement {
+	begin := startTree()
+	sum := skynetSum(0, skynetLeaves)
+	measured := finish(skynetGoroutines, begin)
+	expect(sum == skynetLeaves*(skynetLeaves-1)/2, "skynet-inline: the sum")
+	return measured
+}
+
+func skynetSum(first, size int) int {
+	if size == 1 {
+		return first
+	}
+	var children [skynetDegree]int
+	var alive sync.WaitGroup
+	share := size / skynetDegree
+	alive.Add(skynetDegree - 1)
+	for i := 1; i < skynetDegree; i++ {
+		go func(i int) {
+			children[i] = skynetSum(first+i*share, share)
+			alive.Done()
+		}(i)
+	}
+	children[0] = skynetSum(first, share)
+	alive.Wait()
+	sum := 0
+	for _, number := range children {
+		sum += number
+	}
+	return sum
+}
+
+func fibInline() measurement {
+	begin := startTree()
+	number := fibNumber(fibN)
+	measured := finish(fibGoroutines, begin)
+	expect(number == fibResult, "fib-inline: the result")
+	return measured
+}
+
+func fibNumber(n int) int {
+	if n < 2 {
+		return n
+	}
+	other := make(chan int, 1)
+	go func() { other <- fibNumber(n - 1) }()
+	return fibNumber(n-2) + <-other
 }
 
 const (

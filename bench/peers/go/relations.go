@@ -5,14 +5,15 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // A question brings the channel for its answer, with room for it: so the server never waits for a
-// caller that has given up.
+// caller that has given up. A caller has one channel for all its questions; only after one that it
+// has given up would it need another.
 type question struct {
 	answer chan struct{}
 }
@@ -27,8 +28,8 @@ func call() measurement {
 	questions := make(chan question)
 	go serve(questions)
 	begin := time.Now()
+	asked := question{make(chan struct{}, 1)}
 	for i := 0; i < million; i++ {
-		asked := question{make(chan struct{}, 1)}
 		questions <- asked
 		<-asked.answer
 	}
@@ -39,35 +40,74 @@ func call() measurement {
 
 const answerTime = 10 * time.Second
 
-// Asks and waits for the answer, both only as long as the context lasts.
-func ask(ctx context.Context, questions chan<- question) error {
-	asked := question{make(chan struct{}, 1)}
+// Asks and waits for the answer, both only until the timer fires. Returns whether it was in time.
+func ask(questions chan<- question, asked question, late <-chan time.Time) bool {
 	select {
 	case questions <- asked:
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-late:
+		return false
 	}
 	select {
 	case <-asked.answer:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		return true
+	case <-late:
+		return false
 	}
 }
 
+// One timer is set anew for each question: a context with a timeout would be a new one each time.
 func callTimeout() measurement {
 	questions := make(chan question)
 	go serve(questions)
 	begin := time.Now()
+	asked := question{make(chan struct{}, 1)}
+	timer := time.NewTimer(answerTime)
 	for i := 0; i < million; i++ {
-		ctx, cancel := context.WithTimeout(context.Background(), answerTime)
-		err := ask(ctx, questions)
-		cancel()
-		expect(err == nil, "call-timeout: one is late")
+		timer.Reset(answerTime)
+		expect(ask(questions, asked, timer.C), "call-timeout: one is late")
 	}
+	timer.Stop()
 	result := finish(million, begin)
 	close(questions)
 	return result
+}
+
+const (
+	memberCount   = 100000
+	publishRounds = 10
+	newsSize      = 64
+)
+
+// Counts for all once it has got all, as one counter for every message would be what is measured.
+func listen(news <-chan []byte, ready, done *sync.WaitGroup) {
+	ready.Done()
+	for i := 0; i < publishRounds; i++ {
+		expect(len(<-news) == newsSize, "publish: the news")
+	}
+	done.Done()
+}
+
+// A group is a slice of the channels of its members; the bytes are shared. A channel has room for
+// one message, so that the publisher waits only for a member that has not read the last.
+func publish() measurement {
+	var ready, done sync.WaitGroup
+	ready.Add(memberCount)
+	done.Add(memberCount)
+	members := make([]chan []byte, memberCount)
+	for i := range members {
+		members[i] = make(chan []byte, 1)
+		go listen(members[i], &ready, &done)
+	}
+	ready.Wait()
+	news := make([]byte, newsSize)
+	begin := time.Now()
+	for round := 0; round < publishRounds; round++ {
+		for _, member := range members {
+			member <- news
+		}
+	}
+	done.Wait()
+	return finish(memberCount*publishRounds, begin)
 }
 
 const (
@@ -75,19 +115,22 @@ const (
 	findTimes = 10000
 )
 
-// A name leads to the channel of its goroutine. sync.Map is for what is written once and read often.
+// A name leads to the channel of its goroutine. Who adds a name would put a changed copy of the map
+// in place, so that readers take no lock: faster than sync.Map.
 func nameFind() measurement {
-	var registry sync.Map
+	var registry atomic.Pointer[map[string]chan struct{}]
 	names := make([]string, nameCount)
+	known := make(map[string]chan struct{}, nameCount)
 	for i := range names {
 		names[i] = fmt.Sprintf("process %d", i)
-		registry.Store(names[i], make(chan struct{}))
+		known[names[i]] = make(chan struct{})
 	}
+	registry.Store(&known)
 	begin := time.Now()
 	found := 0
 	for i := 0; i < findTimes; i++ {
 		for _, name := range names {
-			if mailbox, ok := registry.Load(name); ok && mailbox.(chan struct{}) != nil {
+			if mailbox, ok := (*registry.Load())[name]; ok && mailbox != nil {
 				found++
 			}
 		}

@@ -3,8 +3,9 @@
  * it as JSON.
  *
  * As always with oneTBB, the main thread counts as one of the workers: while it waits for a group
- * it runs tasks. Only in `submit` it does nothing but enqueue. */
+ * it runs tasks. Only in `submit` it does nothing but enqueue; there all workers are beside it. */
 #include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_invoke.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
@@ -59,7 +60,7 @@ void expect_right(bool right, const char *what)
 class task_counter
 {
   public:
-    /* oneTBB adds a worker where the only one would be the thread that enqueues. */
+    /* The main thread may be one more. */
     explicit task_counter(int workers) : counts(static_cast<size_t>(workers) + 1) {}
 
     void add()
@@ -85,22 +86,28 @@ class task_counter
     std::vector<padded> counts;
 };
 
-/* oneTBB starts its threads with the first work. They are there when all have met. */
-void start_workers(tbb::task_arena &arena, int workers)
+/* oneTBB starts its threads with the first work. They are there when all have met: this one, too, if
+ * it is a worker. */
+void start_workers(tbb::task_arena &arena, int workers, bool joins)
 {
     std::atomic<int> arrived = 0;
-    arena.execute([&] {
-        tbb::task_group group;
-        for (int i = 0; i < workers; i++) {
-            group.run([&] {
-                arrived++;
-                while (arrived < workers) {
-                    usleep(10);
-                }
-            });
+    std::atomic<int> left = 0;
+    const auto meet = [&] {
+        arrived++;
+        while (arrived < workers) {
+            usleep(10);
         }
-        group.wait();
-    });
+        left++;
+    };
+    for (int i = joins ? 1 : 0; i < workers; i++) {
+        arena.enqueue(meet);
+    }
+    if (joins) {
+        arena.execute(meet);
+    }
+    while (left < workers) {
+        usleep(10);
+    }
 }
 
 uint64_t resident_bytes()
@@ -211,6 +218,59 @@ measurement fib(tbb::task_arena &arena, int)
     return result;
 }
 
+/* ---- the same as they are written with oneTBB: a task runs one of its children itself ---- */
+
+uint64_t skynet_inline_task(uint64_t first, uint64_t size)
+{
+    if (size == 1) {
+        return first;
+    }
+    const uint64_t share = size / skynet_degree;
+    std::array<uint64_t, skynet_degree> sums;
+    tbb::task_group group;
+    for (uint64_t i = 1; i < skynet_degree; i++) {
+        group.run(
+            [&sums, i, first, share] { sums[i] = skynet_inline_task(first + i * share, share); });
+    }
+    sums[0] = skynet_inline_task(first, share);
+    group.wait();
+    uint64_t sum = 0;
+    for (const uint64_t part : sums) {
+        sum += part;
+    }
+    return sum;
+}
+
+measurement skynet_inline(tbb::task_arena &arena, int)
+{
+    uint64_t sum = 0;
+    const auto result =
+        time_inside(arena, skynet_tasks, [&] { sum = skynet_inline_task(0, skynet_leaves); });
+    expect_right(sum == skynet_leaves * (skynet_leaves - 1) / 2, "skynet-inline: the sum");
+    return result;
+}
+
+/* parallel_invoke runs the last of its functions itself. */
+uint64_t fib_inline_task(uint64_t n)
+{
+    if (n < 2) {
+        return n;
+    }
+    uint64_t one = 0;
+    uint64_t other = 0;
+    tbb::parallel_invoke([&one, n] { one = fib_inline_task(n - 1); },
+                         [&other, n] { other = fib_inline_task(n - 2); });
+    return one + other;
+}
+
+measurement fib_inline(tbb::task_arena &arena, int)
+{
+    uint64_t number = 0;
+    const auto result = time_inside(arena, fib_tasks, [&] { number = fib_inline_task(30); });
+    expect_right(number == 832040, "fib-inline: the result");
+    return result;
+}
+
 /* ---- steal: one task starts uneven work, the other workers must come and take it ---- */
 
 constexpr uint64_t steal_tasks = 20000;
@@ -247,10 +307,14 @@ measurement steal(tbb::task_arena &arena, int workers)
 struct workload {
     const char *name;
     measurement (*run)(tbb::task_arena &arena, int workers);
+    bool joins = true; /* the main thread is one of the workers */
 };
 
 constexpr workload workloads[] = {
-    {"spawn", spawn}, {"submit", submit}, {"skynet", skynet}, {"fib", fib}, {"steal", steal},
+    {"spawn", spawn},   {"submit", submit, false},
+    {"skynet", skynet}, {"skynet-inline", skynet_inline},
+    {"fib", fib},       {"fib-inline", fib_inline},
+    {"steal", steal},
 };
 
 [[noreturn]] void refuse(const std::string &message)
@@ -271,10 +335,12 @@ const workload &find(const std::string &name)
 
 void run(const workload &workload, int workers)
 {
+    /* oneTBB counts the main thread, and keeps a place for it, in any case. */
+    const int threads = workload.joins ? workers : workers + 1;
     tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
-                              static_cast<size_t>(workers));
-    tbb::task_arena arena(workers);
-    start_workers(arena, workers);
+                              static_cast<size_t>(threads));
+    tbb::task_arena arena(threads);
+    start_workers(arena, workers, workload.joins);
     const measurement result = workload.run(arena, workers);
     std::printf("{\"workload\": \"%s\", \"workers\": %d, \"ops\": %" PRIu64
                 ", \"ns_per_op\": %.3f, \"rss_bytes\": %" PRIu64 "}\n",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use tokio::task::yield_now;
+use tokio::task::{block_in_place, yield_now};
 use tokio::time::{sleep, sleep_until};
 
 const MS: f64 = 1e6; // nanoseconds
@@ -27,7 +27,8 @@ fn steps_so_far() -> u64 {
     STEPS.load(Ordering::Relaxed)
 }
 
-/// Gives way after each step, as Tokio's users have to: nobody else would make it.
+/// Gives way after each step, as Tokio's users have to: nobody else would make it. A runtime that
+/// looks for timers more often (`event_interval`) was no better.
 async fn crunch(turns: u64) {
     while !OVER.load(Ordering::Relaxed) {
         compute(turns);
@@ -139,6 +140,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 static RUN: Counter = Counter::new();
 
+/// Tells the runtime that it computes for a while, or else the child would wait for its end: a worker
+/// runs the task that was started last by itself.
 async fn parent(turns: u64, waits: Arc<[AtomicU32]>) {
     for number in 0..CHILDREN {
         sleep(PAUSE).await;
@@ -149,7 +152,7 @@ async fn parent(turns: u64, waits: Arc<[AtomicU32]>) {
             waits[number].store(wait, Ordering::Relaxed);
             RUN.count_one(CHILDREN);
         });
-        compute(turns);
+        block_in_place(|| compute(turns));
     }
     RUN.wait_until_complete().await;
 }

@@ -11,7 +11,7 @@ mod stopping;
 mod support;
 
 use std::process::exit;
-use support::{start_runtime, Measurement};
+use support::{start_runtime, Drivers, Measurement};
 use tokio::runtime::Runtime;
 
 type Workload = fn(&Runtime) -> Measurement;
@@ -27,10 +27,14 @@ const WORKLOADS: &[(&str, Workload)] = &[
     ("fanout", messages::fanout),
     ("skynet", processes::skynet),
     ("fib", processes::fib),
+    ("skynet-inline", processes::skynet_inline),
+    ("fib-inline", processes::fib_inline),
     ("steal", processes::steal),
     ("yield", messages::yields),
     ("call", relations::call),
     ("call-timeout", relations::call_timeout),
+    ("publish", relations::publish),
+    ("stop-children", stopping::stop_children),
     ("name-find", relations::name_find),
     // A future is straight-line code already.
     ("task-pingpong", messages::pingpong),
@@ -45,6 +49,14 @@ const WORKLOADS: &[(&str, Workload)] = &[
     ("heartbeat-500x0.1ms", latency::heartbeat_500x01ms),
     ("child-latency", latency::child_latency),
 ];
+
+fn drivers_of(name: &str) -> Drivers {
+    match name {
+        "timers" | "call-timeout" | "child-latency" => Drivers::Timers,
+        _ if name.starts_with("heartbeat-") => Drivers::Timers,
+        _ => Drivers::Nothing,
+    }
+}
 
 /// It makes its own runtimes, with so many workers.
 const STOP: (&str, fn(usize) -> Measurement) = ("stop", stopping::stop);
@@ -71,7 +83,7 @@ fn run(name: &str, workers: &str) {
     } else {
         let workload = WORKLOADS.iter().find(|(known, _)| *known == name);
         let (_, workload) = workload.unwrap_or_else(|| refuse(&format!("no workload '{name}'")));
-        workload(&start_runtime(workers))
+        workload(&start_runtime(workers, drivers_of(name)))
     };
     measurement.print(name, workers);
 }

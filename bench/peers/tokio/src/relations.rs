@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //! Workloads of tasks that ask each other, and that find each other.
 
-use crate::support::{expect_right, run_root, Measurement, MILLION};
-use std::collections::HashMap;
+use crate::support::{expect_right, run_root, Counter, Measurement, MILLION};
+use ahash::AHashMap;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 use tokio::time::timeout;
 
 // ---- call, call-timeout: one asks, the other answers ----
@@ -69,7 +69,7 @@ pub fn call_timeout(runtime: &Runtime) -> Measurement {
 const NAMES: usize = 1000;
 const FIND_TIMES: usize = 10_000;
 
-type Registry = Arc<RwLock<HashMap<String, UnboundedSender<()>>>>;
+type Registry = Arc<RwLock<AHashMap<String, UnboundedSender<()>>>>;
 
 /// Counts those it finds. Who sends to a task needs no sender of its own for that, so none is cloned.
 async fn find_all(registry: Registry, names: Vec<String>) -> usize {
@@ -94,4 +94,44 @@ pub fn name_find(runtime: &Runtime) -> Measurement {
         "name-find: how many were found",
     );
     Measurement::new(NAMES * FIND_TIMES, elapsed)
+}
+
+// ---- publish: a message to 100,000 tasks, ten times, until all have it ----
+
+const MEMBERS: usize = 100_000;
+const ROUNDS: usize = 10;
+
+static READY: Counter = Counter::new();
+static DONE: Counter = Counter::new();
+
+type News = Arc<[u8; 64]>;
+
+async fn listen(mut news: broadcast::Receiver<News>) {
+    READY.count_one(MEMBERS);
+    for _ in 0..ROUNDS {
+        expect_right(news.recv().await.unwrap().len() == 64, "publish: the news");
+    }
+    DONE.count_one(MEMBERS);
+}
+
+/// The channel has room for all rounds, so nobody lags behind and loses some.
+pub fn publish(runtime: &Runtime) -> Measurement {
+    let (publisher, _) = broadcast::channel(ROUNDS);
+    for _ in 0..MEMBERS {
+        runtime.spawn(listen(publisher.subscribe()));
+    }
+    runtime.block_on(READY.wait_until_complete());
+    let (accepted, elapsed) = run_root(runtime, async move {
+        let mut accepted = 0;
+        for _ in 0..ROUNDS {
+            accepted += publisher.send(Arc::new([0; 64])).unwrap();
+        }
+        DONE.wait_until_complete().await;
+        accepted
+    });
+    expect_right(
+        accepted == MEMBERS * ROUNDS,
+        "publish: how many have accepted it",
+    );
+    Measurement::new(MEMBERS * ROUNDS, elapsed)
 }

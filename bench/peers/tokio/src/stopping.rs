@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-//! Stopping a runtime while threads of the same program keep all CPUs busy.
+//! Stopping a runtime while threads of the same program keep all CPUs busy; stopping many tasks of
+//! one set.
 
-use crate::support::{compute, expect_right, permille, start_runtime, Measurement};
+use crate::support::{
+    compute, expect_right, permille, run_root, start_runtime, Counter, Drivers, Measurement,
+};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver};
+use tokio::task::JoinSet;
 
 const ROUNDS: usize = 50;
 const RESTING: usize = 1000;
@@ -30,7 +35,7 @@ async fn rest(mut mailbox: UnboundedReceiver<()>, resting: Arc<AtomicUsize>) {
 /// Returns how many nanoseconds the stop took. That is to drop the runtime, which ends each task
 /// and waits for the threads.
 fn stop_one(workers: usize) -> u32 {
-    let runtime = start_runtime(workers);
+    let runtime = start_runtime(workers, Drivers::Nothing);
     let resting = Arc::new(AtomicUsize::new(0));
     let mut senders = Vec::with_capacity(RESTING);
     for _ in 0..RESTING {
@@ -65,4 +70,35 @@ pub fn stop(workers: usize) -> Measurement {
     Measurement::new(ROUNDS, Duration::from_nanos(p50 as u64 * ROUNDS as u64))
         .with("p50_ms", p50 / 1e6)
         .with("max_ms", f64::from(times[ROUNDS - 1]) / 1e6)
+}
+
+// ---- stop-children: 10,000 tasks of a set, stopped at once ----
+
+const CHILDREN: usize = 10_000;
+
+static STARTED: Counter = Counter::new();
+
+/// Aborts all and waits until each has ended.
+pub fn stop_children(runtime: &Runtime) -> Measurement {
+    let mut children = JoinSet::new();
+    for _ in 0..CHILDREN {
+        children.spawn_on(
+            async {
+                STARTED.count_one(CHILDREN);
+                std::future::pending::<()>().await;
+            },
+            runtime.handle(),
+        );
+    }
+    runtime.block_on(STARTED.wait_until_complete());
+    expect_right(
+        children.len() == CHILDREN,
+        "stop-children: how many there are",
+    );
+    let (left, elapsed) = run_root(runtime, async move {
+        children.shutdown().await;
+        children.len()
+    });
+    expect_right(left == 0, "stop-children: some live on");
+    Measurement::new(CHILDREN, elapsed)
 }

@@ -50,13 +50,20 @@ impl Measurement {
     }
 }
 
-/// As `#[tokio::main]` makes it, with timers and I/O, except for the number of workers.
-pub fn start_runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread()
-        .worker_threads(workers)
-        .enable_all()
-        .build()
-        .unwrap()
+/// What a runtime is started with beside its workers: only what is used, as the rest costs time.
+#[derive(PartialEq)]
+pub enum Drivers {
+    Nothing,
+    Timers,
+}
+
+pub fn start_runtime(workers: usize, drivers: Drivers) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(workers);
+    if drivers == Drivers::Timers {
+        builder.enable_time();
+    }
+    builder.build().unwrap()
 }
 
 /// Runs a root task to its end on a worker, not on the thread that waits here.
