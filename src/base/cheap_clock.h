@@ -22,9 +22,10 @@
 #define CHEAP_CLOCK_SPAN_NS UINT64_C(1000000)
 
 /* A reading is behind the system's clock by less than this. The counter is used for one span after
- * the system's clock was read, at a rate that two measurements agree on within an eighth. It can
- * only lose what it has counted in that span: if it goes back further, the clock is read. */
-#define CHEAP_CLOCK_ERROR_NS CHEAP_CLOCK_SPAN_NS
+ * the system's clock was read. It can only lose what it has counted in that span: if it goes back
+ * further, the clock is read. The span is as long as a rate says that two measurements agree on
+ * within an eighth, so it may be a little more than its name says. */
+#define CHEAP_CLOCK_ERROR_NS (CHEAP_CLOCK_SPAN_NS + CHEAP_CLOCK_SPAN_NS / 4)
 
 struct cheap_clock {
     uint64_t ticks; /* the counter, and */
