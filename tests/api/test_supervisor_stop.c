@@ -158,17 +158,13 @@ static void note_survivor(void *arg, const skua_process_snapshot *process)
 
 TEST(survivors_are_named_with_their_place_in_the_tree)
 {
-    world_create((skua_runtime_config){.on_survivor = note_survivor});
-    world_start();
+    world_open_virtual_with((skua_runtime_config){.on_survivor = note_survivor});
     wards_open();
     ward_of('b')->habits.ignores_cancel = true;
     const skua_supervisor *inner = specification_copy(
         (skua_supervisor){.name = "unused", WARDS(ward('a'), with_stop(ward('b'), SKUA_FOREVER))});
-    skua_pid top;
-    const skua_supervisor *outer =
-        specification_copy(TOP(WARDS({.name = "orders", .supervisor = inner})));
-    assert_int_equal(skua_process_start_supervisor(world_runtime(), outer, &top), 0);
-    world_await_live(4);
+    (void)supervise(TOP(WARDS({.name = "orders", .supervisor = inner})));
+    assert_diary("+a+b");
     world_expect_survivors();
     world_close();
     assert_string_equal(survivor_path, "top/orders/b");
