@@ -513,7 +513,8 @@ static struct act about(struct act act, struct actor *peer)
     return act;
 }
 
-/* Two parties link, unlink and fail at the same time: both end, once. */
+/* Two parties link, unlink and fail at the same time: both end, once. One of them has to know the
+ * other before that is started, so it waits for a message. */
 TEST(links_that_cross_end_each_party_once)
 {
     FOR_ROUNDS (round, EFFORT(300)) {
@@ -521,13 +522,14 @@ TEST(links_that_cross_end_each_party_once)
         world_open();
         struct actor *one = actor_new(NO_ACTS);
         struct actor *two = actor_start(
-            ACTS(continues(round % 11), about(does(link_if_possible, &ids[2]), one),
+            ACTS(awaits(1), continues(round % 11), about(does(link_if_possible, &ids[2]), one),
                  continues(round % 5), does(unlink_if_possible, &ids[2]), fails(SKUA_E_USER - 2)));
         one->script =
             ACTS(about(does(link_if_possible, &ids[0]), two),
                  about(does(link_if_possible, &ids[1]), two), continues(round % 7),
                  does(unlink_if_possible, &ids[0]), continues(round % 3), fails(SKUA_E_USER - 1));
         actor_submit(one);
+        (void)world_send(two->pid, skua_payload_empty(0)); /* the first may have ended it */
         actor_await_end(one);
         actor_await_end(two);
         assert_int_equal(one->closes, 1);
