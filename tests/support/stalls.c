@@ -108,6 +108,11 @@ void assert_stalled_once(const struct actor *actor, const char *type_name)
     assert_true(record.stall.elapsed_ns <= record.when - actor->init_now);
 }
 
+bool stalls_are_impossible_since(uint64_t instant)
+{
+    return monotonic_ns() - instant < world_runtime()->sched.config.stall_limit_ns;
+}
+
 void assert_stalls_without_frames(void)
 {
     const uint32_t count = stall_count();
