@@ -6,7 +6,7 @@
 
 #include "actor.h"
 
-enum { ANSWER = 77, CLIENTS = 5, E_FULL = SKUA_E_USER };
+enum { ANSWER = 77, CLIENTS = 5, SERVER_ENDS = 3, E_FULL = SKUA_E_USER };
 
 /* A session tells its client what it was started with. */
 struct session {
@@ -85,9 +85,26 @@ static int run_server(skua_context *ctx, const char *address, skua_payload input
     skua_socket listener;
     assert_int_equal(skua_listen(ctx, address, NULL, &listener), 0);
     skua_payload inputs[] = {skua_payload_u64(0, listener.bits), input};
-    const skua_spawn_options options = {
-        .type = &server_type, .input = inputs, .input_count = 2, .socket = listener};
+    const skua_spawn_options options = {.type = &server_type,
+                                        .input = inputs,
+                                        .input_count = 2,
+                                        .socket = listener,
+                                        .monitor = true,
+                                        .monitor_tag = SERVER_ENDS};
     return skua_spawn_with(ctx, &options, pid);
+}
+
+/* How the server has ended, which is all that the customer hears. */
+static int await_end(skua_context *ctx)
+{
+    skua_event *event;
+    const int error = skua_task_receive(ctx, &event, SKUA_FOREVER);
+    if (error != 0) {
+        return error;
+    }
+    assert_int_equal(event->type, SKUA_EVENT_COMPLETION);
+    assert_int_equal(event->tag, SERVER_ENDS);
+    return event->error;
 }
 
 /* Clients are served one after the other; then the server is cancelled. */
@@ -102,9 +119,7 @@ static int customer_main(void *self, skua_context *ctx)
         assert_int_equal(ask(ctx, address), *number);
     }
     error = error != 0 ? error : skua_cancel(ctx, server, 0);
-    int end = 0;
-    error = error != 0 ? error : skua_task_monitor(ctx, server, SKUA_FOREVER, &end);
-    return error != 0 ? error : end;
+    return error != 0 ? error : await_end(ctx);
 }
 
 static int customer_init(void *self, skua_context *ctx, skua_payload *input, size_t count)
