@@ -228,13 +228,16 @@ TEST(fairness_pair_in_the_next_slot_lets_the_deque_have_its_turn)
     assert_each_waited(EACH(1));
 }
 
-/* With two pairs the deque is never empty either. */
+/* With two pairs the deque is never empty either. Both are in line before the first of them plays,
+ * or the second could get there with the victims. */
 TEST(fairness_deque_that_is_never_empty_does_not_starve_the_global_queue)
 {
     game_open_alone(1);
     struct actor *pairs[] = {start_pair(plays()), start_pair(plays())};
+    struct actor *holder = actor_start_held(); /* of the worker */
     kick_off(pairs[0]);
     kick_off(pairs[1]);
+    actor_let_go(holder);
     submit_victims(1);
     assert_each_waited(EACH(1));
 }
@@ -386,13 +389,16 @@ static int hog(struct turn *turn, const struct act *act)
     return ACT_WAITS;
 }
 
-/* They stay with their worker, so its deque is never empty either. */
+/* They stay with their worker, so its deque is never empty either. All of them are in line before
+ * the first plays. */
 TEST(fairness_processes_with_a_backlog_starve_nobody)
 {
     game_open_alone(SLICE_STEPS);
+    struct actor *holder = actor_start_held(); /* of the worker */
     for (int i = 0; i < 4; i++) {
         (void)actor_start(ACTS(does(hog, NULL)));
     }
+    actor_let_go(holder);
     submit_victims(1);
     assert_each_waited(EACH(SLICE_STEPS));
 }

@@ -8,7 +8,6 @@
 #include "idlers.h"
 #include "inspected.h"
 #include "process/table.h"
-#include "workers.h"
 
 #define WORKERS 2
 #define CROWD   700
@@ -257,7 +256,7 @@ TEST(task_is_told_with_its_stack)
     inspected_open((skua_runtime_config){.worker_count = WORKERS});
     struct inspect_client *client = client_open();
     assert_int_equal(skua_process_submit(world_runtime(), &type, skua_payload_empty(0), &pid), 0);
-    workers_await_asleep(0);
+    api_wait_state(world->api, pid, SKUA_PROCESS_IDLE); /* it has got its stack */
     ask_process(client, pid);
     assert_string_equal(detail(client, "stack_size"), "65536");
     const char *guard = detail(client, "stack_guard");
