@@ -8,7 +8,6 @@
 #include <stdalign.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -445,16 +444,6 @@ static int close_locked(struct net *net, struct worker *worker, int fd, int *rea
     return duplicate;
 }
 
-/* Somebody may wait for the number of the duplicate, not knowing that it was closed long ago; that
- * is found out by asking the kernel about it (end_ready_waits_locked). The thread sanitizer would
- * take the question and a close() for a race, hence the bare system call. */
-static void end_file(int duplicate)
-{
-    if (duplicate >= 0) {
-        (void)syscall(SYS_close, duplicate);
-    }
-}
-
 int net_close_descriptor(struct net *net, struct worker *worker, int fd)
 {
     int reason;
@@ -465,7 +454,9 @@ int net_close_descriptor(struct net *net, struct worker *worker, int fd)
     const int duplicate = close_locked(net, worker, fd, &reason);
     const unsigned lost = take_lost_locked(net);
     mutex_unlock(&net->lock);
-    end_file(duplicate);
+    if (duplicate >= 0) {
+        (void)close(duplicate);
+    }
     tell_lost(net, lost);
     return reason == 0 ? 0 : os_error_keep(reason, SKUA_E_DESCRIPTOR);
 }
@@ -512,7 +503,7 @@ int net_unwatch(struct net *net, int fd)
 void net_close_socket(struct net *net, int fd)
 {
     (void)fetch_sub_seq_cst(&net->sched->poll.waits, 1); /* MO-poll */
-    (void)syscall(SYS_close, fd);                        /* as in end_file */
+    (void)close(fd);
 }
 
 void net_wake_sockets(struct net *net, struct worker *worker, uint64_t when)
