@@ -224,6 +224,7 @@ struct request {
     struct name_key key;
     skua_pid pid;
     struct process *process; /* to be published first; null: it is */
+    uint32_t *list;          /* of the names that it has */
     uint32_t waiter;
 };
 
@@ -254,11 +255,26 @@ static int claim_locked(struct names *names, struct name_shard *shard, const str
     return 0;
 }
 
-static uint32_t hold_locked(struct name_shard *shard, struct name_entry *entry,
+void names_link_owner(struct names *names, uint32_t *list, uint32_t index)
+{
+    struct name_links *links = names_links_owner(names, index);
+    *links = (struct name_links){.previous = index, .next = *list};
+    if (*list != OBJECT_NONE) {
+        struct name_links *newest = names_links_owner(names, *list);
+        links->previous = newest->previous;
+        newest->previous = index;
+    }
+    *list = index;
+}
+
+/* A simulated fault may hit the process as soon as it is published, and is recorded with its name. */
+static uint32_t hold_locked(struct names *names, struct name_shard *shard, uint32_t index,
                             const struct request *request)
 {
+    struct name_entry *entry = name_shard_entry(shard, index);
     shard->awaited -= entry->waiter_count > 0;
     if (request->process != NULL) {
+        names_link_owner(names, request->list, index);
         state_publish_owner(request->process, pid_generation(request->pid));
     }
     store_release(&entry->holder, request->pid.bits); /* MO-name-entry */
@@ -285,11 +301,11 @@ static int try_locked(struct names *names, struct name_shard *shard, const struc
     if (error != 0) {
         return error;
     }
-    struct name_entry *entry = name_shard_entry(shard, index);
     if (request->waiter != OBJECT_NONE) {
+        struct name_entry *entry = name_shard_entry(shard, index);
         wait_locked(names, shard, entry, request->waiter, &outcome->stale);
     } else {
-        outcome->waiters = hold_locked(shard, entry, request);
+        outcome->waiters = hold_locked(names, shard, index, request);
         outcome->entry = index;
     }
     return 0;
@@ -324,9 +340,9 @@ int names_register_any(struct names *names, const char *text, skua_pid pid,
 }
 
 int names_publish_any(struct names *names, const char *text, struct process *process, skua_pid pid,
-                      struct name_outcome *outcome)
+                      uint32_t *list, struct name_outcome *outcome)
 {
-    struct request request = {.pid = pid, .process = process, .waiter = OBJECT_NONE};
+    struct request request = {.pid = pid, .process = process, .list = list, .waiter = OBJECT_NONE};
     return ask(names, text, &request, outcome);
 }
 

@@ -105,10 +105,11 @@ NODISCARD int names_handle_any(struct names *names, const char *text, struct nam
 NODISCARD int names_register_any(struct names *names, const char *text, skua_pid pid,
                                  struct name_outcome *outcome);
 
-/* The same for a process that is being started: publishes it before anybody finds it by the name.
- * On an error it is not published. */
+/* The same for a process that is being started: adds the entry to the list of its names
+ * (names_link_owner), then publishes it, before anybody finds it by the name. On an error it is not
+ * published. */
 NODISCARD int names_publish_any(struct names *names, const char *text, struct process *process,
-                                skua_pid pid, struct name_outcome *outcome);
+                                skua_pid pid, uint32_t *list, struct name_outcome *outcome);
 
 /* Gives a name up, if `pid` still holds it; false if not. The index is that of an outcome. */
 bool names_release_any(struct names *names, uint32_t index, skua_pid pid);
@@ -173,5 +174,9 @@ static inline struct name_links *names_links_owner(struct names *names, uint32_t
 {
     return &names_entry(names, index)->of_owner;
 }
+
+/* Makes it the first of this list. The names of a process are a list, newest first, so that it can
+ * give up one of a million. Before the newest comes the oldest: that is the one to call it by. */
+void names_link_owner(struct names *names, uint32_t *list, uint32_t index);
 
 #endif

@@ -143,21 +143,6 @@ void naming_free_copy(struct scheduler *sched, char *copy)
 
 /* ---- names ---- */
 
-/* The names of a process are a list, newest first, so that it can give up one of a million. Before
- * the newest comes the oldest: that is the one to call it by. */
-static void add_name(struct scheduler *sched, struct annex *annex, uint32_t entry)
-{
-    struct names *names = &sched->names;
-    struct name_links *links = names_links_owner(names, entry);
-    *links = (struct name_links){.previous = entry, .next = annex->names};
-    if (annex->names != OBJECT_NONE) {
-        struct name_links *newest = names_links_owner(names, annex->names);
-        links->previous = newest->previous;
-        newest->previous = entry;
-    }
-    annex->names = entry;
-}
-
 static void give_up_name(struct scheduler *sched, struct annex *annex, uint32_t entry, skua_pid pid)
 {
     struct names *names = &sched->names;
@@ -175,20 +160,27 @@ static void give_up_name(struct scheduler *sched, struct annex *annex, uint32_t 
 }
 
 /* What follows from an attempt to give a process a name. */
-static int act_on_outcome(struct scheduler *sched, struct worker *worker, struct annex *annex,
-                          const struct name_outcome *outcome, int error, skua_pid *holder,
-                          uint32_t *waiters)
+static void act_on_outcome(struct scheduler *sched, struct worker *worker,
+                           const struct name_outcome *outcome, int error, skua_pid *holder,
+                           uint32_t *waiters)
 {
     release_chain(sched, worker, outcome->stale);
-    if (error != 0) {
-        if (error == SKUA_E_NAME_TAKEN && holder != NULL) {
-            *holder = outcome->holder;
-        }
-        return error;
+    if (error == SKUA_E_NAME_TAKEN && holder != NULL) {
+        *holder = outcome->holder;
     }
-    add_name(sched, annex, outcome->entry);
-    *waiters = outcome->waiters;
-    return 0;
+    if (error == 0) {
+        *waiters = outcome->waiters;
+    }
+}
+
+static int register_name(struct names *names, const char *name, skua_pid pid, uint32_t *list,
+                         struct name_outcome *outcome)
+{
+    const int error = names_register_any(names, name, pid, outcome);
+    if (error == 0) {
+        names_link_owner(names, list, outcome->entry);
+    }
+    return error;
 }
 
 /* As naming_publish, if the process is to be published, or naming_register. */
@@ -202,9 +194,10 @@ static int give_name(struct scheduler *sched, struct worker *worker, struct proc
         return SKUA_E_NO_MEMORY;
     }
     const bool is_first = annex->names == OBJECT_NONE;
-    int error = publishes ? names_publish_any(&sched->names, name, process, pid, &outcome)
-                          : names_register_any(&sched->names, name, pid, &outcome);
-    error = act_on_outcome(sched, worker, annex, &outcome, error, holder, waiters);
+    const int error =
+        publishes ? names_publish_any(&sched->names, name, process, pid, &annex->names, &outcome)
+                  : register_name(&sched->names, name, pid, &annex->names, &outcome);
+    act_on_outcome(sched, worker, &outcome, error, holder, waiters);
     if (error == 0 && is_first) {
         note_text(sched, worker, TRACE_NAME, pid, name);
     }
