@@ -267,7 +267,7 @@ void names_link_owner(struct names *names, uint32_t *list, uint32_t index)
     *list = index;
 }
 
-/* A simulated fault may hit the process as soon as it is published, and is recorded with its name. */
+/* A simulated fault may hit the process as soon as it is published, and its name is recorded. */
 static uint32_t hold_locked(struct names *names, struct name_shard *shard, uint32_t index,
                             const struct request *request)
 {

@@ -47,7 +47,7 @@ TEST(monitor_sleeps_while_all_is_idle_and_wakes_for_work)
     assert_waits(reader, 0);
 }
 
-/* False if the machine was so slow that the step may have been taken for stuck before it blocked. */
+/* False if the machine was so slow that the step may have seemed stuck before it blocked. */
 static bool play_with_a_step_that_blocks(void)
 {
     stalls_open((skua_runtime_config){.stall_limit_ns = CLEAR_LIMIT_NS});

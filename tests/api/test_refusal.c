@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "blocking_support.h"
 #include "capture.h"
@@ -75,6 +76,8 @@ int __real_pipe2(int *ends, int flags);
 int __wrap_pipe2(int *ends, int flags);
 int __real_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
 int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 int __real_socket(int domain, int type, int protocol);
 int __wrap_socket(int domain, int type, int protocol);
 int __real_bind(int fd, const struct sockaddr *address, socklen_t size);
@@ -111,6 +114,14 @@ int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event
 {
     return is_refused(EPOLL_CTL) ? fail_with(ENOSPC)
                                  : __real_epoll_ctl(epoll, operation, fd, event);
+}
+
+/* Whatever the call, it has six registers for its arguments. */
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+    return number == SYS_epoll_ctl && is_refused(EPOLL_CTL)
+               ? fail_with(ENOSPC)
+               : __real_syscall(number, a, b, c, d, e, f);
 }
 
 int __wrap_socket(int domain, int type, int protocol)

@@ -41,9 +41,9 @@ uint32_t stall_count(void);
 /* That it was named once, as being of this type, and stuck for a time that is possible. */
 void assert_stalled_once(const struct actor *actor, const char *type_name);
 
-/* Whether a step that has begun since this instant of the monotonic clock cannot be stuck yet. Tests
- * in which a short step comes before what is stuck ask, and begin anew if a slow machine was too
- * late for that. */
+/* Whether a step that has begun since this instant of the monotonic clock cannot be stuck yet.
+ * Tests in which a short step comes before what is stuck ask, and begin anew if a slow machine was
+ * too late for that. */
 bool stalls_are_impossible_since(uint64_t instant);
 
 /* That nobody was told return addresses. */
