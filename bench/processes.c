@@ -234,10 +234,12 @@ struct measurement bench_submit(uint32_t workers)
 
 /* ---- trees: each process starts some, waits for their numbers and tells the sum ---- */
 
+/* What a branch is told, in one payload as in examples/08_skynet.c. The root has no parent. In
+ * skynet the number is that of its first leaf, and the size how many are below it; in fib, n. */
+SKUA_MESSAGE(share, 0, skua_pid parent; uint64_t number; uint64_t size;);
+
 struct branch {
-    skua_pid parent; /* none: the root */
-    uint64_t number; /* skynet: of its first leaf; fib: n */
-    uint64_t size;   /* skynet: leaves below it */
+    struct share share;
     uint64_t sum;
     uint32_t missing; /* children that have not told yet */
 };
@@ -246,29 +248,24 @@ static int branch_init(void *self, skua_context *ctx, skua_payload *input, size_
 {
     struct branch *branch = self;
     (void)ctx;
-    if (input_count > 0) {
-        branch->parent = skua_payload_to_pid(&input[0]);
-        branch->number = skua_payload_to_u64(&input[1]);
-        branch->size = skua_payload_to_u64(&input[2]);
-    }
-    return 0;
+    return input_count > 0 ? share_get(&input[0], &branch->share) : 0;
 }
 
 static int start_branch(skua_context *ctx, const skua_process_type *type, uint64_t number,
                         uint64_t size)
 {
-    skua_payload input[] = {skua_payload_pid(0, skua_self(ctx)), skua_payload_u64(0, number),
-                            skua_payload_u64(0, size)};
-    return skua_spawn_with(
-        ctx, &(skua_spawn_options){.type = type, .input = input, .input_count = 3}, NULL);
+    const struct share share = {.parent = skua_self(ctx), .number = number, .size = size};
+    skua_payload input;
+    const int error = skua_payload_of_bytes(ctx, share_number, &share, sizeof share, &input);
+    return error != 0 ? error : skua_spawn(ctx, type, input, NULL);
 }
 
 static int tell(struct branch *branch, skua_context *ctx, uint64_t sum)
 {
     skua_done(ctx, skua_payload_u64(0, sum));
-    return skua_pid_is_none(branch->parent)
+    return skua_pid_is_none(branch->share.parent)
                ? 0
-               : skua_send(ctx, branch->parent, skua_payload_u64(0, sum));
+               : skua_send(ctx, branch->share.parent, skua_payload_u64(0, sum));
 }
 
 /* Adds up what the children have told; true when all have. */
@@ -298,16 +295,17 @@ static int skynet_step(void *self, skua_context *ctx, skua_event *events, size_t
     if (!bench_starts(events)) {
         return gather(branch, events, count) ? tell(branch, ctx, branch->sum) : 0;
     }
-    if (skua_pid_is_none(branch->parent)) {
-        branch->size = SKYNET_LEAVES;
+    if (skua_pid_is_none(branch->share.parent)) {
+        branch->share.size = SKYNET_LEAVES;
     }
-    if (branch->size == 1) {
-        return tell(branch, ctx, branch->number);
+    if (branch->share.size == 1) {
+        return tell(branch, ctx, branch->share.number);
     }
-    const uint64_t share = branch->size / SKYNET_DEGREE;
+    const uint64_t size = branch->share.size / SKYNET_DEGREE;
     int error = 0;
     for (; branch->missing < SKYNET_DEGREE && error == 0; branch->missing++) {
-        error = start_branch(ctx, &skynet_type, branch->number + branch->missing * share, share);
+        error =
+            start_branch(ctx, &skynet_type, branch->share.number + branch->missing * size, size);
     }
     return error;
 }
@@ -336,7 +334,7 @@ static int fib_step(void *self, skua_context *ctx, skua_event *events, size_t co
     if (!bench_starts(events)) {
         return gather(branch, events, count) ? tell(branch, ctx, branch->sum) : 0;
     }
-    const uint64_t n = skua_pid_is_none(branch->parent) ? FIB_N : branch->number;
+    const uint64_t n = skua_pid_is_none(branch->share.parent) ? FIB_N : branch->share.number;
     if (n < 2) {
         return tell(branch, ctx, n);
     }
