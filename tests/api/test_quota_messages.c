@@ -3,9 +3,10 @@
  * back however a message goes. Simulated: what is sent waits until the world is let run. */
 #include <skua/task.h>
 
+#include "groups.h"
 #include "letters.h"
 #include "quotas.h"
-#include "relations.h"
+#include "versions.h"
 
 #define QUOTA 3
 
@@ -433,6 +434,60 @@ TEST(a_message_cannot_be_deferred_beyond_the_quota)
     world_settle();
     assert_int_equal(door.deferred, 1); /* it was sent: the place was free */
     assert_int_equal(door.error, SKUA_E_MESSAGE_QUOTA);
+    assert_used(family.top->pid, 0, 0, 0);
+}
+
+/* ---- groups ---- */
+
+TEST(members_under_a_quota_get_what_is_published_or_are_counted)
+{
+    enum { TIMES = 5, SONG = 3 };
+    world_open_sim(1, SIM_NO_FAULTS);
+    const struct family family =
+        open_family_of((skua_quota){.messages = QUOTA}, actor_new(ACTS(enters("choir"))),
+                       actor_new(ACTS(enters("choir"))));
+    world_settle();
+    const struct actor *publisher =
+        actor_start(ACTS(for_each_tag(TIMES, publishes(0, "choir", SONG, 1))));
+    world_settle();
+    assert_int_equal(publisher->seen_count, TIMES);
+    uint64_t refused = 0;
+    for (size_t i = 0; i < TIMES; i++) {
+        refused += publisher->seen[i].value; /* the second number */
+    }
+    assert_in_range(refused, 1, 2 * TIMES - QUOTA);
+    assert_int_equal(family.one->seen_count + family.other->seen_count + refused, 2 * TIMES);
+    assert_used(family.top->pid, 0, 0, 0);
+}
+
+/* ---- upgrades ---- */
+
+static int spawn_counter(struct turn *turn, const struct act *act)
+{
+    return skua_spawn(turn->ctx, &counter_small_1, skua_nothing(), act->arg);
+}
+
+TEST(a_process_that_is_upgraded_stays_under_its_quota)
+{
+    static skua_pid pid;
+    struct family family = open_family();
+    counters_reset();
+    actor_perform(family.top, ACTS(does(spawn_counter, &pid)));
+    for (uint64_t i = 0; i < QUOTA; i++) {
+        assert_int_equal(world_send(pid, skua_payload_u64(COUNTER_ADD, i)), 0);
+    }
+    assert_int_equal(counters_upgrade(&counter_small_1, &counter_large_2), 1);
+    assert_used(family.top->pid, 0, QUOTA, 0);
+    world_settle();
+    assert_int_equal(counter_version(pid), 2);
+    assert_int_equal(counter_migrations, 1);
+    assert_used(family.top->pid, 0, 0, 0);
+    for (uint64_t i = 0; i < QUOTA; i++) {
+        assert_int_equal(world_send(pid, skua_payload_u64(COUNTER_ADD, i)), 0);
+    }
+    assert_int_equal(world_send(pid, skua_payload_u64(COUNTER_ADD, 1)), SKUA_E_MESSAGE_QUOTA);
+    world_settle();
+    assert_int_equal(counter_total(pid), QUOTA * (QUOTA - 1));
     assert_used(family.top->pid, 0, 0, 0);
 }
 
