@@ -398,8 +398,8 @@ void request_abandoned(struct request *request);
 /* One end of a connection. What is written there is a stream whose first bytes say which end it
  * comes from, and whose others follow from that and their places. */
 struct wire {
+    uint32_t number; /* never changes: the other end reads it, too */
     /* Of the process that has it. */
-    uint32_t number;
     skua_socket socket;
     unsigned char head[8]; /* the first bytes that were read */
     bool is_shut_down;

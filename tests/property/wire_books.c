@@ -23,6 +23,9 @@ static uint32_t made(void)
 void wires_begin(void)
 {
     memset(wires, 0, sizeof wires);
+    for (uint32_t i = 0; i < WIRES_MAX; i++) {
+        wires[i].number = i;
+    }
     store_relaxed(&wires_made, 0); /* see property.h */
 }
 
@@ -32,7 +35,6 @@ struct wire *wire_new(skua_socket socket)
     if (number >= WIRES_MAX) {
         return NULL;
     }
-    wires[number].number = number;
     wires[number].socket = socket;
     return &wires[number];
 }
