@@ -13,7 +13,7 @@ define build
 endef
 
 .NOTPARALLEL:
-.PHONY: help run test sanitizers tidy check models mutants property aarch64 proof fuzz stress soak bench bench-peers \
+.PHONY: help run test sanitizers tidy check mutants property aarch64 proof fuzz stress soak bench bench-peers \
 	bench-net bench-scaling inspect-cost limits profile release-pgo install deb clean
 
 help: ## list the targets
@@ -44,7 +44,7 @@ tidy: ## clang-tidy over the library, the command, the benchmarks and the exampl
 
 check: ## everything: tests in all builds, clang-tidy, mutants, random programs, fuzzing, packages
 	tools/bootstrap check
-	$(MAKE) test-release tidy models mutants property fuzz test-asan test-tsan test-clang-release aarch64 deb
+	$(MAKE) test-release tidy mutants property fuzz test-asan test-tsan test-clang-release aarch64 deb
 
 aarch64: ## build the library for aarch64 and run tasks in an emulator, if it is installed
 	tests/builds/aarch64 build/aarch64 || [ $$? -eq 77 ]
@@ -64,9 +64,6 @@ fuzz: ## fuzz the interface for a minute, codecs for ten seconds; options of lib
 property: build-release ## run random programs, simulated and on threads; SEEDS= how many, SEED= the first
 	build/release/tests/property/property_programs --seeds $(SEEDS) --first $(SEED)
 	build/release/tests/property/property_relations --seeds $(SEEDS) --first $(SEED)
-
-models: build-release ## run the searches of all models to their end; `make test` ends long ones early
-	ctest --preset release --build-config models --tests-regex '^whole\.'
 
 mutants: build-release ## plant every fault of tests/model/mutants; some model must catch each
 	tools/mutants

@@ -220,21 +220,12 @@ static bool count_schedule(void)
     return !result->failed;
 }
 
-/* Whether a search that could go on has run for long enough. */
-static bool ends_early(void)
-{
-    struct explore_result *result = &explorer.result;
-    const uint32_t most = explorer.model->most;
-    result->is_partial = most != 0 && result->schedules + result->cut >= most;
-    return result->is_partial;
-}
-
 static void search_all(void)
 {
     search_begin();
     do {
         run_schedule();
-    } while (count_schedule() && search_advance() && !ends_early());
+    } while (count_schedule() && search_advance());
 }
 
 static void run_random(void)

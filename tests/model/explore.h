@@ -71,9 +71,6 @@ struct explore_model {
     enum explore_mode mode;
     uint32_t bound;
     uint64_t seed; /* of random schedules; explore_main sets it */
-    /* A search ends after so many schedules, also if there are more; 0: never. explore_main sets
-     * it. */
-    uint32_t most;
     /* How many loads of one schedule may see an older value than the newest. 0: none, all is
      * sequentially consistent; UINT32_MAX: any number. If 0, explore_main explores the model once
      * more: some random schedules with a few stale loads. */
@@ -101,14 +98,12 @@ struct explore_result {
     uint64_t cut;       /* given up because others cover them */
     uint32_t steps;     /* of the longest */
     bool failed;
-    bool is_partial; /* the search was not over after `most` schedules */
 };
 
 /* What a program that consists of models does in main. Arguments: none (all models), a model's name
  * (that one), a name and a schedule (repeats it and prints its trace). Before them, instead of what
  * the model says: -r COUNT for so many random schedules, with -s SEED; -p BOUND for all schedules
- * with so many preemptions; -w COUNT for so many stale loads. -m COUNT ends a search after so many
- * schedules, and goes on with some at random. --table prints one line of fields for
+ * with so many preemptions; -w COUNT for so many stale loads. --table prints one line of fields for
  * each model, for scripts; --quiet prints no traces and ends with the first failure. */
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count);
 

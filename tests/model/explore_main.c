@@ -10,10 +10,9 @@
 
 #define SEED_DEFAULT 1
 
-/* How models are explored, besides, that do not ask for stale loads themselves; and those whose
- * search has ended early, with the stale loads that they ask for. */
-#define SAMPLE_SCHEDULES 5000
-#define SAMPLE_STALE     2
+/* How models are explored that do not ask for stale loads themselves, besides. */
+#define WEAK_SCHEDULES 5000
+#define WEAK_STALE     2
 
 /* What the arguments ask for; zero: what the model says. */
 struct options {
@@ -21,7 +20,6 @@ struct options {
     uint32_t random;
     uint32_t preemptions;
     uint32_t stale;
-    uint32_t most;
     bool table;
     bool quiet;
     const char *name;
@@ -62,8 +60,7 @@ static uint32_t count_threads(const struct explore_model *model)
     return count;
 }
 
-static struct explore_result explore_and_report(const struct explore_model *model,
-                                                const struct options *options)
+static bool explore_and_report(const struct explore_model *model, const struct options *options)
 {
     char extent[64];
     write_extent(model, extent, sizeof extent);
@@ -80,13 +77,12 @@ static struct explore_result explore_and_report(const struct explore_model *mode
         printf("\t%" PRIu64 "\t%" PRIu64 "\t%.2f\t%s\n", result.schedules, result.cut, seconds,
                result.failed ? "FAILED" : "ok");
     } else {
-        printf(": %s%" PRIu64 " schedules (+%" PRIu64 " cut) of up to %" PRIu32
-               " steps%s, %.2f s\n",
+        printf(": %s%" PRIu64 " schedules (+%" PRIu64 " cut) of up to %" PRIu32 " steps, %.2f s\n",
                result.failed ? "FAILED after " : "", result.schedules, result.cut, result.steps,
-               result.is_partial ? ", ended early" : "", seconds);
+               seconds);
     }
     (void)fflush(stdout);
-    return result;
+    return !result.failed;
 }
 
 /* Where an option's number goes; null if it is no such option. */
@@ -100,9 +96,6 @@ static uint32_t *number_of(struct options *options, const char *option)
     }
     if (strcmp(option, "-p") == 0) {
         return &options->preemptions;
-    }
-    if (strcmp(option, "-m") == 0) {
-        return &options->most;
     }
     return strcmp(option, "-w") == 0 ? &options->stale : NULL;
 }
@@ -147,12 +140,11 @@ static bool read_arguments(struct options *options, int argc, char **argv)
 static int explain(const char *program, const struct explore_model *models, size_t count)
 {
     (void)fprintf(stderr,
-                  "usage: %s [-r COUNT] [-s SEED] [-p BOUND] [-w COUNT] [-m COUNT] [--table]"
-                  " [--quiet] [CASE [SCHEDULE]]\n"
+                  "usage: %s [-r COUNT] [-s SEED] [-p BOUND] [-w COUNT] [--table] [--quiet]"
+                  " [CASE [SCHEDULE]]\n"
                   "  -r COUNT   so many random schedules, from -s SEED\n"
                   "  -p BOUND   all schedules with so many preemptions\n"
                   "  -w COUNT   loads of one schedule that may be stale\n"
-                  "  -m COUNT   end a search after so many schedules, and add some at random\n"
                   "  --table    a line with tabs for each case\n"
                   "  --quiet    no trace; ends at the first failure\n"
                   "  SCHEDULE   repeats that one and prints its trace\n"
@@ -168,7 +160,6 @@ static int explain(const char *program, const struct explore_model *models, size
 static void apply(struct explore_model *model, const struct options *options)
 {
     model->seed = options->seed != 0 ? options->seed : SEED_DEFAULT;
-    model->most = options->most;
     if (options->random != 0) {
         model->mode = EXPLORE_RANDOM;
         model->bound = options->random;
@@ -181,29 +172,19 @@ static void apply(struct explore_model *model, const struct options *options)
     }
 }
 
-static bool sample(struct explore_model *model, uint32_t stale, const struct options *options)
-{
-    model->mode = EXPLORE_RANDOM;
-    model->bound = SAMPLE_SCHEDULES;
-    model->stale = stale;
-    return !explore_and_report(model, options).failed;
-}
-
 /* As the model says or as the options ask; in the first case also with a few stale loads. */
 static bool explore_all_ways(struct explore_model *model, const struct options *options)
 {
     apply(model, options);
-    const bool is_as_asked = options->random != 0 || options->preemptions != 0;
     const bool is_weak = model->stale > 0 || model->never_stale;
-    const struct explore_result result = explore_and_report(model, options);
-    bool good = !result.failed;
-    if (result.is_partial && (good || !options->quiet)) {
-        good &= sample(model, model->stale, options);
+    const bool good = explore_and_report(model, options);
+    if (is_weak || options->random != 0 || options->preemptions != 0 || (!good && options->quiet)) {
+        return good;
     }
-    if (!is_weak && !is_as_asked && (good || !options->quiet)) {
-        good &= sample(model, SAMPLE_STALE, options);
-    }
-    return good;
+    model->mode = EXPLORE_RANDOM;
+    model->bound = WEAK_SCHEDULES;
+    model->stale = WEAK_STALE;
+    return explore_and_report(model, options) && good;
 }
 
 int explore_main(int argc, char **argv, const struct explore_model *models, size_t count)
