@@ -382,6 +382,8 @@ TEST(call_that_was_put_aside_and_given_up_is_passed_over)
         errands_go_on(100 * MICROSECOND);
         errand_send(errand, 4, 11);
         errand_send(errand, 5, 12);
+        errands_go_on(2 * SECOND);
+        assert_errand_ended(client, 0); /* only now is the call given up, whichever worker had it */
         errands_go_on(20 * SECOND);
         assert_errand_ended(errand, 0);
         assert_noted(errand, 11);
