@@ -294,7 +294,9 @@ typedef struct skua_spawn_options {
     skua_socket socket;
     /* The supervisor of the new process, which ends when that ends, for whatever reason; zero:
      * none. Either this process, in a step; or one that has a template for the type: it hears of
-     * the process before that first runs, and from then on supervises it (skua/supervisor.h). */
+     * the process before that first runs, and from then on supervises it (skua/supervisor.h). If
+     * that one has no memory left to do so, or ends at this moment, the new process ends, too: the
+     * start has succeeded, and a monitor or a join sees it end with SKUA_E_TERMINATED. */
     skua_pid supervisor;
 } skua_spawn_options;
 

@@ -53,8 +53,9 @@ enum skua_auto_stop {
     SKUA_AUTO_STOP_ALL = 2,   /* when all of them have */
 };
 
-/* How often children may be started again after they have ended by themselves. One more such end
- * within the period ends the supervisor with SKUA_E_RESTARTS. Both zero: as often as it takes. */
+/* How often children may be started again after they have ended by themselves, or could not be
+ * started. One more such end within the period ends the supervisor with SKUA_E_RESTARTS. Both zero:
+ * as often as it takes. A supervisor takes the memory for it when it starts, 8 bytes a restart. */
 typedef struct skua_budget {
     uint32_t restarts;  /* at most SKUA_RESTARTS_MAX */
     uint64_t period_ns; /* in any span of this length */
@@ -79,7 +80,8 @@ typedef struct skua_quota {
 
 /* How long to wait before a child is started again. The first restart is immediate. Later ones wait
  * for `first_ns`, and each time twice as long, up to `max_ns`; all give or take a quarter, at
- * random. When a child has lived for `stable_ns`, it begins anew. */
+ * random: so the longest wait is a quarter more than `max_ns`. A child that has been ready for
+ * `stable_ns` begins anew, whether it then fails by itself or is stopped with others. */
 typedef struct skua_backoff {
     uint64_t first_ns;  /* 0: 10 ms */
     uint64_t max_ns;    /* 0: 30 s */
@@ -97,7 +99,8 @@ typedef struct skua_child {
     const char *method;        /* null: the type's first */
     const skua_payload *input; /* what init gets */
     size_t input_count;        /* how many */
-    bool registered;           /* `name` also is the name of the process (skua/name.h) */
+    bool registered;           /* `name` also is the name of the process (skua/name.h): no other
+                                  registered child of the whole tree has it */
     bool significant;          /* see enum skua_auto_stop */
     enum skua_restart restart; /* by default always */
     /* 0: it is ready as soon as its init has returned. Otherwise it must call skua_ready within
@@ -130,6 +133,9 @@ typedef struct skua_supervisor {
 
 /* The most children in a list, and templates. A template can have any number of children. */
 #define SKUA_CHILDREN_MAX 4096
+
+/* The most children in the lists of a supervisor and of all supervisors in it together. */
+#define SKUA_TREE_MAX ((uint32_t)1 << 20)
 
 /* Supervisors in supervisors: no more levels than this. */
 #define SKUA_SUPERVISORS_DEEP 32

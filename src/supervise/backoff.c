@@ -10,9 +10,14 @@ static uint64_t or_else(uint64_t value, uint64_t otherwise)
     return value != 0 ? value : otherwise;
 }
 
+uint64_t backoff_max(const skua_backoff *backoff)
+{
+    return or_else(backoff->max_ns, MAX_NS);
+}
+
 uint64_t backoff_delay(const skua_backoff *backoff, uint32_t failures, uint64_t random)
 {
-    const uint64_t max = or_else(backoff->max_ns, MAX_NS);
+    const uint64_t max = backoff_max(backoff);
     uint64_t delay = or_else(backoff->first_ns, FIRST_NS);
     if (failures == 0) {
         return 0;
@@ -29,19 +34,24 @@ uint64_t backoff_stable(const skua_backoff *backoff)
     return or_else(backoff->stable_ns, STABLE_NS);
 }
 
-bool backoff_spend(skua_context *ctx, const skua_budget *budget, struct spending *spent,
-                   uint64_t now)
+int backoff_reserve(skua_context *ctx, const skua_budget *budget, struct spending *spent)
+{
+    void *memory;
+    if (budget->restarts == 0) {
+        return 0;
+    }
+    const int error = skua_own_alloc(ctx, budget->restarts * sizeof *spent->times, &memory);
+    if (error == 0) {
+        spent->times = memory;
+    }
+    return error;
+}
+
+bool backoff_spend(const skua_budget *budget, struct spending *spent, uint64_t now)
 {
     const uint32_t most = budget->restarts;
     if (most == 0) {
         return true;
-    }
-    if (spent->times == NULL) {
-        void *memory;
-        if (skua_own_alloc(ctx, most * sizeof *spent->times, &memory) != 0) {
-            return true; /* a budget that cannot be kept is no reason to give up */
-        }
-        spent->times = memory;
     }
     if (spent->count < most) {
         spent->times[spent->count++] = now;

@@ -128,14 +128,19 @@ void journal_give_up(const struct supervisor *self, const struct child *child, s
     tell(self, SKUA_LOG_ERROR, pid, overview_type(child), line);
 }
 
-void journal_lost(const struct supervisor *self, skua_pid pid, const skua_process_type *type)
+void journal_lost(const struct supervisor *self, const skua_child *template, skua_pid pid,
+                  int error)
 {
     char line[LINE_SIZE];
     char digits[SKUA_PID_TEXT_SIZE];
+    char reason[ERROR_SIZE];
     if (self->on_log == NULL) {
         return;
     }
-    (void)snprintf(line, LINE_SIZE, "supervisor %s: no memory for child %s; terminating it",
-                   self->spec->name, skua_pid_format(pid, digits));
-    tell(self, SKUA_LOG_ERROR, pid, type, line);
+    (void)snprintf(line, LINE_SIZE,
+                   "supervisor %s: a child of template %s (%s) cannot be supervised, %s; "
+                   "terminating it",
+                   self->spec->name, template->name, skua_pid_format(pid, digits),
+                   error_text(error, reason));
+    tell(self, SKUA_LOG_ERROR, pid, template->type, line);
 }

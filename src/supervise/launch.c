@@ -157,23 +157,24 @@ void launch_next(struct supervisor *self)
 
 /* ---- templates ---- */
 
+/* There is one: otherwise the child could not have been started. */
 static const skua_child *find_template(const struct supervisor *self, const skua_process_type *type)
 {
-    for (size_t i = 0; i < self->spec->template_count; i++) {
-        if (self->spec->templates[i].type == type) {
-            return &self->spec->templates[i];
-        }
+    const skua_child *template = self->spec->templates;
+    while (template->type != type) {
+        template ++;
     }
-    return NULL; /* never: others could not have started it */
+    return template;
 }
 
 void launch_adopt(struct supervisor *self, skua_event *event)
 {
     const skua_child_start *start = skua_payload_data(&event->payload);
     const skua_child *spec = find_template(self, start->type);
-    struct child *child = spec != NULL ? roster_add(self, spec) : NULL;
-    if (child == NULL) {
-        journal_lost(self, event->from, start->type);
+    struct child *child;
+    const int error = roster_add(self, spec, &child);
+    if (error != 0) {
+        journal_lost(self, spec, event->from, error);
         (void)skua_terminate(self->ctx, event->from);
         return;
     }

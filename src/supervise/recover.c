@@ -103,20 +103,15 @@ static bool spend(struct supervisor *self, struct child *child, const skua_budge
 {
     const uint64_t now = skua_now(self->ctx);
     *budget = &child->spec->budget;
-    if (!backoff_spend(self->ctx, *budget, &child->spent, now)) {
+    if (!backoff_spend(*budget, &child->spent, now)) {
         return false;
     }
     *budget = &self->spec->budget;
-    return backoff_spend(self->ctx, *budget, &self->spent, now);
+    return backoff_spend(*budget, &self->spent, now);
 }
 
-/* Its failures count from one that has run for long enough. */
 static uint64_t next_delay(struct supervisor *self, struct child *child)
 {
-    const bool was_stable =
-        child->state == SKUA_CHILD_RUNNING &&
-        skua_now(self->ctx) - child->ready_at >= backoff_stable(&child->spec->backoff);
-    child->failures = was_stable ? 0 : child->failures;
     const uint64_t delay =
         backoff_delay(&child->spec->backoff, child->failures, skua_random(self->ctx));
     child->failures += child->failures < UINT32_MAX;
@@ -153,12 +148,23 @@ void recover_child(struct supervisor *self, struct child *child, int error, skua
     }
 }
 
+/* A child that has run for long enough begins anew, whether it then failed or others did. */
+static void forgive_failures(struct supervisor *self, struct child *child)
+{
+    if (child->ready_at != 0 &&
+        skua_now(self->ctx) - child->ready_at >= backoff_stable(&child->spec->backoff)) {
+        child->failures = 0;
+    }
+    child->ready_at = 0;
+}
+
 void recover_from_end(struct supervisor *self, struct child *child, int error, skua_pid cause)
 {
     const skua_pid pid = child->pid;
     const bool was_doomed = child->is_doomed;
     const int failure = child->failure;
     roster_die(self, child);
+    forgive_failures(self, child);
     child->failure = 0;
     if (!was_doomed) {
         recover_child(self, child, failure != 0 ? failure : error, pid, cause);

@@ -118,41 +118,66 @@ static void fill_place(struct child *child, const skua_child *spec)
         (struct child){.spec = spec, .start = skua_payload_empty(0), .state = SKUA_CHILD_STOPPED};
 }
 
+/* Fills the next place of the list. */
+static int fill_listed(struct supervisor *self, skua_context *ctx)
+{
+    const skua_child *spec = &self->spec->children[self->used];
+    struct child *child = &self->children[self->used];
+    fill_place(child, spec);
+    self->used++;
+    self->significant += spec->significant;
+    return backoff_reserve(ctx, &spec->budget, &child->spent);
+}
+
 int roster_init(struct supervisor *self, skua_context *ctx)
 {
     uint32_t capacity = CAPACITY_MIN;
     while (capacity < self->spec->child_count) {
         capacity *= 2;
     }
-    const int error = resize(self, ctx, capacity);
-    if (error != 0) {
-        return error;
-    }
-    for (; self->used < self->spec->child_count; self->used++) {
-        const skua_child *spec = &self->spec->children[self->used];
-        fill_place(&self->children[self->used], spec);
-        self->significant += spec->significant;
-    }
     self->first_free = NOBODY;
+    int error = resize(self, ctx, capacity);
+    error = error != 0 ? error : backoff_reserve(ctx, &self->spec->budget, &self->spent);
+    while (error == 0 && self->used < self->spec->child_count) {
+        error = fill_listed(self, ctx);
+    }
+    return error;
+}
+
+/* Makes sure that there is a free place. */
+static int make_room(struct supervisor *self)
+{
+    if (self->first_free != NOBODY) {
+        return 0;
+    }
+    if (self->used == self->capacity) {
+        const int error = self->capacity > UINT32_MAX / 8
+                              ? SKUA_E_NO_MEMORY
+                              : resize(self, self->ctx, 2 * self->capacity);
+        if (error != 0) {
+            return error;
+        }
+    }
+    self->children[self->used] = (struct child){.next_free = NOBODY};
+    self->first_free = self->used++;
     return 0;
 }
 
-struct child *roster_add(struct supervisor *self, const skua_child *spec)
+int roster_add(struct supervisor *self, const skua_child *spec, struct child **added)
 {
-    uint32_t place = self->first_free;
-    if (place != NOBODY) {
-        self->first_free = self->children[place].next_free;
-    } else {
-        if (self->used == self->capacity &&
-            (self->capacity > UINT32_MAX / 8 || resize(self, self->ctx, 2 * self->capacity) != 0)) {
-            return NULL;
-        }
-        place = self->used++;
+    struct spending spent = {0};
+    int error = make_room(self);
+    error = error != 0 ? error : backoff_reserve(self->ctx, &spec->budget, &spent);
+    if (error != 0) {
+        return error;
     }
-    struct child *child = &self->children[place];
+    struct child *child = &self->children[self->first_free];
+    self->first_free = child->next_free;
     fill_place(child, spec);
     child->is_dynamic = true;
-    return child;
+    child->spent = spent;
+    *added = child;
+    return 0;
 }
 
 void roster_remove(struct supervisor *self, struct child *child)

@@ -39,7 +39,7 @@
 
 /* When children were started again lately, for a budget. */
 struct spending {
-    uint64_t *times; /* a ring of as many as the budget allows; null: none yet */
+    uint64_t *times; /* a ring of as many as the budget allows; null: there is no budget */
     uint32_t count;  /* of them in use */
     uint32_t next;   /* the oldest, once all are */
 };
@@ -59,7 +59,7 @@ struct child {
     uint32_t failures;   /* in a row: the step of its back-off */
     uint64_t restarts;   /* how often it was started again */
     uint64_t started_at; /* 0: never */
-    uint64_t ready_at;   /* since when it runs */
+    uint64_t ready_at;   /* since when it has been ready; 0: it has not */
     uint64_t next_start; /* while it waits */
     uint64_t timer;      /* the tag of its timer, or 0 */
     uint64_t timer_ns;   /* how long that takes */
@@ -116,8 +116,8 @@ int specification_check(const skua_supervisor *spec, char *text, size_t size);
 /* Makes the table with the children of the list. */
 int roster_init(struct supervisor *self, skua_context *ctx);
 
-/* Adds a template's child; null without memory. Moves the table. */
-struct child *roster_add(struct supervisor *self, const skua_child *spec);
+/* Adds a template's child; an error without memory. Moves the table. */
+int roster_add(struct supervisor *self, const skua_child *spec, struct child **child);
 void roster_remove(struct supervisor *self, struct child *child);
 
 /* The child lives, as `pid`; it does not any more. */
@@ -181,12 +181,18 @@ void recover_now(struct supervisor *self, struct child *child);
 /* How long to wait before the next start, after so many failures in a row before this one. */
 uint64_t backoff_delay(const skua_backoff *backoff, uint32_t failures, uint64_t random);
 
+/* The longest wait, give or take a quarter. */
+uint64_t backoff_max(const skua_backoff *backoff);
+
 /* For how long a child must run to begin anew. */
 uint64_t backoff_stable(const skua_backoff *backoff);
 
+/* Takes the memory that counting needs, ahead of the first failure: by then there may be none, and
+ * a budget that is not kept is no budget. Returns 0, or why there is none. */
+int backoff_reserve(skua_context *ctx, const skua_budget *budget, struct spending *spent);
+
 /* Whether a budget allows one restart more at this instant; counts it. */
-bool backoff_spend(skua_context *ctx, const skua_budget *budget, struct spending *spent,
-                   uint64_t now);
+bool backoff_spend(const skua_budget *budget, struct spending *spent, uint64_t now);
 
 /* ---- overview.c ---- */
 
@@ -212,6 +218,8 @@ void journal_over(const struct supervisor *self, const struct child *child, skua
                   int error);
 void journal_give_up(const struct supervisor *self, const struct child *child, skua_pid pid,
                      int error, const skua_budget *budget);
-void journal_lost(const struct supervisor *self, skua_pid pid, const skua_process_type *type);
+/* A template's child that cannot be supervised. */
+void journal_lost(const struct supervisor *self, const skua_child *template, skua_pid pid,
+                  int error);
 
 #endif

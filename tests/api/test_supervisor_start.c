@@ -196,6 +196,38 @@ TEST(the_pause_is_what_the_specification_says)
     assert_int_equal(fail_and_wait(top), 0);
 }
 
+/* A child that others take with them has lived for as long as it has. */
+TEST(a_stable_child_that_is_stopped_with_others_begins_anew)
+{
+    static const enum skua_strategy strategies[] = {SKUA_STRATEGY_ALL, SKUA_STRATEGY_REST};
+    FOR_ROWS (strategy, strategies) {
+        open_wards();
+        const skua_pid top = supervise(TOP(.strategy = *strategy, WARDS(ward('b'), ward('a'))));
+        for (size_t failure = 0; failure < 5; failure++) {
+            (void)fail_and_wait(top);
+        }
+        pass(9 * SKUA_SECOND);
+        ward_fail('b', SKUA_E_USER);
+        assert_in_range(fail_and_wait(top), 120 * SKUA_MILLISECOND, 200 * SKUA_MILLISECOND);
+        pass(11 * SKUA_SECOND);
+        ward_fail('b', SKUA_E_USER);
+        pass(13 * SKUA_MILLISECOND);
+        assert_int_equal(fail_and_wait(top), 0);
+    }
+}
+
+/* What a child does before it is ready is no life. */
+TEST(a_child_that_was_never_ready_does_not_begin_anew)
+{
+    open_wards();
+    ward_of('a')->habits.is_never_ready = true;
+    const skua_pid top = supervise(TOP(WARDS(slow_ward('a', 60 * SKUA_SECOND))));
+    pass(60 * SKUA_SECOND);
+    pass(60 * SKUA_SECOND);
+    assert_int_equal(report_on(top, "a").restarts, 1);
+    assert_int_equal(report_on(top, "a").state, SKUA_CHILD_WAITING);
+}
+
 TEST(others_wait_for_the_pause_of_one_they_depend_on)
 {
     open_wards();
