@@ -9,16 +9,21 @@
 
 #define NAME_MAX_BYTES 63
 
-/* A supervisor on the way down from the root. */
-struct level {
-    const skua_supervisor *spec;
-    const struct level *above; /* null: this is the root */
-    uint32_t depth;
+/* A way through a tree of supervisors: to a child, then to the children below it, then to the next.
+ * It has no supervisor twice, so that each has one place on the way to where it is. */
+struct walk {
+    struct level {
+        const skua_supervisor *spec;
+        size_t next; /* child of its list */
+    } levels[SKUA_SUPERVISORS_DEEP];
+    uint32_t depth; /* levels in use */
 };
 
 struct check {
     char *text;
     size_t size;
+    struct walk walk;
+    size_t children; /* of all lists so far */
 };
 
 struct fault {
@@ -38,6 +43,47 @@ static const char *first_fault(const struct fault *faults, size_t count)
         }
     }
     return NULL;
+}
+
+/* ---- a tree ---- */
+
+static void enter(struct walk *walk, const skua_supervisor *spec)
+{
+    walk->levels[walk->depth++] = (struct level){.spec = spec};
+}
+
+/* The next child of the list where the walk is, or of the one above; null at the end. */
+static const skua_child *next_child(struct walk *walk)
+{
+    while (walk->depth > 0) {
+        struct level *level = &walk->levels[walk->depth - 1];
+        if (level->next < level->spec->child_count) {
+            return &level->spec->children[level->next++];
+        }
+        walk->depth--;
+    }
+    return NULL;
+}
+
+/* The next child of all, where a tree is known to be one. */
+static const skua_child *next_in_tree(struct walk *walk)
+{
+    const skua_child *child = next_child(walk);
+    if (child != NULL && child->supervisor != NULL) {
+        enter(walk, child->supervisor);
+    }
+    return child;
+}
+
+static size_t count_tree(const skua_supervisor *spec)
+{
+    struct walk walk = {.depth = 0};
+    size_t count = 0;
+    enter(&walk, spec);
+    while (next_in_tree(&walk) != NULL) {
+        count++;
+    }
+    return count;
 }
 
 /* ---- parts ---- */
@@ -132,6 +178,8 @@ static const char *fault_in_backoff(const skua_backoff *backoff)
         {backoff->max_ns > most, "backoff.max_ns is negative or too long"},
         {backoff->max_ns != 0 && backoff->max_ns < backoff->first_ns,
          "backoff.max_ns is less than backoff.first_ns"},
+        {backoff_max(backoff) < backoff->first_ns,
+         "backoff.first_ns is more than backoff.max_ns, which is 30 s if it is not set"},
         {!is_duration(backoff->stable_ns), "backoff.stable_ns is negative or too long"});
 }
 
@@ -146,7 +194,14 @@ static const char *fault_in_type(const skua_child *child)
     return FIRST_FAULT(
         {type->name == NULL, "type: the process type has no name"},
         {!can_run(type), "type: the process type needs exactly one of step, main, serve"},
-        {skua_process_type_check(type) != 0, "type: a field of the process type is out of range"},
+        {type->mailbox_limit > SKUA_MAILBOX_MAX,
+         "type: mailbox_limit of the process type is more than SKUA_MAILBOX_MAX"},
+        {type->overflow > SKUA_OVERFLOW_END, "type: overflow of the process type: no such value"},
+        {type->cancel > SKUA_CANCEL_EVENT, "type: cancel of the process type: no such value"},
+        {type->step != NULL && type->stack_size > 0,
+         "type: stack_size of the process type: only a task has a stack"},
+        {skua_process_type_check(type) != 0,
+         "type: state_size, stack_size or reserved of the process type is out of range"},
         {!has_method(type, child->method), "method: the type has no such method"});
 }
 
@@ -256,31 +311,45 @@ static const char *fault_in_pair(const skua_supervisor *spec, size_t earlier, si
 static void name_child(const skua_supervisor *spec, const skua_child *child, char *text,
                        size_t size)
 {
+    size_t index = 0;
     text[0] = '\0';
     if (child == NULL) {
         return;
     }
-    if (is_name(child->name)) {
-        (void)snprintf(text, size, ", child %s", child->name);
-        return;
-    }
-    size_t index = 0;
     while (child_at(spec, index) != child) {
         index++;
     }
     const bool is_template = index >= spec->child_count;
-    (void)snprintf(text, size, ", %s number %zu", is_template ? "template" : "child",
-                   index + 1 - (is_template ? spec->child_count : 0));
+    const char *kind = is_template ? "template" : "child";
+    if (is_name(child->name)) {
+        (void)snprintf(text, size, ", %s %s", kind, child->name);
+    } else {
+        (void)snprintf(text, size, ", %s number %zu", kind,
+                       index + 1 - (is_template ? spec->child_count : 0));
+    }
+}
+
+/* The names on the way to a supervisor: of the root, then of children. "shop/tills" */
+static void name_path(const struct walk *walk, const skua_supervisor *spec, char *text, size_t size)
+{
+    const struct level *level = walk->levels;
+    (void)snprintf(text, size, "%s", is_name(level->spec->name) ? level->spec->name : "?");
+    for (; level->spec != spec; level++) {
+        const size_t length = strlen(text);
+        (void)snprintf(text + length, size - length, "/%s",
+                       level->spec->children[level->next - 1].name);
+    }
 }
 
 static int complain(const struct check *check, const skua_supervisor *spec, const skua_child *child,
                     const char *fault)
 {
+    char path[160];
     char name[80];
     if (check->text != NULL && check->size > 0) {
+        name_path(&check->walk, spec, path, sizeof path);
         name_child(spec, child, name, sizeof name);
-        (void)snprintf(check->text, check->size, "supervisor %s%s: %s",
-                       is_name(spec->name) ? spec->name : "?", name, fault);
+        (void)snprintf(check->text, check->size, "supervisor %s%s: %s", path, name, fault);
     }
     return SKUA_E_SPECIFICATION;
 }
@@ -347,18 +416,10 @@ static int check_pairs(const struct check *check, const skua_supervisor *spec)
     return 0;
 }
 
-static bool is_above(const struct level *level, const skua_supervisor *spec)
-{
-    while (level != NULL && level->spec != spec) {
-        level = level->above;
-    }
-    return level != NULL;
-}
+/* ---- one supervisor, and all of them ---- */
 
-/* NOLINTNEXTLINE(misc-no-recursion): SKUA_SUPERVISORS_DEEP bounds it. */
-static int check_level(const struct check *check, const struct level *level)
+static int check_supervisor(const struct check *check, const skua_supervisor *spec)
 {
-    const skua_supervisor *spec = level->spec;
     const char *fault = fault_in_supervisor(spec);
     int error = fault != NULL ? complain(check, spec, NULL, fault) : 0;
     for (size_t i = 0; error == 0 && i < spec->child_count + spec->template_count; i++) {
@@ -366,33 +427,113 @@ static int check_level(const struct check *check, const struct level *level)
     }
     error = error != 0 ? error : check_pairs(check, spec);
     fault = error == 0 ? fault_in_stop(spec) : NULL;
-    error = fault != NULL ? complain(check, spec, NULL, fault) : error;
-    for (size_t i = 0; error == 0 && i < spec->child_count; i++) {
-        const skua_child *child = &spec->children[i];
-        const struct level below = {
-            .spec = child->supervisor, .above = level, .depth = level->depth + 1};
+    return fault != NULL ? complain(check, spec, NULL, fault) : error;
+}
+
+static bool is_on_the_way(const struct walk *walk, const skua_supervisor *spec)
+{
+    for (uint32_t i = 0; i < walk->depth; i++) {
+        if (walk->levels[i].spec == spec) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Before the walk enters the supervisor that a child is. */
+static const char *fault_in_place(const struct check *check, const skua_child *child)
+{
+    return FIRST_FAULT(
+        {is_on_the_way(&check->walk, child->supervisor), "supervisor: it contains itself"},
+        {check->walk.depth == SKUA_SUPERVISORS_DEEP, "supervisor: too many levels"},
+        {check->children > SKUA_TREE_MAX,
+         "supervisor: the lists have more than SKUA_TREE_MAX children together"});
+}
+
+/* Each supervisor by itself. What is below one that stands in several places is checked as often:
+ * there may be so many ways down that only SKUA_TREE_MAX ends it. */
+static int check_each(struct check *check, const skua_supervisor *root)
+{
+    enter(&check->walk, root);
+    int error = check_supervisor(check, root);
+    for (const skua_child *child; error == 0 && (child = next_child(&check->walk)) != NULL;) {
+        check->children++;
         if (child->supervisor == NULL) {
             continue;
         }
-        if (is_above(level, child->supervisor)) {
-            error = complain(check, spec, child, "supervisor: it contains itself");
-        } else if (below.depth > SKUA_SUPERVISORS_DEEP) {
-            error = complain(check, spec, child, "supervisor: too many levels");
-        } else {
-            error = check_level(check, &below);
+        const skua_supervisor *above = check->walk.levels[check->walk.depth - 1].spec;
+        const char *fault = fault_in_place(check, child);
+        if (fault != NULL) {
+            return complain(check, above, child, fault);
         }
+        enter(&check->walk, child->supervisor);
+        error = check_supervisor(check, child->supervisor);
     }
     return error;
 }
 
+static bool fits_quota(const skua_supervisor *spec)
+{
+    return spec->quota.processes == 0 || spec->quota.processes >= count_tree(spec);
+}
+
+/* Whether one of the first `count` children of a tree is registered by this name. */
+static bool is_registered(const skua_supervisor *root, size_t count, const char *name)
+{
+    struct walk walk = {.depth = 0};
+    enter(&walk, root);
+    for (; count > 0; count--) {
+        const skua_child *child = next_in_tree(&walk);
+        if (child->registered && strcmp(child->name, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const skua_supervisor *supervisor_of(const struct walk *walk, const skua_child *child)
+{
+    return walk->levels[walk->depth - (child->supervisor != NULL ? 2 : 1)].spec;
+}
+
+/* Quotas must have room for what is below, and no two children may be registered by one name. */
+static int check_together(struct check *check, const skua_supervisor *root)
+{
+    static const char too_small[] = "quota.processes is less than the children in its lists, and "
+                                    "below";
+    struct seen seen = {{0}};
+    size_t count = 0;
+    if (!fits_quota(root)) {
+        return complain(check, root, NULL, too_small);
+    }
+    for (const skua_child *child; (child = next_in_tree(&check->walk)) != NULL; count++) {
+        if (child->supervisor != NULL && !fits_quota(child->supervisor)) {
+            return complain(check, child->supervisor, NULL, too_small);
+        }
+        if (child->registered && may_be_seen(&seen, child->name, strlen(child->name)) &&
+            is_registered(root, count, child->name)) {
+            return complain(check, supervisor_of(&check->walk, child), child,
+                            "registered: another child of the tree has that name");
+        }
+    }
+    return 0;
+}
+
 int specification_check(const skua_supervisor *spec, char *text, size_t size)
 {
-    const struct check check = {.text = text, .size = size};
-    const struct level root = {.spec = spec, .depth = 1};
+    struct check check = {.text = text, .size = size};
     if (text != NULL && size > 0) {
         text[0] = '\0';
     }
-    return spec != NULL ? check_level(&check, &root) : SKUA_E_INVALID;
+    if (spec == NULL) {
+        return SKUA_E_INVALID;
+    }
+    const int error = check_each(&check, spec);
+    if (error != 0) {
+        return error;
+    }
+    enter(&check.walk, spec); /* which has come to its end */
+    return check_together(&check, spec);
 }
 
 int skua_supervisor_check(const skua_supervisor *specification, char *text, size_t size)

@@ -26,6 +26,13 @@ static const skua_process_type both_type = {.name = "both", .step = step, .main 
 static const skua_process_type nameless_type = {.step = step};
 static const skua_process_type boundless_type = {
     .name = "boundless", .step = step, .mailbox_limit = UINT32_MAX};
+static const skua_process_type boiling_type = {
+    .name = "boiling", .step = step, .overflow = (enum skua_overflow)9};
+static const skua_process_type immortal_type = {
+    .name = "immortal", .step = step, .cancel = (enum skua_cancel_mode)9};
+static const skua_process_type stacked_type = {.name = "stacked", .step = step, .stack_size = 1};
+static const skua_process_type towering_type = {
+    .name = "towering", .main = main_of_task, .stack_size = SIZE_MAX};
 
 static void drop_nothing(void *data, size_t size)
 {
@@ -53,7 +60,11 @@ static const struct {
     {{.name = "x", .type = &idle_type}, "child x: type: the process type needs exactly one of"},
     {{.name = "x", .type = &both_type}, "child x: type: the process type needs exactly one of"},
     {{.name = "x", .type = &nameless_type}, "child x: type: the process type has no name"},
-    {{.name = "x", .type = &boundless_type}, "child x: type: a field of the process type is out"},
+    {{.name = "x", .type = &boundless_type}, "child x: type: mailbox_limit of the process type"},
+    {{.name = "x", .type = &boiling_type}, "child x: type: overflow of the process type"},
+    {{.name = "x", .type = &immortal_type}, "child x: type: cancel of the process type"},
+    {{.name = "x", .type = &stacked_type}, "child x: type: stack_size of the process type: only"},
+    {{.name = "x", .type = &towering_type}, "child x: type: state_size, stack_size or reserved"},
     {{.name = "x", .type = &good_type, .method = "play"}, "child x: method"},
     {{.name = "x", .type = &good_type, .input_count = 1}, "child x: input_count"},
     {{.name = "x", .type = &good_type, .input = &owned, .input_count = 1}, "child x: input"},
@@ -74,6 +85,8 @@ static const struct {
      "child x: backoff.max_ns is negative"},
     {{.name = "x", .type = &good_type, .backoff = {.first_ns = 5, .max_ns = 4}},
      "child x: backoff.max_ns is less"},
+    {{.name = "x", .type = &good_type, .backoff = {.first_ns = 31 * SKUA_SECOND}},
+     "child x: backoff.first_ns is more than backoff.max_ns, which is 30 s"},
     {{.name = "x", .type = &good_type, .backoff = {.stable_ns = (uint64_t)-5}},
      "child x: backoff.stable_ns"},
     {{.name = "x", .type = &good_type, .reserved = {0, 1}}, "child x: reserved"},
@@ -126,13 +139,13 @@ TEST(templates_that_make_no_sense_are_refused)
         skua_child template;
         const char *text;
     } rows[] = {
-        {{.name = "x", .type = &both_type, .method = "work"}, "child x: method: it comes"},
+        {{.name = "x", .type = &both_type, .method = "work"}, "template x: method: it comes"},
         {{.name = "x", .type = &both_type, .input = &number, .input_count = 1},
-         "child x: input: it comes"},
-        {{.name = "x", .type = &both_type, .registered = true}, "child x: registered"},
-        {{.name = "x", .supervisor = &endless}, "child x: supervisor: a template"},
-        {{.name = "x", .type = &both_type}, "child x: type: the process type needs"},
-        {{.name = "x", .type = &good_type}, "child x: type: another template"},
+         "template x: input: it comes"},
+        {{.name = "x", .type = &both_type, .registered = true}, "template x: registered"},
+        {{.name = "x", .supervisor = &endless}, "template x: supervisor: a template"},
+        {{.name = "x", .type = &both_type}, "template x: type: the process type needs"},
+        {{.name = "x", .type = &good_type}, "template x: type: another template"},
     };
     world_open();
     FOR_ROWS (row, rows) {
@@ -204,7 +217,7 @@ TEST(supervisors_that_contain_themselves_are_refused)
     world_open();
     assert_refused(&endless, "supervisor endless, child again: supervisor: it contains itself");
     assert_refused(&(skua_supervisor){.name = "top", .children = &entry, .child_count = 1},
-                   "supervisor endless, child again: supervisor: it contains itself");
+                   "supervisor top/entry, child again: supervisor: it contains itself");
 }
 
 TEST(supervisors_can_be_nested_only_so_deep)
@@ -220,6 +233,78 @@ TEST(supervisors_can_be_nested_only_so_deep)
     }
     assert_refused(&levels[0], "too many levels");
     assert_int_equal(skua_supervisor_check(&levels[1], NULL, 0), 0);
+}
+
+/* Two ways down from each level: there are more ways in all than anybody could go. */
+TEST(supervisors_with_too_many_below_are_refused)
+{
+    enum { LEVELS = SKUA_SUPERVISORS_DEEP };
+    static skua_supervisor levels[LEVELS];
+    static skua_child links[LEVELS][2];
+    world_open();
+    for (size_t i = 0; i < LEVELS; i++) {
+        const skua_supervisor *below = i + 1 < LEVELS ? &levels[i + 1] : NULL;
+        links[i][0] = below != NULL ? (skua_child){.name = "left", .supervisor = below} : good;
+        links[i][1] = (skua_child){
+            .name = "right", .type = below == NULL ? &good_type : NULL, .supervisor = below};
+        levels[i] = (skua_supervisor){.name = "level", .children = links[i], .child_count = 2};
+    }
+    assert_refused(&levels[0], "the lists have more than SKUA_TREE_MAX children together");
+    assert_int_equal(skua_supervisor_check(&levels[LEVELS - 10], NULL, 0), 0);
+}
+
+static const skua_child pair[] = {{.name = "one", .type = &good_type},
+                                  {.name = "two", .type = &good_type}};
+static const skua_supervisor pair_below = {.name = "pair", .children = pair, .child_count = 2};
+
+TEST(quota_must_have_room_for_what_is_below)
+{
+    static const skua_child list[] = {good, {.name = "inner", .supervisor = &pair_below}};
+    skua_supervisor top = {
+        .name = "top", .children = list, .child_count = 2, .quota = {.processes = 3}};
+    const skua_child entry = {.name = "middle", .supervisor = &top};
+    world_open();
+    assert_refused(&top, "supervisor top: quota.processes is less than the children in its lists");
+    assert_refused(&(skua_supervisor){.name = "root", .children = &entry, .child_count = 1},
+                   "supervisor root/middle: quota.processes is less");
+    top.quota.processes = 4;
+    assert_int_equal(skua_supervisor_check(&top, NULL, 0), 0);
+}
+
+TEST(registered_name_stands_for_one_child_of_the_tree)
+{
+    skua_child below[] = {good, {.name = "clerk", .type = &good_type, .registered = true}};
+    const skua_supervisor inner = {.name = "inner", .children = below, .child_count = 2};
+    skua_child list[] = {{.name = "clerk", .type = &good_type, .registered = true},
+                         {.name = "desk", .supervisor = &inner}};
+    const skua_supervisor top = {.name = "top", .children = list, .child_count = 2};
+    world_open();
+    assert_refused(&top,
+                   "supervisor top/desk, child clerk: registered: another child of the tree has");
+    list[0].registered = false;
+    assert_int_equal(skua_supervisor_check(&top, NULL, 0), 0);
+    list[0] = (skua_child){.name = "chair", .supervisor = &inner}; /* in two places */
+    assert_refused(&top, "supervisor top/desk, child clerk: registered: another child");
+    below[1].registered = false;
+    list[0].registered = true;
+    assert_int_equal(skua_supervisor_check(&top, NULL, 0), 0);
+    below[1] = (skua_child){.name = "chair", .type = &good_type, .registered = true};
+    assert_refused(&top, "supervisor top/chair, child chair: registered: another child");
+}
+
+TEST(registered_supervisor_is_named_with_the_one_above)
+{
+    const skua_child list[] = {
+        {.name = "pair", .type = &good_type, .registered = true},
+        {.name = "inner",
+         .supervisor = &(const skua_supervisor){
+             .name = "inner",
+             .children =
+                 &(const skua_child){.name = "pair", .supervisor = &pair_below, .registered = true},
+             .child_count = 1}}};
+    world_open();
+    assert_refused(&(skua_supervisor){.name = "top", .children = list, .child_count = 2},
+                   "supervisor top/inner, child pair: registered");
 }
 
 /* As many as there may be; comparing each with each would take a moment for every one of these. */
@@ -267,7 +352,7 @@ TEST(the_one_template_of_very_many_whose_type_another_has_is_found)
     list[4000].type = &types[5];
     assert_int_equal(skua_supervisor_check(&specification, text, sizeof text),
                      SKUA_E_SPECIFICATION);
-    assert_string_equal(text, "supervisor top, child n4000: type: another template has it");
+    assert_string_equal(text, "supervisor top, template n4000: type: another template has it");
 }
 
 TEST(what_makes_sense_is_not_refused)
