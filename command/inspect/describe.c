@@ -286,7 +286,8 @@ static bool set_name(struct process_row *row, const struct line *line)
     if (names > 1) {
         add(&out, " +%" PRIu64 "%s", names - 1, names >= LIST_COUNT_MAX ? " or more" : "");
     }
-    if (label[0] != '\0') {
+    const bool says_more = names == 0 || strcmp(label, name) != 0; /* a registered child has both */
+    if (label[0] != '\0' && says_more) {
         add(&out, "%s(%s)", names > 0 ? " " : "", label);
     }
     copy_text(row->name, sizeof row->name, out.text[0] != '\0' ? out.text : "-");

@@ -98,8 +98,10 @@ static inline const skua_pid *skua_group_get_members(const skua_payload *payload
 /* What became of a message to a group. */
 typedef struct skua_published {
     uint64_t accepted; /* members that have accepted it; skua_process_type.overflow may drop it */
-    uint64_t refused;  /* those whose mailbox was full, and those that have left or ended before
-                          their turn came */
+    uint64_t refused;  /* those that have not: their mailbox or the quota of messages that they
+                          are under was full, or there was no memory, or they have left or ended
+                          before their turn came. It is not tried again: a member that must not
+                          miss anything asks for what it has missed */
 } skua_published;
 
 /* Sends a message to all members of a group, this process included if it is one. The members are

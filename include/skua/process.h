@@ -241,9 +241,9 @@ SKUA_API int skua_send_urgent_from(skua_context *ctx, skua_pid to, skua_payload 
  * that wait; those of a step that runs already aside. Urgent messages of one sender arrive in
  * order, and so does what else it does; but they overtake that. The receiver's type must set
  * `.urgent`. They count against the mailbox limit like others, but a full mailbox still takes
- * urgent ones: at least as many as the limit. Then the type's `.overflow` says what becomes of one,
- * as of others at the limit; but SKUA_OVERFLOW_DROP_OLD drops the new one: old urgent messages are
- * never dropped.
+ * urgent ones: as many as the limit, and 2 * SKUA_EVENTS_PER_STEP more. Then the type's `.overflow`
+ * says what becomes of one, as of others at the limit; but SKUA_OVERFLOW_DROP_OLD drops the new
+ * one: old urgent messages are never dropped.
  * Takes:   payload, always.      Threads: worker (inside init, step or close).      Blocks: never.
  * Returns: as skua_send; SKUA_E_NOT_URGENT. */
 static inline int skua_send_urgent(skua_context *ctx, skua_pid to, skua_payload payload)

@@ -6,6 +6,7 @@
 
 #define LINE_SIZE     400
 #define ERROR_SIZE    128
+#define END_SIZE      200
 #define DURATION_SIZE 32
 
 static const char *error_text(int error, char text[ERROR_SIZE])
@@ -41,21 +42,48 @@ static void tell(const struct supervisor *self, enum skua_log_level level, skua_
                                                .type_name = type != NULL ? type->name : NULL});
 }
 
+/* Why a child does not live: "could not start, SKUA_E_NAME_TAKEN (-5044) by 013...". */
+static void tell_of_start(const struct supervisor *self, const struct child *child, int error,
+                          char text[END_SIZE])
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    char reason[ERROR_SIZE];
+    skua_pid holder;
+    const bool is_held =
+        error == SKUA_E_NAME_TAKEN &&
+        skua_name_find(skua_runtime_of(self->ctx), overview_name(child), &holder) == 0;
+    (void)snprintf(text, END_SIZE, "could not start, %s%s%s", error_text(error, reason),
+                   is_held ? " by " : "", is_held ? skua_pid_format(holder, digits) : "");
+}
+
+static void tell_of_end(const struct child *child, skua_pid pid, int error, char text[END_SIZE])
+{
+    char digits[SKUA_PID_TEXT_SIZE];
+    char reason[ERROR_SIZE];
+    char duration[DURATION_SIZE];
+    if (child->failure == SKUA_E_TIMEOUT) {
+        (void)snprintf(text, END_SIZE, "(%s) was not ready within %s (start_ns)",
+                       skua_pid_format(pid, digits),
+                       duration_text(child->spec->start_ns, duration));
+    } else {
+        (void)snprintf(text, END_SIZE, "(%s) %s with %s", skua_pid_format(pid, digits),
+                       is_orderly(error) ? "ended" : "failed", error_text(error, reason));
+    }
+}
+
 /* Begins a line: "supervisor shop: child desk (...) failed with ...", and returns its length. What
  * it names is short enough: names have 63 bytes at most. */
 static size_t begin_line(const struct supervisor *self, const struct child *child, skua_pid pid,
                          int error, char line[LINE_SIZE])
 {
-    char digits[SKUA_PID_TEXT_SIZE];
-    char reason[ERROR_SIZE];
-    const int length =
-        skua_pid_is_none(pid)
-            ? snprintf(line, LINE_SIZE, "supervisor %s: child %s could not start, %s",
-                       self->spec->name, overview_name(child), error_text(error, reason))
-            : snprintf(line, LINE_SIZE, "supervisor %s: child %s (%s) %s with %s", self->spec->name,
-                       overview_name(child), skua_pid_format(pid, digits),
-                       is_orderly(error) ? "ended" : "failed", error_text(error, reason));
-    return (size_t)length;
+    char end[END_SIZE];
+    if (skua_pid_is_none(pid)) {
+        tell_of_start(self, child, error, end);
+    } else {
+        tell_of_end(child, pid, error, end);
+    }
+    return (size_t)snprintf(line, LINE_SIZE, "supervisor %s: child %s %s", self->spec->name,
+                            overview_name(child), end);
 }
 
 void journal_wrong(const struct supervisor *self, skua_pid pid, const char *text)
@@ -122,7 +150,8 @@ void journal_give_up(const struct supervisor *self, const struct child *child, s
     }
     const size_t length = begin_line(self, child, pid, error, line);
     (void)snprintf(line + length, LINE_SIZE - length,
-                   "; giving up after %" PRIu32 " restarts of %s in %s", budget->restarts,
+                   "; giving up after %" PRIu32 " restart%s of %s in %s", budget->restarts,
+                   budget->restarts == 1 ? "" : "s",
                    budget == &self->spec->budget ? "all children" : "this child",
                    duration_text(budget->period_ns, duration));
     tell(self, SKUA_LOG_ERROR, pid, overview_type(child), line);

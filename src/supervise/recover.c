@@ -162,12 +162,10 @@ void recover_from_end(struct supervisor *self, struct child *child, int error, s
 {
     const skua_pid pid = child->pid;
     const bool was_doomed = child->is_doomed;
-    const int failure = child->failure;
     roster_die(self, child);
     forgive_failures(self, child);
-    child->failure = 0;
     if (!was_doomed) {
-        recover_child(self, child, failure != 0 ? failure : error, pid, cause);
+        recover_child(self, child, child->failure != 0 ? child->failure : error, pid, cause);
         return;
     }
     child->state = SKUA_CHILD_STOPPED;

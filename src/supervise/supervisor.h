@@ -54,7 +54,7 @@ struct child {
     bool is_doomed;   /* lives and must end, because others do */
     bool is_unarmed;  /* there was no memory for its timer */
     bool was_refused; /* its last start: the runtime seemed to stop */
-    int failure;      /* why it is being stopped, if its start has failed; otherwise 0 */
+    int failure;      /* why its start has failed, if it lived then; otherwise 0 */
     int last_error;
     uint32_t failures;   /* in a row: the step of its back-off */
     uint64_t restarts;   /* how often it was started again */

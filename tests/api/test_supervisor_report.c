@@ -209,6 +209,52 @@ TEST(starts_that_fail_are_in_the_log)
                         "not restarting it");
 }
 
+TEST(one_that_is_not_ready_in_time_is_in_the_log)
+{
+    open_wards();
+    skua_child child = ward('a');
+    child.start_ns = SKUA_SECOND;
+    child.budget = (skua_budget){1, 60 * SKUA_SECOND};
+    ward_of('a')->habits.is_never_ready = true;
+    (void)supervise((skua_supervisor){.name = "top", WARDS(child)});
+    skua_pid pids[2];
+    for (size_t i = 0; i < COUNT_OF(pids); i++) {
+        pids[i] = ward_of('a')->pid;
+        world_advance(SKUA_SECOND + SKUA_MILLISECOND);
+    }
+    world_await_live(0);
+    assert_line(0, SKUA_LOG_WARNING,
+                "supervisor top: child a (%s) was not ready within 1 s (start_ns); starting it "
+                "again now",
+                pids[0]);
+    assert_line(1, SKUA_LOG_ERROR,
+                "supervisor top: child a (%s) was not ready within 1 s (start_ns); giving up after "
+                "1 restart of this child in 60 s",
+                pids[1]);
+}
+
+TEST(who_holds_the_name_of_a_child_is_in_the_log)
+{
+    open_wards();
+    skua_child child = ward('a');
+    child.registered = true;
+    child.restart = SKUA_RESTART_NEVER;
+    skua_pid holder;
+    assert_int_equal(
+        skua_process_submit_with(world_runtime(),
+                                 &(skua_spawn_options){.type = &ward_type,
+                                                       .name = "a",
+                                                       .input = (skua_payload[]){ward_input('z')},
+                                                       .input_count = 1},
+                                 &holder),
+        0);
+    (void)supervise((skua_supervisor){.name = "top", WARDS(child)});
+    assert_line(0, SKUA_LOG_WARNING,
+                "supervisor top: child a could not start, SKUA_E_NAME_TAKEN (-5044) by %s; not "
+                "restarting it",
+                holder);
+}
+
 TEST(those_that_are_started_again_with_others_are_in_the_log)
 {
     open_wards();
