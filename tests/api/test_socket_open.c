@@ -292,14 +292,23 @@ TEST(listener_can_neither_be_read_nor_written)
 
 /* ---- connecting ---- */
 
+/* A socket that has a port, but does not listen. */
+static int bound_open(void)
+{
+    const struct sockaddr_in address = {.sin_family = AF_INET,
+                                        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = fd_own(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
 TEST(connect_tells_why_it_cannot)
 {
     const char *nobody = unix_address();
     wires_begin();
-    const int bound = listener_open();
+    const int bound = bound_open(); /* and kept: nobody else listens there meanwhile */
     char closed[64];
     (void)snprintf(closed, sizeof closed, "127.0.0.1:%u", port_of(bound));
-    fd_close(bound);
     struct actor *actor = actor_start(NO_ACTS);
     actor_perform(actor,
                   ACTS(refused(connects(1, "localhost:80"), SKUA_E_ADDRESS),

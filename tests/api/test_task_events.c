@@ -271,6 +271,29 @@ TEST(call_on_behalf_of_a_request_ends_with_that)
         struct errand *errand = errand_new(serves_by_a_call);
         errand->other = backend->pid;
         errand_submit(errand);
+        struct actor *client = actor_start(ACTS(asks(3, stranger(errand->pid), 1)));
+        errands_go_on(MILLISECOND);
+        actor_tell(client, ACTS(cancels(3)));
+        errands_go_on(MILLISECOND);
+        assert_errand_ended(errand, 0);
+        assert_int_equal(errand->notes[1], noted_error(SKUA_E_CANCELLED));
+    }
+}
+
+/* Both calls end at the same instant, so one worker has the timers of both: of two workers one
+ * could see to the request before the other has fired. */
+TEST(call_on_behalf_of_a_request_ends_at_its_deadline)
+{
+    FOR_ROUNDS (driver, DRIVERS) {
+        if (driver == 1) {
+            world_open_virtual_with((skua_runtime_config){.worker_count = 1});
+        } else {
+            world_open_sim(driver, SIM_NO_FAULTS);
+        }
+        struct actor *backend = server_start(ACTS(expects(request(1))));
+        struct errand *errand = errand_new(serves_by_a_call);
+        errand->other = backend->pid;
+        errand_submit(errand);
         (void)actor_start(ACTS(within(MILLISECOND, asks(3, stranger(errand->pid), 1))));
         errands_go_on(SECOND);
         errands_go_on(SECOND);
