@@ -6,11 +6,11 @@
  *
  * A program is a chain of links, each with one sender before it, so that what it receives does not
  * depend on the order of steps. A link mixes what it gets into its state; then it passes that on to
- * the next one, by messages or by calls. Some links begin by deferring all but the last of what they
- * get, and all get urgent messages, whose sum does not depend on when they come. Types behave alike,
- * and keep the state in the record or outside, in another layout; some are steps, some serve. In the
- * second run of a seed somebody upgrades a type between two steps of the simulation, links change by
- * themselves, and some changes fail half-way. */
+ * the next one, by messages or by calls. Some links begin by deferring all but the last of what
+ * they get, and all get urgent messages, whose sum does not depend on when they come. Types behave
+ * alike, and keep the state in the record or outside, in another layout; some are steps, some
+ * serve. In the second run of a seed somebody upgrades a type between two steps of the simulation,
+ * links change by themselves, and some changes fail half-way. */
 #include <inttypes.h>
 #include <skua/skua.h>
 #include <stdio.h>
