@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mutex.h"
@@ -194,47 +193,6 @@ static int adopt(struct transport *transport, int fd, bool *listens)
 static int detach(struct transport *transport, int fd)
 {
     return net_unwatch(poller_of(transport), fd);
-}
-
-/* ---- data ---- */
-
-/* Bare system calls: the library's functions are points where a thread can be cancelled, and for
- * that they change the state of the thread twice. */
-static ssize_t read_bytes(struct transport *transport, int fd, void *data, size_t size)
-{
-    (void)transport;
-    for (;;) {
-        const ssize_t count = syscall(SYS_recvfrom, fd, data, size, 0, NULL, NULL);
-        if (count >= 0 || errno != EINTR) {
-            return count >= 0 ? count : -errno;
-        }
-    }
-}
-
-/* MSG_NOSIGNAL: no SIGPIPE. */
-static NOINLINE ssize_t write_pieces(int fd, const struct iovec *pieces, int count)
-{
-    const struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces,
-                                   .msg_iovlen = (size_t)count};
-    return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
-}
-
-/* One piece needs no message header, which the system would have to copy. */
-static ssize_t write_bytes(struct transport *transport, int fd, const struct iovec *pieces,
-                           int count)
-{
-    (void)transport;
-    for (;;) {
-        const ssize_t written = count == 1 ? syscall(SYS_sendto, fd, pieces->iov_base,
-                                                     pieces->iov_len, MSG_NOSIGNAL, NULL, 0)
-                                           : write_pieces(fd, pieces, count);
-        if (LIKELY(written >= 0)) {
-            return written;
-        }
-        if (errno != EINTR) {
-            return -errno;
-        }
-    }
 }
 
 /* ---- ending ---- */
@@ -427,8 +385,6 @@ void kernel_init(struct kernel *kernel, struct net *net)
         .accept = accept_connection,
         .adopt = adopt,
         .detach = detach,
-        .read = read_bytes,
-        .write = write_bytes,
         .shutdown = shut_down,
         .unlisten = remove_file,
         .close = close_fd,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "net/sockets.h"
+#include "net/transport_io.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
 #include "sched/note.h"
@@ -148,7 +149,7 @@ static ALWAYS_INLINE ssize_t fetch_into(struct sockets *sockets, struct worker *
         return -EAGAIN;
     }
     const ssize_t count =
-        transport->read(transport, socket_fd(socket), block->data + block->end, size);
+        transport_read(transport, socket_fd(socket), block->data + block->end, size);
     if (count > 0) {
         block->end += (size_t)count;
         store_relaxed(&socket->bytes_in, /* for inspectors */
@@ -347,8 +348,8 @@ static bool takes_first(const struct socket *socket)
 }
 
 /* The same as read_on for such a read, as most are. */
-static struct progress read_first(struct sockets *sockets, struct worker *worker,
-                                  struct socket *socket)
+static ALWAYS_INLINE struct progress read_first(struct sockets *sockets, struct worker *worker,
+                                                struct socket *socket)
 {
     struct block *block = scratch_of(sockets, worker);
     if (UNLIKELY(block == NULL)) {

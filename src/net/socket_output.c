@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "net/sockets.h"
+#include "net/transport_io.h"
 #include "process/payload.h"
 #include "sched/deliver.h"
 #include "sched/note.h"
@@ -138,7 +139,7 @@ static int write_queued(struct sockets *sockets, struct worker *worker, struct s
     *done = (struct done_writes){OBJECT_NONE, OBJECT_NONE};
     for (int round = 0; round < TURN_ROUNDS && written < TURN_BYTES; round++) {
         const int piece_count = gather_pieces(sockets, socket, pieces);
-        const ssize_t count = transport->write(transport, socket_fd(socket), pieces, piece_count);
+        const ssize_t count = transport_write(transport, socket_fd(socket), pieces, piece_count);
         if (count < 0) {
             return (int)count;
         }
@@ -308,7 +309,7 @@ static bool leaves_alone(struct sockets *sockets, struct worker *worker, struct 
         (socket->flags & (SOCKET_SHUTS | SOCKET_CLOSES)) != 0) {
         return false;
     }
-    const ssize_t count = transport->write(transport, socket_fd(socket), &bytes, 1);
+    const ssize_t count = transport_write_one(transport, socket_fd(socket), &bytes);
     if (count < 0) {
         return false; /* the second try says why */
     }

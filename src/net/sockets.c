@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/os_error.h"
 #include "dispatch/call.h"
+#include "net/transport_io.h"
 #include "process/payload.h"
 #include "sched/checkpoint.h"
 #include "sched/context.h"
@@ -369,9 +370,8 @@ static void dispose(struct sockets *sockets, struct socket *socket, bool reset)
 static void discard_input(struct sockets *sockets, struct socket *socket)
 {
     unsigned char nowhere[4096];
-    struct transport *transport = sockets->transport;
     for (int i = 0; i < DISCARD_ROUNDS; i++) {
-        if (transport->read(transport, socket_fd(socket), nowhere, sizeof nowhere) <= 0) {
+        if (transport_read(sockets->transport, socket_fd(socket), nowhere, sizeof nowhere) <= 0) {
             return;
         }
     }

@@ -36,7 +36,7 @@ struct transport {
     int (*adopt)(struct transport *transport, int fd, bool *listens);
     /* Stops watching it, and leaves it to the program. Null: it cannot. */
     int (*detach)(struct transport *transport, int fd);
-    /* Bytes; 0: the end of input. */
+    /* Bytes; 0: the end of input. Null, both: by the system (net/transport_io.h). */
     ssize_t (*read)(struct transport *transport, int fd, void *data, size_t size);
     ssize_t (*write)(struct transport *transport, int fd, const struct iovec *pieces, int count);
     /* No more is written. */
