@@ -163,7 +163,6 @@ static uint32_t rounds_of_patience(const struct worker *worker)
 
 static struct process *climb_ladder(struct worker *worker)
 {
-    steal_begin(worker);
     uint32_t patience = rounds_of_patience(worker);
     uint32_t last = patience + ROUNDS_MAX;
     for (uint32_t round = 1; round <= last; round++) {
@@ -204,10 +203,26 @@ static void judge_last_steal(struct last_steal *last_steal, uint64_t now)
     last_steal->count = 0;
 }
 
+/* A worker that is alone looks round once: a server that sleeps between two requests does it for
+ * each. Another one may be about to fall asleep, or to be woken, with work in its deque. */
+static struct process *look_round(struct worker *worker)
+{
+    struct process *process = find_shared(worker);
+    if (process == NULL) {
+        process = steal(worker, false);
+        worker->last_steal.since = process != NULL ? monotonic_ns() : 0;
+    }
+    return process;
+}
+
 static struct process *search(struct worker *worker)
 {
     if (scheduler_threads(worker->sched) == 1) {
         return find_shared(worker); /* nobody to steal from or to yield to */
+    }
+    steal_begin(worker);
+    if (worker->last_steal.count == 0 && is_alone(worker->sched)) {
+        return look_round(worker);
     }
     const uint64_t start = monotonic_ns();
     judge_last_steal(&worker->last_steal, start);

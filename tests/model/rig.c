@@ -141,6 +141,7 @@ static void init_search(struct worker *worker)
     worker->oldest_due = worker->behind_due = UINT64_MAX;
     worker->clock = (struct cheap_clock){.span = UINT64_MAX}; /* stands still */
     worker->random = worker->index;
+    worker->last_steal.count = worker->last_steal.patience = 0;
     worker->victim_steps = victim_steps[worker->index];
     explore_ignore(&worker->picks_left, sizeof worker->picks_left);
 }
