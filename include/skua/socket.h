@@ -111,7 +111,8 @@ SKUA_API SKUA_NODISCARD int skua_socket_detach(skua_context *ctx, skua_socket so
  * limit, whichever is least.
  * Completes with the bytes as payload; one without bytes is the end of input, which is no error.
  * One read at a time may be open on a socket. What a read that timed out or was taken back did not
- * deliver comes with the next one.
+ * deliver comes with the next one. The byte that a peer has sent as urgent data (MSG_OOB) is left
+ * out, and ends a read that has got something.
  * The completion's error is 0; SKUA_E_RESET (the peer has broken off, or is gone); SKUA_E_IDLE (see
  * SKUA_SOCKET_IDLE); SKUA_E_CLOSED (this side has closed it); SKUA_E_TIMEOUT; SKUA_E_CANCELLED;
  * SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another read is open); SKUA_E_NETWORK.

@@ -348,7 +348,7 @@ static void wake_at(struct transport *transport, struct worker *worker, uint64_t
 int kernel_register(struct epoll_set *set, int fd, uint64_t key)
 {
     struct epoll_event event = {
-        .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
+        .events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
         .data.u64 = KERNEL_KEY | key,
     };
     const int error = epoll_set_control(set, EPOLL_CTL_ADD, fd, &event);
@@ -375,6 +375,7 @@ void kernel_register_all(struct epoll_set *set, struct sockets *sockets)
 static uint32_t reports_of(uint32_t events)
 {
     return ((events & EPOLLIN) != 0 ? SOCKET_READABLE : 0) |
+           ((events & EPOLLPRI) != 0 ? SOCKET_URGENT : 0) |
            ((events & EPOLLOUT) != 0 ? SOCKET_WRITABLE : 0) |
            ((events & (EPOLLRDHUP | EPOLLHUP)) != 0 ? SOCKET_HANGUP : 0) |
            ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);
