@@ -72,6 +72,17 @@ static void keep_spare(struct kernel *kernel)
     mutex_unlock(&kernel->net->lock);
 }
 
+/* A listener on a path leaves no file behind. One that is not bound has none. */
+static void remove_file(struct transport *transport, int fd)
+{
+    (void)transport;
+    struct address address = {.size = sizeof address.as};
+    if (getsockname(fd, &address.as.any, &address.size) == 0 &&
+        address.as.any.sa_family == AF_UNIX && address.as.un.sun_path[0] != '\0') {
+        (void)unlink(address.as.un.sun_path);
+    }
+}
+
 static int open_listener(struct transport *transport, skua_pid owner, const struct address *address,
                          const skua_listen_options *options)
 {
@@ -83,6 +94,7 @@ static int open_listener(struct transport *transport, skua_pid owner, const stru
     keep_spare(CONTAINER_OF(transport, struct kernel, transport));
     const int error = prepare_listener(fd, address, options);
     if (error < 0) {
+        remove_file(transport, fd); /* it may have been bound */
         (void)close(fd);
         return error;
     }
@@ -243,17 +255,6 @@ static int shut_down(struct transport *transport, int fd)
 {
     (void)transport;
     return or_errno(shutdown(fd, SHUT_WR));
-}
-
-/* A listener on a path leaves no file behind. */
-static void remove_file(struct transport *transport, int fd)
-{
-    (void)transport;
-    struct address address = {.size = sizeof address.as};
-    if (getsockname(fd, &address.as.any, &address.size) == 0 &&
-        address.as.any.sa_family == AF_UNIX && address.as.un.sun_path[0] != '\0') {
-        (void)unlink(address.as.un.sun_path);
-    }
 }
 
 static void close_fd(struct transport *transport, int fd, bool reset)

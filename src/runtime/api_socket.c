@@ -65,9 +65,12 @@ static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, bool is
     if (error != 0) {
         if (is_adopted) {
             (void)!transport->detach(transport, fd);
-        } else {
-            transport->close(transport, fd, true);
+            return error;
         }
+        if (kind == SOCKET_LISTENER && transport->unlisten != NULL) {
+            transport->unlisten(transport, fd);
+        }
+        transport->close(transport, fd, true);
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);
