@@ -139,6 +139,23 @@ TEST(accepted_sockets_begin_with_what_their_listener_says)
     check_what_is_inherited(address, false);
 }
 
+/* Linux sets the first part of it, and refuses the rest, on a Unix socket. */
+TEST(accepted_sockets_do_not_get_what_was_refused_to_their_listener)
+{
+    wires_begin();
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:@skua-refuses-%d", (int)getpid());
+    const struct listening server = listening_open(address);
+    skua_socket *near = socket_new();
+    actor_perform(server.actor,
+                  ACTS(refused(sets(server.listener, SKUA_SOCKET_KEEPALIVE, 50 * SKUA_SECOND),
+                               SKUA_E_NETWORK)));
+    (void)peer_connect(server.address);
+    actor_perform(server.actor,
+                  ACTS(accepts(1, server.listener), expects(completion(1, 0)), keeps(near)));
+    assert_int_equal(system_option(*near, SOL_SOCKET, SO_KEEPALIVE), 0);
+}
+
 TEST(accepted_sockets_have_the_idle_time_of_their_listener)
 {
     wires_begin();
