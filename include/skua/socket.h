@@ -72,7 +72,9 @@ static inline SKUA_NODISCARD int skua_listen(skua_context *ctx, const char *addr
  * process's. One accept at a time may be open on a listener.
  * If there are no descriptors left, connections are turned away and the accept goes on waiting.
  * The completion's error is 0; SKUA_E_CLOSED (the listener was closed); SKUA_E_TIMEOUT;
- * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another is open); SKUA_E_NETWORK.
+ * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another is open); SKUA_E_PERMISSION,
+ * SKUA_E_RESET, SKUA_E_UNREACHABLE (the system refuses one connection after the other, for this
+ * reason); SKUA_E_NETWORK.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET (not a socket of this process, or not a listener); SKUA_E_DURATION;
  *          SKUA_E_NO_MEMORY; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */

@@ -369,6 +369,35 @@ TEST(without_descriptors_connections_are_turned_away_and_nothing_spins)
     }
 }
 
+TEST(connections_that_are_gone_are_passed_over_unless_all_are_refused)
+{
+    static const struct {
+        int reason;
+        int error;
+    } rows[] = {{EPERM, SKUA_E_PERMISSION},
+                {ECONNABORTED, SKUA_E_RESET},
+                {EHOSTUNREACH, SKUA_E_UNREACHABLE},
+                {EPROTO, SKUA_E_NETWORK}};
+    need_loopback();
+    files_must_come_back();
+    world_create((skua_runtime_config){0});
+    struct meddler *meddler = meddler_install();
+    world_start();
+    const struct listening server = listening_open("127.0.0.1:0");
+    FOR_ROWS (row, rows) {
+        (void)peer_connect(server.address);
+        const unsigned before = meddler->accepts;
+        meddler->accept_error = row->reason;
+        actor_perform(server.actor,
+                      ACTS(accepts(1, server.listener), expects(completion(1, row->error)),
+                           accepts(2, server.listener), expects(completion(2, row->error))));
+        assert_in_range(meddler->accepts - before, 2, 200);
+        meddler->accept_fails = 10;
+        actor_perform(server.actor, ACTS(accepts(3, server.listener), expects(completion(3, 0))));
+        assert_int_equal(meddler->accept_error, 0);
+    }
+}
+
 /* The same with the system itself: the limit is reached by the program's own files. */
 TEST(service_resumes_when_descriptors_come_back)
 {

@@ -44,6 +44,10 @@ static int accept_or_fail(struct transport *transport, int fd)
 {
     (void)atomic_fetch_add(&meddler->accepts, 1);
     const int error = meddler->accept_error;
+    if (error != 0 && meddler->accept_fails > 0 &&
+        atomic_fetch_sub(&meddler->accept_fails, 1) == 1) {
+        meddler->accept_error = 0;
+    }
     return error != 0 ? -error : real.accept(transport, fd);
 }
 
