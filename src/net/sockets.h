@@ -200,7 +200,7 @@ NODISCARD static inline struct socket *sockets_find(struct sockets *sockets, sku
 }
 
 /* Makes a socket of a number of the transport, watched and owned by `process`. On error, which is
- * SKUA_E_NO_MEMORY or SKUA_E_NETWORK, the number is the caller's to close. A listener has an
+ * SKUA_E_NO_MEMORY as a rule, the number is the caller's to close. A listener has an
  * `extra`. */
 NODISCARD int sockets_open(struct sockets *sockets, struct worker *worker, struct process *process,
                            skua_pid owner, int fd, enum socket_kind kind, uint32_t *slot);

@@ -85,12 +85,15 @@ static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, bool is
     return 0;
 }
 
-/* A path that cannot be made is an address that cannot be listened on. */
+/* A path that cannot be made is an address that cannot be listened on. A file system that is full
+ * lacks no memory. */
 static int listen_error(int system_error)
 {
     const bool is_path = system_error == ENOENT || system_error == ENOTDIR ||
                          system_error == ENAMETOOLONG || system_error == ELOOP;
-    return is_path ? os_error_keep(system_error, SKUA_E_ADDRESS) : sockets_error(system_error);
+    return is_path                  ? os_error_keep(system_error, SKUA_E_ADDRESS)
+           : system_error == ENOSPC ? os_error_keep(system_error, SKUA_E_NETWORK)
+                                    : sockets_error(system_error);
 }
 
 int skua_listen_sized(skua_context *ctx, const char *address, const skua_listen_options *options,

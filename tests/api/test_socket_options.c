@@ -369,6 +369,29 @@ TEST(without_descriptors_connections_are_turned_away_and_nothing_spins)
     }
 }
 
+/* The system limits how much memory a user's epolls have. */
+TEST(watches_that_are_used_up_are_a_lack_of_memory)
+{
+    need_loopback();
+    files_must_come_back();
+    world_create((skua_runtime_config){0});
+    struct meddler *meddler = meddler_install();
+    world_start();
+    const struct listening server = listening_open("127.0.0.1:0");
+    struct actor *client = actor_start(NO_ACTS);
+    const struct ends ends = pair_open();
+    meddler->watch_error = ENOSPC;
+    actor_perform(client, ACTS(refused(listens(socket_new(), "127.0.0.1:0"), SKUA_E_NO_MEMORY),
+                               refused(adopts(socket_new(), ends.near), SKUA_E_NO_MEMORY),
+                               connects(1, server.address), expects(failure(1, SKUA_E_NO_MEMORY))));
+    (void)peer_connect(server.address);
+    actor_perform(server.actor,
+                  ACTS(accepts(2, server.listener), expects(failure(2, SKUA_E_NO_MEMORY))));
+    meddler->watch_error = 0;
+    (void)peer_connect(server.address);
+    actor_perform(server.actor, ACTS(accepts(3, server.listener), expects(completion(3, 0))));
+}
+
 TEST(connections_that_are_gone_are_passed_over_unless_all_are_refused)
 {
     static const struct {

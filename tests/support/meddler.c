@@ -51,6 +51,12 @@ static int accept_or_fail(struct transport *transport, int fd)
     return error != 0 ? -error : real.accept(transport, fd);
 }
 
+static int watch_or_fail(struct transport *transport, int fd, uint64_t key)
+{
+    const int error = meddler->watch_error;
+    return error != 0 ? -error : real.watch(transport, fd, key);
+}
+
 struct meddler *meddler_install(void)
 {
     struct transport *transport = world_sockets()->transport;
@@ -59,5 +65,6 @@ struct meddler *meddler_install(void)
     transport->read = count_read;
     transport->write = write_some_bytes;
     transport->accept = accept_or_fail;
+    transport->watch = watch_or_fail;
     return meddler;
 }
