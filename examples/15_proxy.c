@@ -120,8 +120,11 @@ static int server_main(void *self, skua_context *ctx)
             server->free++;
         } else if (error == 0) {
             accepts = false;
-            error = event->error;
-            start_relay(server, ctx, skua_payload_to_socket(&event->payload));
+            if (event->error == 0) {
+                start_relay(server, ctx, skua_payload_to_socket(&event->payload));
+            } else if (event->error != SKUA_E_NO_MEMORY) { /* without it, one connection is lost */
+                error = event->error;
+            }
         }
     }
     return error;

@@ -72,7 +72,9 @@ static inline SKUA_NODISCARD int skua_listen(skua_context *ctx, const char *addr
  * process's. One accept at a time may be open on a listener.
  * If there are no descriptors left, connections are turned away and the accept goes on waiting.
  * The completion's error is 0; SKUA_E_CLOSED (the listener was closed); SKUA_E_TIMEOUT;
- * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another is open); SKUA_E_NETWORK.
+ * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another is open); SKUA_E_PERMISSION,
+ * SKUA_E_RESET, SKUA_E_UNREACHABLE (the system refuses one connection after the other, for this
+ * reason); SKUA_E_NETWORK.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET (not a socket of this process, or not a listener); SKUA_E_DURATION;
  *          SKUA_E_NO_MEMORY; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID. */
@@ -82,7 +84,8 @@ SKUA_API SKUA_NODISCARD int skua_yield_accept(skua_context *ctx, uint64_t tag, s
 /* Connects to an address; from `source`, an address whose port may be 0, if that is not null.
  * Completes with the socket, as skua_yield_accept does.
  * The completion's error is 0; SKUA_E_REFUSED; SKUA_E_UNREACHABLE; SKUA_E_ADDRESS (of the source:
- * not one of this machine); SKUA_E_ADDRESS_IN_USE; SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_RESET;
+ * not one of this machine; or there is none to connect from, as when no port is free);
+ * SKUA_E_ADDRESS_IN_USE; SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_RESET;
  * SKUA_E_PERMISSION; SKUA_E_DESCRIPTORS; SKUA_E_NO_MEMORY; SKUA_E_NETWORK.
  * Borrows: address, source.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_ADDRESS (not an address); SKUA_E_DURATION; SKUA_E_NO_MEMORY; SKUA_E_DONE;
@@ -111,10 +114,13 @@ SKUA_API SKUA_NODISCARD int skua_socket_detach(skua_context *ctx, skua_socket so
  * limit, whichever is least.
  * Completes with the bytes as payload; one without bytes is the end of input, which is no error.
  * One read at a time may be open on a socket. What a read that timed out or was taken back did not
- * deliver comes with the next one.
- * The completion's error is 0; SKUA_E_RESET (the peer has broken off, or is gone); SKUA_E_IDLE (see
- * SKUA_SOCKET_IDLE); SKUA_E_CLOSED (this side has closed it); SKUA_E_TIMEOUT; SKUA_E_CANCELLED;
- * SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY (another read is open); SKUA_E_NETWORK.
+ * deliver comes with the next one. The byte that a peer has sent as urgent data (MSG_OOB) is left
+ * out, and ends a read that has got something.
+ * The completion's error is 0; SKUA_E_RESET (the peer has broken off, or is gone);
+ * SKUA_E_UNREACHABLE, SKUA_E_PERMISSION, SKUA_E_NETWORK (what the system says has ended it);
+ * SKUA_E_IDLE (see SKUA_SOCKET_IDLE); SKUA_E_NO_PROGRESS (of a write: see SKUA_SOCKET_PROGRESS);
+ * SKUA_E_CLOSED (this side has closed it); SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_NO_MEMORY;
+ * SKUA_E_SOCKET_BUSY (another read is open).
  * Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET (not a socket of this process, or one that listens); SKUA_E_DURATION;
  *          SKUA_E_NO_MEMORY; SKUA_E_DONE; SKUA_E_CONTEXT; SKUA_E_INVALID (no size). */
@@ -143,8 +149,8 @@ SKUA_API SKUA_NODISCARD int skua_yield_read_until(skua_context *ctx, uint64_t ta
 /* Completes when the peer has said that it writes no more, or is gone, whether or not anybody
  * reads: for who works on a request and would rather stop if nobody waits for the answer. One at a
  * time may be open on a socket.
- * The completion's error is 0; SKUA_E_RESET; SKUA_E_IDLE; SKUA_E_CLOSED; SKUA_E_TIMEOUT;
- * SKUA_E_CANCELLED; SKUA_E_NO_MEMORY; SKUA_E_SOCKET_BUSY.
+ * The completion's error is 0; as that of skua_yield_read, SKUA_E_SOCKET_BUSY if another one of
+ * these is open.
  * Threads: worker (inside step).      Blocks: never.
  * Returns: as skua_yield_read. */
 SKUA_API SKUA_NODISCARD int skua_yield_hangup(skua_context *ctx, uint64_t tag, skua_socket socket,
@@ -160,9 +166,9 @@ SKUA_API SKUA_NODISCARD int skua_yield_write_from(skua_context *ctx, uint64_t ta
 /* Writes the bytes of a payload. Any number of writes may be open; they leave in order. Completes
  * when the system has taken the bytes. A write that times out or is taken back has still been
  * queued, and leaves in its place.
- * The completion's error is 0; SKUA_E_RESET; SKUA_E_NO_PROGRESS (the peer has taken nothing for
- * SKUA_SOCKET_PROGRESS); SKUA_E_IDLE; SKUA_E_CLOSED; SKUA_E_TIMEOUT; SKUA_E_CANCELLED;
- * SKUA_E_NETWORK.
+ * The completion's error is 0; SKUA_E_RESET; SKUA_E_UNREACHABLE; SKUA_E_PERMISSION;
+ * SKUA_E_NETWORK; SKUA_E_NO_PROGRESS (the peer has taken nothing for SKUA_SOCKET_PROGRESS);
+ * SKUA_E_IDLE; SKUA_E_CLOSED; SKUA_E_TIMEOUT; SKUA_E_CANCELLED; SKUA_E_NO_MEMORY.
  * Takes:   payload, always.      Threads: worker (inside step).      Blocks: never.
  * Returns: 0; SKUA_E_SOCKET_FULL (more than SKUA_SOCKET_WRITE_LIMIT would be queued; a payload that
  *          alone is larger is taken if nothing is queued); SKUA_E_SOCKET;

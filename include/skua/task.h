@@ -245,6 +245,12 @@ SKUA_API SKUA_NODISCARD int skua_task_read_until(skua_context *ctx, skua_socket 
 SKUA_API SKUA_NODISCARD int skua_task_write(skua_context *ctx, skua_socket socket,
                                             skua_payload payload, uint64_t timeout_ns);
 
+/* Waits until the peer has said that it writes no more, or is gone: skua_yield_hangup.
+ * Threads: worker (inside a task).      Blocks: the task.
+ * Returns: as that and its completion. */
+SKUA_API SKUA_NODISCARD int skua_task_hangup(skua_context *ctx, skua_socket socket,
+                                             uint64_t timeout_ns);
+
 /* Runs a function on a thread of a blocking pool: skua_yield_blocking.
  * Gives:   *result (may be null): drop it.
  * Threads: worker (inside a task).      Blocks: the task.
@@ -330,6 +336,7 @@ static inline skua_context *skua_at_(skua_context *ctx, const char *where)
     SKUA_WAIT_(skua_task_read_exactly, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_read_until(ctx, ...) SKUA_WAIT_(skua_task_read_until, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_write(ctx, ...)      SKUA_WAIT_(skua_task_write, SKUA_AT_(ctx), __VA_ARGS__)
+#define skua_task_hangup(ctx, ...)     SKUA_WAIT_(skua_task_hangup, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_blocking(ctx, ...)   SKUA_WAIT_(skua_task_blocking, SKUA_AT_(ctx), __VA_ARGS__)
 #define skua_task_yield(ctx, ...)      SKUA_WAIT_(skua_task_yield, SKUA_AT_(ctx), __VA_ARGS__)
 

@@ -71,6 +71,17 @@ static void keep_spare(struct kernel *kernel)
     mutex_unlock(&kernel->net->lock);
 }
 
+/* A listener on a path leaves no file behind. One that is not bound has none. */
+static void remove_file(struct transport *transport, int fd)
+{
+    (void)transport;
+    struct address address = {.size = sizeof address.as};
+    if (getsockname(fd, &address.as.any, &address.size) == 0 &&
+        address.as.any.sa_family == AF_UNIX && address.as.un.sun_path[0] != '\0') {
+        (void)unlink(address.as.un.sun_path);
+    }
+}
+
 static int open_listener(struct transport *transport, skua_pid owner, const struct address *address,
                          const skua_listen_options *options)
 {
@@ -82,6 +93,7 @@ static int open_listener(struct transport *transport, skua_pid owner, const stru
     keep_spare(CONTAINER_OF(transport, struct kernel, transport));
     const int error = prepare_listener(fd, address, options);
     if (error < 0) {
+        remove_file(transport, fd); /* it may have been bound */
         (void)close(fd);
         return error;
     }
@@ -203,17 +215,6 @@ static int shut_down(struct transport *transport, int fd)
     return or_errno(shutdown(fd, SHUT_WR));
 }
 
-/* A listener on a path leaves no file behind. */
-static void remove_file(struct transport *transport, int fd)
-{
-    (void)transport;
-    struct address address = {.size = sizeof address.as};
-    if (getsockname(fd, &address.as.any, &address.size) == 0 &&
-        address.as.any.sa_family == AF_UNIX && address.as.un.sun_path[0] != '\0') {
-        (void)unlink(address.as.un.sun_path);
-    }
-}
-
 static void close_fd(struct transport *transport, int fd, bool reset)
 {
     if (reset) {
@@ -306,7 +307,7 @@ static void wake_at(struct transport *transport, struct worker *worker, uint64_t
 int kernel_register(struct epoll_set *set, int fd, uint64_t key)
 {
     struct epoll_event event = {
-        .events = EPOLLIN | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
+        .events = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLOUT | (uint32_t)EPOLLET,
         .data.u64 = KERNEL_KEY | key,
     };
     const int error = epoll_set_control(set, EPOLL_CTL_ADD, fd, &event);
@@ -333,6 +334,7 @@ void kernel_register_all(struct epoll_set *set, struct sockets *sockets)
 static uint32_t reports_of(uint32_t events)
 {
     return ((events & EPOLLIN) != 0 ? SOCKET_READABLE : 0) |
+           ((events & EPOLLPRI) != 0 ? SOCKET_URGENT : 0) |
            ((events & EPOLLOUT) != 0 ? SOCKET_WRITABLE : 0) |
            ((events & (EPOLLRDHUP | EPOLLHUP)) != 0 ? SOCKET_HANGUP : 0) |
            ((events & EPOLLERR) != 0 ? SOCKET_FAILED : 0);

@@ -42,6 +42,7 @@ int sockets_error(int system_error)
         break;
     case ENOMEM:
     case ENOBUFS:
+    case ENOSPC: /* of an epoll: fs.epoll.max_user_watches */
         error = SKUA_E_NO_MEMORY;
         break;
     default:

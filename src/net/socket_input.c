@@ -158,7 +158,7 @@ static ALWAYS_INLINE ssize_t fetch_into(struct sockets *sockets, struct worker *
         socket_note_bytes(sockets, worker, socket, TRACE_READ, (size_t)count);
         socket_note_active(socket, worker);
         if ((size_t)count < size && (socket->flags & SOCKET_IS_LOCAL) == 0) {
-            socket->ready &= (uint8_t)~SOCKET_READABLE; /* it is empty now */
+            socket->ready &= (uint8_t)~SOCKET_READABLE; /* it is empty now, but see URGENT */
         }
     } else if (count == -EAGAIN) {
         socket->ready &= (uint8_t)~SOCKET_ENDS_READ;

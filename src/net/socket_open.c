@@ -12,6 +12,10 @@
 #define PAUSE_MIN_NS (UINT64_C(10) * 1000000)
 #define PAUSE_MAX_NS (UINT64_C(1000) * 1000000)
 
+/* So many connections in a row may be gone before they are accepted: after that it is the system
+ * that refuses all of them, as a security policy does. Then it must not be asked for ever. */
+#define PASSING_MAX 64
+
 /* A connect whose yield has ended is given up within this time. */
 #define CONNECT_LOOK_NS (UINT64_C(1000) * 1000000)
 
@@ -88,6 +92,7 @@ static int take_connection(struct sockets *sockets, struct worker *worker, struc
     struct transport *transport = sockets->transport;
     struct socket_extra *extra = listener->extra;
     int fd;
+    int tries = 0;
     if (extra->held != 0) {
         fd = (int)extra->held - 1;
         extra->held = 0;
@@ -95,7 +100,7 @@ static int take_connection(struct sockets *sockets, struct worker *worker, struc
     }
     do {
         fd = transport->accept(transport, socket_fd(listener));
-    } while (fd < 0 && is_passing(-fd));
+    } while (fd < 0 && is_passing(-fd) && ++tries < PASSING_MAX);
     if (fd < 0 && is_shortage(-fd)) {
         pause_accepting(sockets, worker, listener);
         return -EINPROGRESS;

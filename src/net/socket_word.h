@@ -50,22 +50,27 @@
 #define SOCKET_WRITABLE UINT32_C(2)
 #define SOCKET_HANGUP   UINT32_C(4) /* the peer writes no more: there is an end of input to read */
 #define SOCKET_FAILED   UINT32_C(8) /* reading or writing says why */
+/* There is urgent data: a read may stop in front of it, though more has come. As that has been
+ * reported, nothing else is going to be: so there may be something to read until a read says that
+ * there is not. What was read while this had not been reported yet does no harm, since the report
+ * comes after that read. */
+#define SOCKET_URGENT UINT32_C(16)
 /* A deadline may have passed. */
-#define SOCKET_ALARM UINT32_C(16)
+#define SOCKET_ALARM UINT32_C(32)
 
-#define SOCKET_WAITS_TO_READ  UINT32_C(32)
-#define SOCKET_WAITS_TO_WRITE UINT32_C(64)
-#define SOCKET_WAITS_FOR_END  UINT32_C(128) /* of input */
-#define SOCKET_SIGNALLED      UINT32_C(256)
-#define SOCKET_LINGERS        UINT32_C(512) /* it has no owner any more: whoever reports writes */
+#define SOCKET_WAITS_TO_READ  UINT32_C(64)
+#define SOCKET_WAITS_TO_WRITE UINT32_C(128)
+#define SOCKET_WAITS_FOR_END  UINT32_C(256) /* of input */
+#define SOCKET_SIGNALLED      UINT32_C(512)
+#define SOCKET_LINGERS        UINT32_C(1024) /* it has no owner any more: whoever reports writes */
 
 /* What it is, for those who inspect; the owner has it in `kind`, too. */
-#define SOCKET_LISTENS    UINT32_C(1024)
-#define SOCKET_CONNECTS   UINT32_C(2048)
-#define SOCKET_SENDS_NONE UINT32_C(4096) /* it has been shut down */
+#define SOCKET_LISTENS    UINT32_C(2048)
+#define SOCKET_CONNECTS   UINT32_C(4096)
+#define SOCKET_SENDS_NONE UINT32_C(8192) /* it has been shut down */
 
-#define SOCKET_REPORTS    (SOCKET_READABLE | SOCKET_WRITABLE | SOCKET_HANGUP | SOCKET_FAILED)
-#define SOCKET_ENDS_READ  (SOCKET_READABLE | SOCKET_HANGUP | SOCKET_FAILED)
+#define SOCKET_REPORTS    (SOCKET_ENDS_READ | SOCKET_WRITABLE)
+#define SOCKET_ENDS_READ  (SOCKET_READABLE | SOCKET_HANGUP | SOCKET_FAILED | SOCKET_URGENT)
 #define SOCKET_ENDS_WRITE (SOCKET_WRITABLE | SOCKET_FAILED)
 #define SOCKET_ENDS_INPUT (SOCKET_HANGUP | SOCKET_FAILED)
 

@@ -421,7 +421,7 @@ void sockets_go_on_lingering(struct sockets *sockets, struct worker *worker, uin
 static bool may_have_input(struct socket *socket)
 {
     const uint32_t flags = (uint32_t)load_relaxed(&socket->word) | socket->ready; /* hint */
-    return (flags & SOCKET_READABLE) != 0 && (socket->flags & SOCKET_ENDED) == 0;
+    return (flags & (SOCKET_READABLE | SOCKET_URGENT)) != 0 && (socket->flags & SOCKET_ENDED) == 0;
 }
 
 static void end_yields(struct sockets *sockets, struct worker *worker, struct process *process,

@@ -10,9 +10,10 @@
  * read.
  *
  * Try first, wait second: a read is tried if the socket may be ready as far as its owner knows, and
- * waits otherwise. A read that got less than it had room for has emptied the socket, so the next
- * one waits without asking the system. What has come and was not asked for yet stays with the
- * system, unless it was read along with a line or frame before it: then it is in `input`.
+ * waits otherwise. A read that got less than it had room for has emptied the socket, unless urgent
+ * data has been reported, so the next one waits without asking the system. What has come and was
+ * not asked for yet stays with the system, unless it was read along with a line or frame before it:
+ * then it is in `input`.
  *
  * Writes queue as event nodes, which carry the payload and the completion to be. All writes of one
  * step leave with the last of them, in one call.
@@ -199,7 +200,7 @@ NODISCARD static inline struct socket *sockets_find(struct sockets *sockets, sku
 }
 
 /* Makes a socket of a number of the transport, watched and owned by `process`. On error, which is
- * SKUA_E_NO_MEMORY or SKUA_E_NETWORK, the number is the caller's to close. A listener has an
+ * SKUA_E_NO_MEMORY as a rule, the number is the caller's to close. A listener has an
  * `extra`. */
 NODISCARD int sockets_open(struct sockets *sockets, struct worker *worker, struct process *process,
                            skua_pid owner, int fd, enum socket_kind kind, uint32_t *slot);

@@ -65,9 +65,12 @@ static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, bool is
     if (error != 0) {
         if (is_adopted) {
             (void)!transport->detach(transport, fd);
-        } else {
-            transport->close(transport, fd, true);
+            return error;
         }
+        if (kind == SOCKET_LISTENER && transport->unlisten != NULL) {
+            transport->unlisten(transport, fd);
+        }
+        transport->close(transport, fd, true);
         return error;
     }
     struct socket *socket = socket_at(sockets, slot);
@@ -82,12 +85,15 @@ static int open_handle(skua_context *ctx, int fd, enum socket_kind kind, bool is
     return 0;
 }
 
-/* A path that cannot be made is an address that cannot be listened on. */
+/* A path that cannot be made is an address that cannot be listened on. A file system that is full
+ * lacks no memory. */
 static int listen_error(int system_error)
 {
     const bool is_path = system_error == ENOENT || system_error == ENOTDIR ||
                          system_error == ENAMETOOLONG || system_error == ELOOP;
-    return is_path ? os_error_keep(system_error, SKUA_E_ADDRESS) : sockets_error(system_error);
+    return is_path                  ? os_error_keep(system_error, SKUA_E_ADDRESS)
+           : system_error == ENOSPC ? os_error_keep(system_error, SKUA_E_NETWORK)
+                                    : sockets_error(system_error);
 }
 
 int skua_listen_sized(skua_context *ctx, const char *address, const skua_listen_options *options,
@@ -472,6 +478,16 @@ static void keep_option(struct socket_extra *extra, enum skua_socket_option opti
     }
 }
 
+static int set_system_option(struct transport *transport, struct socket *socket,
+                             enum skua_socket_option option, uint64_t value)
+{
+    if (socket_fd(socket) < 0) {
+        return SKUA_E_NETWORK; /* it has failed */
+    }
+    const int refused = transport->set(transport, socket_fd(socket), option, value);
+    return refused < 0 ? os_error_keep(-refused, SKUA_E_NETWORK) : 0;
+}
+
 int skua_socket_set(skua_context *ctx, skua_socket socket, enum skua_socket_option option,
                     uint64_t value)
 {
@@ -483,20 +499,16 @@ int skua_socket_set(skua_context *ctx, skua_socket socket, enum skua_socket_opti
     }
     struct sockets *sockets = own_sockets(ctx);
     const bool is_own = option >= SKUA_SOCKET_IDLE;
-    if (is_own || found->kind == SOCKET_LISTENER) {
-        struct socket_extra *extra = socket_extra(sockets, found);
-        if (extra == NULL) {
-            return SKUA_E_NO_MEMORY;
-        }
-        keep_option(extra, option, value);
+    const bool is_kept = is_own || found->kind == SOCKET_LISTENER;
+    if (is_kept && socket_extra(sockets, found) == NULL) {
+        return SKUA_E_NO_MEMORY;
     }
-    if (!is_own && socket_fd(found) < 0) {
-        return SKUA_E_NETWORK; /* it has failed */
+    error = is_own ? 0 : set_system_option(sockets->transport, found, option, value);
+    if (error != 0) {
+        return error;
     }
-    if (!is_own) {
-        const int refused =
-            sockets->transport->set(sockets->transport, socket_fd(found), option, value);
-        return refused < 0 ? os_error_keep(-refused, SKUA_E_NETWORK) : 0;
+    if (is_kept) {
+        keep_option(found->extra, option, value);
     }
     if (option == SKUA_SOCKET_IDLE && value != 0 && found->kind == SOCKET_STREAM) {
         const uint64_t now = time_now(ctx->sched->time);

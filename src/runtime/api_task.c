@@ -421,6 +421,15 @@ int(skua_task_write)(skua_context *ctx, skua_socket socket, skua_payload payload
                       : error;
 }
 
+int(skua_task_hangup)(skua_context *ctx, skua_socket socket, uint64_t timeout_ns)
+{
+    int error;
+    struct task *task = tasks_enter(ctx, &error);
+    return error == 0
+               ? await(task, skua_yield_hangup(ctx, tasks_next_tag(task), socket, timeout_ns), NULL)
+               : error;
+}
+
 int(skua_task_blocking)(skua_context *ctx, skua_pool pool, skua_blocking_fn *function,
                         skua_payload input, uint64_t timeout_ns, skua_payload *result)
 {

@@ -150,7 +150,18 @@ static void cut_both(struct network *network, uint32_t a, uint32_t b, uint32_t d
     }
 }
 
-/* A partition of two hosts, or of one from all others; one way, the other, or both. */
+/* Whether two hosts are cut off from each other, or were a moment ago, in either direction: then no
+ * partition is drawn, or it would go on for longer than the longest, and there might never be a
+ * time when both hear each other. */
+static bool are_spared(const struct network *network, uint32_t a, uint32_t b)
+{
+    const uint64_t now = sim_now(network->sim);
+    return path_between(network, a, b)->spared_until > now ||
+           path_between(network, b, a)->spared_until > now;
+}
+
+/* A partition of two hosts, which are not spared; or of one from all others that are not. One way,
+ * the other, or both. */
 static void draw_partition(struct network *network, uint32_t a, uint32_t b)
 {
     struct sim *sim = network->sim;
@@ -165,7 +176,7 @@ static void draw_partition(struct network *network, uint32_t a, uint32_t b)
     }
     const uint32_t alone = random_below(&sim->random, 2) == 0 ? a : b;
     for (uint32_t other = HOSTS_FIRST; other < network->side; other++) {
-        if (paths_has_host(network, other)) {
+        if (paths_has_host(network, other) && !are_spared(network, alone, other)) {
             cut_both(network, alone, other, directions, until, values->partition_min_ns);
         }
     }
@@ -185,7 +196,7 @@ void paths_trouble(struct network *network, const struct endpoint *from)
         const uint64_t until = sim_some_time_later(sim);
         path->clogged_until = until > path->clogged_until ? until : path->clogged_until;
     }
-    if (path->spared_until <= sim_now(sim) && sim_draw(sim, values->partition)) {
+    if (!are_spared(network, a, b) && sim_draw(sim, values->partition)) {
         draw_partition(network, a, b);
     }
 }

@@ -4,6 +4,7 @@
  * is lost, and nothing leaks. */
 #include <stdio.h>
 
+#include "scratch.h"
 #include "wire.h"
 
 #define BYTES 100000
@@ -22,7 +23,7 @@ struct scene {
     struct actor *other;
     skua_socket *made;
     int fd; /* a descriptor of the test's */
-    char address[64];
+    char address[SCRATCH_PATH_SIZE + 8];
 };
 
 /* ---- the verbs ---- */
@@ -30,6 +31,11 @@ struct scene {
 static struct act listen_somewhere(struct scene *scene)
 {
     return listens(scene->made, "127.0.0.1:0");
+}
+
+static struct act listen_on_a_path(struct scene *scene)
+{
+    return listens(scene->made, scene->address);
 }
 
 static struct act adopt_one(struct scene *scene)
@@ -93,6 +99,15 @@ static void need_peer_that_listens(struct scene *scene)
 {
     scene->fd = listener_open();
     (void)snprintf(scene->address, sizeof scene->address, "127.0.0.1:%u", port_of(scene->fd));
+}
+
+/* Where nothing is yet: a listen that has failed leaves no file behind, which would refuse the
+ * second one. */
+static void need_path(struct scene *scene)
+{
+    char path[SCRATCH_PATH_SIZE];
+    scratch_path(path, "listener");
+    (void)snprintf(scene->address, sizeof scene->address, "unix:%s", path);
 }
 
 static void need_descriptor(struct scene *scene)
@@ -195,6 +210,7 @@ static const struct verb {
     int error; /* what it says if there is memory */
 } verbs[] = {
     {"listen", listen_somewhere, false, NULL, NULL, 0},
+    {"listen on a path", listen_on_a_path, false, need_path, NULL, 0},
     {"adopt", adopt_one, false, need_descriptor, assert_adopted, 0},
     {"connect", connect_once, true, need_peer_that_listens, NULL, 0},
     {"accept", accept_once, true, need_connection_that_waits, NULL, 0},
@@ -266,6 +282,7 @@ static bool try_without_memory(const struct verb *verb, uint64_t n)
 
 TEST(verb_without_memory_says_so_and_loses_nothing)
 {
+    scratch_open();
     FOR_ROWS (verb, verbs) {
         uint64_t n = 1;
         while (try_without_memory(verb, n)) {

@@ -139,6 +139,23 @@ TEST(accepted_sockets_begin_with_what_their_listener_says)
     check_what_is_inherited(address, false);
 }
 
+/* Linux sets the first part of it, and refuses the rest, on a Unix socket. */
+TEST(accepted_sockets_do_not_get_what_was_refused_to_their_listener)
+{
+    wires_begin();
+    char address[64];
+    (void)snprintf(address, sizeof address, "unix:@skua-refuses-%d", (int)getpid());
+    const struct listening server = listening_open(address);
+    skua_socket *near = socket_new();
+    actor_perform(server.actor,
+                  ACTS(refused(sets(server.listener, SKUA_SOCKET_KEEPALIVE, 50 * SKUA_SECOND),
+                               SKUA_E_NETWORK)));
+    (void)peer_connect(server.address);
+    actor_perform(server.actor,
+                  ACTS(accepts(1, server.listener), expects(completion(1, 0)), keeps(near)));
+    assert_int_equal(system_option(*near, SOL_SOCKET, SO_KEEPALIVE), 0);
+}
+
 TEST(accepted_sockets_have_the_idle_time_of_their_listener)
 {
     wires_begin();
@@ -349,6 +366,58 @@ TEST(without_descriptors_connections_are_turned_away_and_nothing_spins)
         assert_int_equal(turned_away(), away + 3);
         meddler->accept_error = 0;
         connect_until_served(&server, i + 1); /* service resumes */
+    }
+}
+
+/* The system limits how much memory a user's epolls have. */
+TEST(watches_that_are_used_up_are_a_lack_of_memory)
+{
+    need_loopback();
+    files_must_come_back();
+    world_create((skua_runtime_config){0});
+    struct meddler *meddler = meddler_install();
+    world_start();
+    const struct listening server = listening_open("127.0.0.1:0");
+    struct actor *client = actor_start(NO_ACTS);
+    const struct ends ends = pair_open();
+    meddler->watch_error = ENOSPC;
+    actor_perform(client, ACTS(refused(listens(socket_new(), "127.0.0.1:0"), SKUA_E_NO_MEMORY),
+                               refused(adopts(socket_new(), ends.near), SKUA_E_NO_MEMORY),
+                               connects(1, server.address), expects(failure(1, SKUA_E_NO_MEMORY))));
+    (void)peer_connect(server.address);
+    actor_perform(server.actor,
+                  ACTS(accepts(2, server.listener), expects(failure(2, SKUA_E_NO_MEMORY))));
+    meddler->watch_error = 0;
+    (void)peer_connect(server.address);
+    actor_perform(server.actor, ACTS(accepts(3, server.listener), expects(completion(3, 0))));
+}
+
+TEST(connections_that_are_gone_are_passed_over_unless_all_are_refused)
+{
+    static const struct {
+        int reason;
+        int error;
+    } rows[] = {{EPERM, SKUA_E_PERMISSION},
+                {ECONNABORTED, SKUA_E_RESET},
+                {EHOSTUNREACH, SKUA_E_UNREACHABLE},
+                {EPROTO, SKUA_E_NETWORK}};
+    need_loopback();
+    files_must_come_back();
+    world_create((skua_runtime_config){0});
+    struct meddler *meddler = meddler_install();
+    world_start();
+    const struct listening server = listening_open("127.0.0.1:0");
+    FOR_ROWS (row, rows) {
+        (void)peer_connect(server.address);
+        const unsigned before = meddler->accepts;
+        meddler->accept_error = row->reason;
+        actor_perform(server.actor,
+                      ACTS(accepts(1, server.listener), expects(completion(1, row->error)),
+                           accepts(2, server.listener), expects(completion(2, row->error))));
+        assert_in_range(meddler->accepts - before, 2, 200);
+        meddler->accept_fails = 10;
+        actor_perform(server.actor, ACTS(accepts(3, server.listener), expects(completion(3, 0))));
+        assert_int_equal(meddler->accept_error, 0);
     }
 }
 

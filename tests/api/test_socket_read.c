@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading: what comes in which portions, and what is kept for later. */
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "wire.h"
 
@@ -147,6 +148,52 @@ TEST(short_rest_of_a_line_is_looked_through_with_what_follows)
         actor_await_state(wire.actor, SKUA_PROCESS_IDLE);
         assert_int_equal(wire.actor->seen[1].size, 4990 + 4 + rest);
     }
+}
+
+/* ---- urgent data ---- */
+
+static void peer_sends_urgently(int peer, const char *text)
+{
+    assert_int_equal(send(peer, text, strlen(text), MSG_OOB), strlen(text));
+}
+
+/* The system ends a read in front of the last byte of urgent data, which is none of the stream's;
+ * more may be behind it. All of this has come, and was reported, before the first of the reads. */
+TEST(data_behind_urgent_data_is_read)
+{
+    FOR_ROWS (kind, wire_kinds) {
+        const struct wire wire = wire_open(*kind);
+        actor_tell(wire.actor, ACTS(reads_some(1, wire.socket, 100), expects(received(1, "zero"))));
+        actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
+        peer_sends(wire.peer, "zero");
+        actor_await_seen(wire.actor, 1);
+        peer_sends(wire.peer, "one");
+        peer_sends_urgently(wire.peer, "!");
+        peer_sends(wire.peer, "two");
+        peer_sends(wire.peer, "three");
+        let_poller_catch_up();
+        actor_perform(wire.actor,
+                      ACTS(reads_some(2, wire.socket, 100), expects(received(2, "one")),
+                           reads_exactly(3, wire.socket, 8), expects(received(3, "twothree"))));
+        peer_sends(wire.peer, "four");
+        actor_perform(wire.actor,
+                      ACTS(reads_some(4, wire.socket, 100), expects(received(4, "four"))));
+    }
+}
+
+TEST(line_may_have_urgent_data_in_it)
+{
+    const struct wire wire = wire_open(WIRE_TCP);
+    actor_tell(wire.actor,
+               ACTS(reads_line(1, wire.socket, "\n", 100), expects(received(1, "zero\n")),
+                    reads_line(2, wire.socket, "\n", 100), expects(received(2, "one, two\n")),
+                    reads_some(3, wire.socket, 100), expects(received(3, ""))));
+    actor_await_state(wire.actor, SKUA_PROCESS_BLOCKED);
+    peer_sends(wire.peer, "zero\none,");
+    peer_sends_urgently(wire.peer, "!");
+    peer_sends(wire.peer, " two\n");
+    fd_close(wire.peer);
+    actor_await_seen(wire.actor, 3);
 }
 
 /* ---- sizes ---- */

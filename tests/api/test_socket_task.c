@@ -90,6 +90,8 @@ static int waits_in_vain(struct errand *errand, skua_context *ctx)
           skua_task_read_exactly(ctx, socket, 9, SKUA_MILLISECOND, &data) == SKUA_E_TIMEOUT);
     CHECK(errand,
           skua_task_read_until(ctx, socket, "x", 9, SKUA_MILLISECOND, &data) == SKUA_E_TIMEOUT);
+    CHECK(errand, skua_task_hangup(ctx, socket, 0) == SKUA_E_TIMEOUT);
+    CHECK(errand, skua_task_hangup(ctx, socket, SKUA_MILLISECOND) == SKUA_E_TIMEOUT);
     CHECK(errand, skua_task_accept(ctx, socket, 0, &none) == SKUA_E_SOCKET);
     CHECK(errand, none.bits == 0);
     CHECK(errand, skua_task_connect(ctx, "nowhere", NULL, 0, &none) == SKUA_E_ADDRESS);
@@ -98,6 +100,7 @@ static int waits_in_vain(struct errand *errand, skua_context *ctx)
     CHECK(errand, skua_socket_close(ctx, socket) == 0);
     CHECK(errand, skua_task_read(ctx, socket, 9, 0, &data) == SKUA_E_SOCKET);
     CHECK(errand, skua_task_write(ctx, socket, skua_payload_u64(0, 1), 0) == SKUA_E_SOCKET);
+    CHECK(errand, skua_task_hangup(ctx, socket, 0) == SKUA_E_SOCKET);
     return 0;
 }
 
@@ -109,6 +112,42 @@ TEST(wait_of_a_task_for_a_socket_ends_in_time)
     errand->number = (uint64_t)ends.near;
     assert_result(errand_run(errand), 0);
     fd_disown(ends.near);
+}
+
+static int awaits_the_end(struct errand *errand, skua_context *ctx)
+{
+    const skua_socket socket = socket_of(errand, ctx);
+    skua_payload data;
+    note(errand, 1);
+    int error = skua_task_hangup(ctx, socket, SKUA_FOREVER);
+    if (error == 0) { /* what came before is still there */
+        CHECK(errand, skua_task_read(ctx, socket, 100, SKUA_FOREVER, &data) == 0);
+        CHECK(errand, is_text(&data, "unread"));
+        skua_payload_drop(&data);
+        error = skua_task_hangup(ctx, socket, SKUA_FOREVER);
+    }
+    return error;
+}
+
+TEST(task_waits_for_the_end_of_a_connection_though_it_does_not_read)
+{
+    static const int errors[] = {0, SKUA_E_RESET};
+    FOR_ROWS (error, errors) {
+        wires_begin();
+        const struct ends ends = wire_ends(WIRE_TCP);
+        struct errand *errand = errand_new(awaits_the_end);
+        errand->number = (uint64_t)ends.near;
+        peer_sends(ends.far, "unread");
+        errand_submit(errand);
+        tally_wait(&errand->noted, 1);
+        fd_disown(ends.near);
+        if (*error == 0) {
+            fd_close(ends.far);
+        } else {
+            peer_resets(ends.far);
+        }
+        assert_errand_ended(errand, *error);
+    }
 }
 
 static int reads_until_cancelled(struct errand *errand, skua_context *ctx)

@@ -351,12 +351,15 @@ static void read_socket(struct play *play)
     const size_t size = choose_size(play->reader);
     const uint64_t timeout = choose_wait_timeout(play);
     int error;
-    switch (reader_below(play->reader, 3)) {
+    switch (reader_below(play->reader, 4)) {
     case 0:
         error = skua_task_read_exactly(play->ctx, socket, size, timeout, &data);
         break;
     case 1:
         error = skua_task_read_until(play->ctx, socket, "\n", size, timeout, &data);
+        break;
+    case 2:
+        error = skua_task_hangup(play->ctx, socket, timeout);
         break;
     default:
         error = skua_task_read(play->ctx, socket, size, timeout, &data);

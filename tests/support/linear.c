@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIED_MAX ((size_t)1 << 15)
+#define TRIED_MAX ((size_t)1 << 18)
 #define SLOTS     (2 * TRIED_MAX)
 #define WORDS     (LINEAR_MAX / 64)
 

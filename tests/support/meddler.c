@@ -47,7 +47,17 @@ static int accept_or_fail(struct transport *transport, int fd)
 {
     (void)atomic_fetch_add(&meddler->accepts, 1);
     const int error = meddler->accept_error;
+    if (error != 0 && meddler->accept_fails > 0 &&
+        atomic_fetch_sub(&meddler->accept_fails, 1) == 1) {
+        meddler->accept_error = 0;
+    }
     return error != 0 ? -error : real.accept(transport, fd);
+}
+
+static int watch_or_fail(struct transport *transport, int fd, uint64_t key)
+{
+    const int error = meddler->watch_error;
+    return error != 0 ? -error : real.watch(transport, fd, key);
 }
 
 struct meddler *meddler_install(void)
@@ -58,5 +68,6 @@ struct meddler *meddler_install(void)
     transport->read = count_read;
     transport->write = write_some_bytes;
     transport->accept = accept_or_fail;
+    transport->watch = watch_or_fail;
     return meddler;
 }

@@ -137,7 +137,9 @@ struct meddler {
     atomic_uint accepts;
     atomic_uint most_pieces;  /* of one write */
     atomic_size_t write_most; /* bytes that a write takes; 0: as many as there are */
-    atomic_int accept_error;  /* an errno that all accepts fail with, or 0 */
+    atomic_int accept_error;  /* an errno that accepts fail with, or 0 */
+    atomic_int watch_error;   /* the same for watches */
+    atomic_uint accept_fails; /* how many of them; 0: all */
 };
 
 /* Between world_create and world_start. */

@@ -376,6 +376,68 @@ TEST(drawn_partitions_last_and_pass)
     net_close_pair(&pair);
 }
 
+/* A partition of two hosts, as it was seen to begin. */
+struct seen_partition {
+    uint64_t began; /* 0: there was none yet */
+    uint64_t until;
+};
+
+/* Looks at two hosts; returns whether they have just been cut off from each other. */
+static bool check_partition(struct seen_partition *seen, uint32_t a, uint32_t b)
+{
+    const uint64_t there = paths_open_at(net.network, a, b);
+    const uint64_t back = paths_open_at(net.network, b, a);
+    const uint64_t until = there > back ? there : back;
+    if (until == 0) {
+        return false;
+    }
+    if (net_now() < seen->until) {
+        assert_int_equal(until, seen->until); /* it is still the same */
+        return false;
+    }
+    assert_true(seen->began == 0 || net_now() >= seen->until + 100 * SKUA_MILLISECOND);
+    assert_in_range(until - net_now(), 100 * SKUA_MILLISECOND, 2 * SKUA_SECOND);
+    *seen = (struct seen_partition){.began = net_now(), .until = until};
+    return true;
+}
+
+/* Says something in both directions, and reads what has come. */
+static void talk(const struct net_pair *pair)
+{
+    char data[64];
+    (void)net_write(pair->client, "x");
+    (void)net_write(pair->server, "y");
+    (void)net.transport->read(net.transport, pair->client, data, sizeof data);
+    (void)net.transport->read(net.transport, pair->server, data, sizeof data);
+}
+
+/* All talk to all, all the time. */
+TEST(drawn_partitions_of_busy_hosts_last_and_pass)
+{
+    static const uint32_t hosts[][2] = {{2, 1}, {3, 1}, {3, 2}};
+    struct net_pair pairs[COUNT_OF(hosts)];
+    struct seen_partition seen[COUNT_OF(hosts)] = {{0}};
+    uint32_t count = 0;
+    net_open(1, NO_FAULTS);
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        pairs[i] = net_make_pair(hosts[i][0], hosts[i][1]);
+    }
+    net_set_faults((skua_sim_network){.partition = SIM_ALWAYS / 10});
+    for (uint64_t end = net_now() + 60 * SKUA_SECOND; net_now() < end;) {
+        for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+            talk(&pairs[i]);
+        }
+        for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+            count += check_partition(&seen[i], hosts[i][0], hosts[i][1]);
+        }
+        net_run_for(10 * SKUA_MILLISECOND);
+    }
+    assert_true(count > 30);
+    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+        net_close_pair(&pairs[i]);
+    }
+}
+
 /* ---- everything at once ---- */
 
 /* What one side has written is a sequence of numbers; the other side gets a beginning of it, and if
