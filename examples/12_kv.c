@@ -18,10 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WORDS_MAX  1024                /* of a command */
-#define BYTES_MAX  ((size_t)512 << 20) /* of a word */
-#define BUCKETS    ((size_t)1 << 18)   /* of a shard */
-#define BEHIND_MAX 10000               /* messages that may wait for a subscriber */
+#define WORDS_MAX 1024                /* of a command */
+#define BYTES_MAX ((size_t)512 << 20) /* of a word */
+#define BUCKETS   ((size_t)1 << 18)   /* of a shard */
 
 static const skua_bytes nil = {"$-1\r\n", 5}, nothing = {"", 0};
 
@@ -34,9 +33,8 @@ enum kind { STRING, LIST, HASH, ANY, CHANNEL, NONE }; /* the last two are not am
  * of dozens. A channel has PIDs instead. An item whose text is empty is removed. */
 struct item {
     struct item *next; /* in its bucket */
-    uint64_t hash, expires;
     enum kind kind;
-    size_t count; /* of bulk strings */
+    uint64_t hash, expires, count; /* of bulk strings */
     skua_output text;
     skua_bytes key; /* lies behind this */
 };
@@ -79,11 +77,10 @@ struct batch {
 /* ---- commands: each is called for one key after the other ---- */
 
 struct command {
-    const char *name;
+    const char *name, *none; /* the answer if there is no such item; null: make one */
     void (*run)(struct batch *b, struct item *item);
     enum kind kind;             /* of what the key names */
     size_t least, most, stride; /* words; from one key to the next, 0: there is only one */
-    const char *none;           /* the answer if there is no such item; null: make one */
 };
 
 /* Reads a number, to which one can be added; if it is none, says so. */
@@ -182,7 +179,7 @@ static void push(struct batch *b, struct item *item)
 static void pop(struct batch *b, struct item *item)
 {
     skua_bytes rest = skua_output_peek(&item->text), first;
-    item->count -= (size_t)skua_bytes_cut_chunks(&rest, '$', BYTES_MAX, 1, &first);
+    item->count -= (uint64_t)skua_bytes_cut_chunks(&rest, '$', BYTES_MAX, 1, &first);
     skua_output_bytes(b->reply, first);
     skua_output_replace(&item->text, 0, first.size, nothing);
 }
@@ -216,12 +213,17 @@ static void hash_set(struct batch *b, struct item *item)
     skua_output_count(b->reply, ':', b->number);
 }
 
+/* Who has subscribed before is not there twice. */
 static void subscribe(struct batch *b, struct item *item)
 {
-    skua_output_put(&item->text, &b->stream.owner, sizeof b->stream.owner);
+    const skua_pid *pids = (const void *)skua_output_peek(&item->text).data, pid = b->stream.owner;
+    size_t i = skua_output_peek(&item->text).size / sizeof pid;
+    for (; i > 0 && !skua_pid_equal(pids[i - 1], pid); i--) {
+    }
+    skua_output_put(&item->text, &pid, i == 0 ? sizeof pid : 0);
     skua_output_text(b->reply, "*3\r\n$9\r\nsubscribe\r\n");
     skua_output_bytes(b->reply, b->words[b->key]);
-    skua_output_count(b->reply, ':', ++b->subscriptions);
+    skua_output_count(b->reply, ':', b->subscriptions += i == 0);
 }
 
 /* Subscribers that have ended are forgotten, and those that are too slow are ended. */
@@ -242,29 +244,29 @@ static void publish(struct batch *b, struct item *item)
 }
 
 static const struct command commands[] = {
-    {"get", get, STRING, 2, 2, 0, "$-1\r\n"},
-    {"set", set, ANY, 3, 3, 0, NULL},
-    {"set", expire, ANY, 5, 5, 0, NULL},
-    {"mget", get, ANY, 2, WORDS_MAX, 1, NULL},
-    {"mset", set, ANY, 3, WORDS_MAX, 2, NULL},
-    {"del", delete, ANY, 2, WORDS_MAX, 1, NULL},
-    {"incr", increment, STRING, 2, 2, 0, NULL},
-    {"expire", expire, ANY, 3, 3, 0, ":0\r\n"},
-    {"ttl", tell_end, ANY, 2, 2, 0, ":-2\r\n"},
-    {"lpush", push, LIST, 3, WORDS_MAX, 0, NULL},
-    {"rpush", push, LIST, 3, WORDS_MAX, 0, NULL},
-    {"lpop", pop, LIST, 2, 2, 0, "$-1\r\n"},
-    {"lrange", range, LIST, 4, 4, 0, "*0\r\n"},
-    {"hset", hash_set, HASH, 4, WORDS_MAX, 0, NULL},
-    {"hget", get, HASH, 3, 3, 0, "$-1\r\n"},
-    {"hgetall", range, HASH, 2, 2, 0, "*0\r\n"},
-    {"subscribe", subscribe, CHANNEL, 2, WORDS_MAX, 1, NULL},
-    {"publish", publish, CHANNEL, 3, 3, 0, ":0\r\n"},
-    {"echo", NULL, NONE, 2, 2, 0, NULL},
-    {"ping", NULL, NONE, 1, 1, 0, "+PONG\r\n"},
-    {"info", NULL, NONE, 1, 2, 0, "$30\r\nredis_version:7.0.0\r\nby:skua\r\n\r\n"},
-    {"config", NULL, NONE, 2, WORDS_MAX, 0, "*2\r\n$0\r\n\r\n$0\r\n\r\n"},
-    {NULL, NULL, NONE, 0, SIZE_MAX, 0, "-ERR unknown command or wrong number of arguments\r\n"},
+    {"get", "$-1\r\n", get, STRING, 2, 2, 0},
+    {"set", NULL, set, ANY, 3, 3, 0},
+    {"set", NULL, expire, ANY, 5, 5, 0},
+    {"mget", NULL, get, ANY, 2, WORDS_MAX, 1},
+    {"mset", NULL, set, ANY, 3, WORDS_MAX, 2},
+    {"del", NULL, delete, ANY, 2, WORDS_MAX, 1},
+    {"incr", NULL, increment, STRING, 2, 2, 0},
+    {"expire", ":0\r\n", expire, ANY, 3, 3, 0},
+    {"ttl", ":-2\r\n", tell_end, ANY, 2, 2, 0},
+    {"lpush", NULL, push, LIST, 3, WORDS_MAX, 0},
+    {"rpush", NULL, push, LIST, 3, WORDS_MAX, 0},
+    {"lpop", "$-1\r\n", pop, LIST, 2, 2, 0},
+    {"lrange", "*0\r\n", range, LIST, 4, 4, 0},
+    {"hset", NULL, hash_set, HASH, 4, WORDS_MAX, 0},
+    {"hget", "$-1\r\n", get, HASH, 3, 3, 0},
+    {"hgetall", "*0\r\n", range, HASH, 2, 2, 0},
+    {"subscribe", NULL, subscribe, CHANNEL, 2, WORDS_MAX, 1},
+    {"publish", ":0\r\n", publish, CHANNEL, 3, 3, 0},
+    {"echo", NULL, NULL, NONE, 2, 2, 0},
+    {"ping", "+PONG\r\n", NULL, NONE, 1, 1, 0},
+    {"info", "$30\r\nredis_version:7.0.0\r\nby:skua\r\n\r\n", NULL, NONE, 1, 2, 0},
+    {"config", "*2\r\n$0\r\n\r\n$0\r\n\r\n", NULL, NONE, 2, WORDS_MAX, 0},
+    {NULL, "-ERR unknown command or wrong number of arguments\r\n", NULL, NONE, 0, SIZE_MAX, 0},
 };
 
 /* ---- where they are carried out ---- */
@@ -305,15 +307,14 @@ static void carry_out(struct batch *b, struct item **buckets, skua_bytes key, ui
     struct item **link = find(buckets, hash, key, skua_now(b->ctx));
     if (*link == NULL && command->none == NULL) {
         *link = skua_must_alloc(NULL, NULL, 0, sizeof **link + key.size, _Alignof(struct item));
-        **link = (struct item){0, hash, SKUA_FOREVER, command->kind, .text.alloc = skua_must_alloc};
+        **link = (struct item){0, command->kind, hash, SKUA_FOREVER, .text.alloc = skua_must_alloc};
         (*link)->key = (skua_bytes){memcpy(*link + 1, key.data, key.size), key.size};
     }
-    if (*link == NULL) {
-        skua_output_text(b->reply, command->none);
-    } else if (command->kind == ANY || (*link)->kind == command->kind) {
+    if (*link != NULL && (command->kind == ANY || (*link)->kind == command->kind)) {
         command->run(b, *link);
     } else {
-        skua_output_text(b->reply, "-WRONGTYPE the key holds another kind of value\r\n");
+        skua_output_text(b->reply, *link == NULL ? command->none
+                                                 : "-WRONGTYPE the key is of another kind\r\n");
     }
     (void)find(buckets, hash, key, skua_now(b->ctx));
 }
@@ -388,8 +389,9 @@ static int client_main(void *self, skua_context *ctx)
     return 0;
 }
 
+/* With so many messages that it has not taken, a subscriber is too slow. */
 static const skua_process_type client_type = {"client", sizeof(struct start), skua_init_bytes,
-                                              .main = client_main, .mailbox_limit = BEHIND_MAX};
+                                              .main = client_main, .mailbox_limit = 10000};
 
 /* ---- the server ---- */
 

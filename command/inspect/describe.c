@@ -21,6 +21,9 @@ enum { FIELD_KIND = 2, FIELD_TYPE, FIELD_LEFT, FIELD_WHERE };
 /* Fields of a line `stack`. */
 enum { FIELD_DEEPEST = 2, FIELD_SIZE };
 
+/* The field of a line `sockets`. */
+enum { FIELD_COUNT = 2 };
+
 /* What a yield is about: fields of a line. */
 struct yield {
     uint64_t tag;
@@ -326,6 +329,7 @@ void row_is_unknown(struct process_row *row)
     row->is_task = false;
     row->where[0] = '\0';
     (void)snprintf(row->stack, sizeof row->stack, "-");
+    (void)snprintf(row->sockets, sizeof row->sockets, "-");
     (void)snprintf(row->name, sizeof row->name, "-");
     (void)snprintf(row->waits.text, sizeof row->waits.text, "%s",
                    strcmp(row->state, "running") == 0 ? "running" : "-");
@@ -401,6 +405,17 @@ bool row_describe_stack(struct process_row *row, const struct line *line)
     return true;
 }
 
+bool row_describe_sockets(struct process_row *row, const struct line *line)
+{
+    uint64_t count;
+    if (!line_number(line, FIELD_COUNT, &count)) {
+        return false;
+    }
+    snprintf(row->sockets, sizeof row->sockets, "%" PRIu64 "%s", count,
+             count >= LIST_COUNT_MAX ? "+" : "");
+    return true;
+}
+
 /* ---- many ---- */
 
 /* Programs of earlier versions do not know the request: asking for nobody tells. */
@@ -415,8 +430,8 @@ static enum client_result learn(struct client *client)
     return CLIENT_END;
 }
 
-/* Asks about up to ASKED_MAX processes, and hands each line `described`, `task` or `stack` on, with
- * its PID, until `take` returns false. */
+/* Asks about up to ASKED_MAX processes, and hands each line `described`, `task`, `stack` or
+ * `sockets` on, with its PID, until `take` returns false. */
 static enum client_result ask(struct client *client, const uint64_t *asked, size_t count,
                               bool (*take)(void *arg, uint64_t pid, const struct line *line),
                               void *arg)
@@ -430,8 +445,8 @@ static enum client_result ask(struct client *client, const uint64_t *asked, size
     }
     client_ask(client, "describe%s", pids);
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        const bool is_known =
-            line_is(&line, "described") || line_is(&line, "task") || line_is(&line, "stack");
+        const bool is_known = line_is(&line, "described") || line_is(&line, "task") ||
+                              line_is(&line, "stack") || line_is(&line, "sockets");
         if (is_known && (!line_pid(&line, 1, &pid) || !take(arg, pid, &line))) {
             return CLIENT_BROKEN;
         }
@@ -454,9 +469,10 @@ static bool take_row(void *arg, uint64_t pid, const struct line *line)
     const struct row_list *list = arg;
     for (size_t i = 0; i < list->count; i++) {
         if (list->rows[i].pid == pid) {
-            return line_is(line, "task")    ? row_describe_task(&list->rows[i], line)
-                   : line_is(line, "stack") ? row_describe_stack(&list->rows[i], line)
-                                            : row_describe(&list->rows[i], line);
+            return line_is(line, "task")      ? row_describe_task(&list->rows[i], line)
+                   : line_is(line, "stack")   ? row_describe_stack(&list->rows[i], line)
+                   : line_is(line, "sockets") ? row_describe_sockets(&list->rows[i], line)
+                                              : row_describe(&list->rows[i], line);
         }
     }
     return false;

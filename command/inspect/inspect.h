@@ -50,9 +50,10 @@ struct process_row {
     char name[NAME_TEXT_SIZE]; /* the first, how many more, and the label; or - */
     uint64_t yields;
     struct wait_text waits;
-    bool is_task;   /* and waits */
-    char where[65]; /* file and line of that; or empty */
-    char stack[48]; /* how much of it was used, of how much; or - */
+    bool is_task;     /* and waits */
+    char where[65];   /* file and line of that; or empty */
+    char stack[48];   /* how much of it was used, of how much; or - */
+    char sockets[24]; /* how many it has; or - */
 };
 
 enum { PAGE_ROWS_MAX = 256 };
@@ -121,9 +122,10 @@ enum client_result names_describe(struct client *client, const uint64_t *pids, s
 void row_is_unknown(struct process_row *row);
 bool row_describe(struct process_row *row, const struct line *line);
 
-/* The lines `task` and `stack` that follow that of a task. */
+/* The lines `task` and `stack` that follow that of a task, and `sockets` of who has any. */
 bool row_describe_task(struct process_row *row, const struct line *line);
 bool row_describe_stack(struct process_row *row, const struct line *line);
+bool row_describe_sockets(struct process_row *row, const struct line *line);
 
 /* Programs count the names, yields and relations of a process up to here: there may be more. */
 #define LIST_COUNT_MAX UINT64_C(4096)
@@ -182,5 +184,8 @@ double sample_busy(const struct sample *before, const struct sample *after);
 
 /* Processes that are queued anywhere. */
 uint64_t sample_queued(const struct sample *sample);
+
+/* Whether the program has ever had sockets. */
+bool sample_has_sockets(const struct sample *sample);
 
 #endif

@@ -188,3 +188,9 @@ uint64_t sample_queued(const struct sample *sample)
     }
     return queued;
 }
+
+bool sample_has_sockets(const struct sample *sample)
+{
+    return sample->sockets != 0 || sample->counter[COUNTER_accepted] != 0 ||
+           sample->counter[COUNTER_connected] != 0;
+}

@@ -84,15 +84,10 @@ static struct formatted rate(const struct top *top, enum counter counter)
     return format_count(sample_rate(&previous(top)->sample, &current(top)->sample, counter));
 }
 
-/* Nothing, if the program has never had any. */
 static void draw_sockets(const struct top *top, struct screen *screen)
 {
     const struct sample *now = &current(top)->sample;
     const uint64_t open = now->sockets > now->closing ? now->sockets - now->closing : 0;
-    if (now->sockets == 0 && now->counter[COUNTER_accepted] == 0 &&
-        now->counter[COUNTER_connected] == 0) {
-        return;
-    }
     screen_line(screen,
                 "sockets: %" PRIu64 " open, %" PRIu64 " closing; per second: accepted %s, "
                 "connected %s, bytes in %s, out %s",
@@ -116,7 +111,9 @@ static void draw_head(const struct top *top, struct screen *screen)
                 rate(top, COUNTER_spawned).text, rate(top, COUNTER_messages).text,
                 rate(top, COUNTER_steps).text, rate(top, COUNTER_stolen).text,
                 rate(top, COUNTER_parks).text, rate(top, COUNTER_timers).text);
-    draw_sockets(top, screen);
+    if (sample_has_sockets(now)) {
+        draw_sockets(top, screen);
+    }
     screen_line(screen, "%s", "");
 }
 
@@ -189,15 +186,26 @@ static struct widths widths_of(const struct process_page *page)
     return widths;
 }
 
+/* A field of a column that programs without sockets do not have. */
+static struct formatted socket_field(const struct top *top, const char *text)
+{
+    struct formatted field = {""};
+    if (sample_has_sockets(&current(top)->sample)) {
+        snprintf(field.text, sizeof field.text, "%7s  ", text);
+    }
+    return field;
+}
+
 static void draw_process(const struct top *top, struct screen *screen, struct widths widths,
                          const struct process_row *row)
 {
     screen_line(screen,
-                "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64 "  %6s  %8s  %8s  %-*s  %s",
+                "%016" PRIx64 "  %-*s  %-7s  %9" PRIu64 "  %11" PRIu64
+                "  %6s  %8s  %8s  %s%-*s  %s",
                 row->pid, text_width(row->type, widths.type), row->type, row->state, row->mailbox,
                 row->steps, part_of_run(top, row).text, format_time(row->run_ns).text,
-                format_time(row->age_ns).text, text_width(row->name, widths.name), row->name,
-                row->waits.text);
+                format_time(row->age_ns).text, socket_field(top, row->sockets).text,
+                text_width(row->name, widths.name), row->name, row->waits.text);
 }
 
 /* How many processes a picture shows, at most. */
@@ -215,9 +223,9 @@ static void draw_processes(struct top *top, struct screen *screen)
     const size_t most = rows_most(top, screen->is_terminal);
     char pid[32];
     snprintf(pid, sizeof pid, "PID (by %s)", sort_name(top->options.sort));
-    screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  %-*s  %s", pid,
+    screen_title(screen, "%-16s  %-*s  %-7s  %9s  %11s  %6s  %8s  %8s  %s%-*s  %s", pid,
                  (int)widths.type, "TYPE", "STATE", "MAILBOX", "STEPS", "RUN%", "RUN", "AGE",
-                 (int)widths.name, "NAME", "WAITS FOR");
+                 socket_field(top, "SOCKETS").text, (int)widths.name, "NAME", "WAITS FOR");
     if (top->first >= page->count) {
         top->first = 0;
     }
@@ -243,6 +251,7 @@ static void draw_help(struct screen *screen)
         "",
         "BUSY: CPU time of a worker's thread, as a share of the time",
         "RUN%: share of time a process ran, sampled",
+        "SOCKETS: how many it has; - if there is none, or no answer",
         "NAME: the first, +N more, and the label; - if there is none, or no answer",
         "WAITS FOR: what it has yielded, the newest; nothing: messages only",
         "STALLS: steps that ran too long since the start",

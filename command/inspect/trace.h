@@ -32,7 +32,7 @@ enum { TRACE_OUTSIDE = 4096, TRACE_TRACKS };
 
 /* What its fields mean is in docs/inspector.md. */
 struct trace_record {
-    uint64_t time_ns;
+    uint64_t time_ns; /* of a read or write, when it has begun */
     uint64_t pid;
     int64_t arg;
     uint64_t node;
@@ -40,6 +40,7 @@ struct trace_record {
     uint32_t payload_type; /* of a send */
     uint32_t order;        /* in which it was read */
     uint32_t arrow;        /* the number of the arrow that begins or ends here; 0: none */
+    uint32_t duration_ns;  /* of a read or write; 0: not known */
     uint16_t track;
     uint8_t kind; /* enum trace_kind */
 };
@@ -99,6 +100,13 @@ bool trace_set_names(struct trace *trace, uint64_t pid, const char *name, const 
 /* PIDs of processes that have stepped and whose end is not recorded: `most` at most, those with the
  * most steps. Returns how many. */
 size_t trace_find_steppers(const struct trace *trace, uint64_t *pids, size_t most);
+
+/* ---- trace_arrows.c ---- */
+
+/* Gives each send, timer or completion, and the take of the same event, a number of their own as
+ * `arrow`, if it is certain that they belong together. The records are sorted by time. False if
+ * there is no memory. */
+bool trace_find_arrows(struct trace *trace);
 
 /* ---- trace_json.c ---- */
 

@@ -93,6 +93,32 @@ static bool grow(struct trace *trace)
     return true;
 }
 
+/* How long a read or write took; earlier versions do not say. */
+static bool read_duration(const struct line *line, size_t field, struct trace_record *record)
+{
+    uint64_t ns = 0;
+    const bool has_one = record->kind == TRACE_READ || record->kind == TRACE_WRITE;
+    if (has_one && line->count > field && !line_number(line, field, &ns)) {
+        return false;
+    }
+    record->duration_ns = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+    return true;
+}
+
+/* Time never falls in a track, so that sorting by it leaves each track as it was read. What has a
+ * duration begins earlier than it was recorded, but not before what was recorded last: of threads
+ * that share a track one may do that meanwhile. */
+static void set_time(struct trace *trace, struct trace_record *record)
+{
+    uint64_t *newest_ns = &trace->newest_ns[record->track];
+    const uint64_t end_ns = record->time_ns > *newest_ns ? record->time_ns : *newest_ns;
+    if (record->duration_ns > end_ns - *newest_ns) {
+        record->duration_ns = (uint32_t)(end_ns - *newest_ns);
+    }
+    record->time_ns = end_ns - record->duration_ns;
+    *newest_ns = end_ns;
+}
+
 enum trace_added trace_add(struct trace *trace, const struct line *line)
 {
     enum { TRACK = 1, TIME, KIND, PID, TYPE, ARG, NODE, FIELDS };
@@ -116,6 +142,9 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
         return TRACE_NO_RECORD;
     }
     record.kind = (uint8_t)kind;
+    if (!read_duration(line, FIELDS, &record)) {
+        return TRACE_NO_RECORD;
+    }
     record.type = keep_name(trace, kind == TRACE_SEND ? "-" : line->field[TYPE]);
     if (record.type == NULL || !grow(trace)) {
         return TRACE_NO_MEMORY;
@@ -123,12 +152,7 @@ enum trace_added trace_add(struct trace *trace, const struct line *line)
     if (kind == TRACE_LOST) {
         trace->lost += (uint64_t)record.arg;
     }
-    /* Time never falls in a track, so that sorting by it leaves each track as it was read. */
-    uint64_t *newest_ns = &trace->newest_ns[record.track];
-    if (record.time_ns < *newest_ns) {
-        record.time_ns = *newest_ns;
-    }
-    *newest_ns = record.time_ns;
+    set_time(trace, &record);
     trace->records[trace->count++] = record;
     return TRACE_ADDED;
 }

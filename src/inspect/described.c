@@ -186,6 +186,13 @@ static void add_stack(skua_pid pid, const struct described_stack *stack, struct 
     }
 }
 
+static void add_socket_count(skua_pid pid, uint32_t count, struct text *out)
+{
+    if (count > 0) {
+        text_add(out, "sockets\t%016" PRIx64 "\t%" PRIu32 "\n", pid.bits, count);
+    }
+}
+
 static void add_described(struct scheduler *sched, skua_pid pid,
                           const struct description *description, struct text *out)
 {
@@ -208,6 +215,7 @@ static void add_described(struct scheduler *sched, skua_pid pid,
     text_add(out, "\n");
     add_task(pid, &description->task, out);
     add_stack(pid, &description->stack, out);
+    add_socket_count(pid, description->sockets, out);
 }
 
 uint32_t described_add(struct scheduler *sched, const skua_pid *pids, uint32_t count,
@@ -300,12 +308,12 @@ static void add_yields(struct scheduler *sched, skua_pid pid, const struct descr
 }
 
 static void add_sockets(struct scheduler *sched, skua_pid pid,
-                        const struct description_details *details, struct text *out)
+                        const struct description *description, struct text *out)
 {
     skua_socket_snapshot info;
-    text_add(out, "detail\tsockets\t%" PRIu32 "\n", details->sockets);
-    for (uint32_t i = 0; i < details->sockets && i < DESCRIBE_SOCKETS; i++) {
-        if (find_socket(sched, pid, details->socket_slots[i], &info)) {
+    text_add(out, "detail\tsockets\t%" PRIu32 "\n", description->sockets);
+    for (uint32_t i = 0; i < description->sockets && i < DESCRIBE_SOCKETS; i++) {
+        if (find_socket(sched, pid, description->details[0].socket_slots[i], &info)) {
             socket_list_add_line(sched, &info, out);
         }
     }
@@ -346,7 +354,7 @@ uint32_t described_add_details(struct scheduler *sched, skua_pid pid, struct tex
         add_peers(sched, "monitor", details->watching, details->monitors, out);
         add_requests(sched, details, out);
         add_yields(sched, pid, description, out);
-        add_sockets(sched, pid, details, out);
+        add_sockets(sched, pid, description, out);
         add_frames(description, out);
     }
     describe_free(sched, description);

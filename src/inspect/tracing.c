@@ -135,12 +135,13 @@ static void write_type(struct tracing *tracing, struct scheduler *sched, struct 
     }
 }
 
-/* The last two fields: the meaning of `data` and `number` depends on the record's kind. */
+/* The last fields: the meaning of `data`, `number` and `node` depends on the record's kind. */
 static void write_numbers(struct text *out, const struct ring_record *record, enum trace_kind kind)
 {
     const uint32_t number = trace_word_number(record->words[3]);
     if (has_socket(kind)) {
-        text_add(out, "\t%" PRIu32 "\t%" PRIu64 "\n", number, record->words[2]);
+        text_add(out, "\t%" PRIu32 "\t%" PRIu64 "\t%" PRIu32 "\n", number, record->words[2],
+                 trace_word_node(record->words[3]));
     } else if (kind == TRACE_STEAL || has_event(kind)) {
         text_add(out, "\t%" PRIu64 "\t%" PRIu32 "\n", record->words[2],
                  kind == TRACE_STEAL ? number : trace_word_node(record->words[3]));

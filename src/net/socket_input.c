@@ -148,6 +148,7 @@ static ALWAYS_INLINE ssize_t fetch_into(struct sockets *sockets, struct worker *
     if (!may_be_ready(socket)) {
         return -EAGAIN;
     }
+    const uint64_t begun = socket_trace_begin(sockets);
     const ssize_t count =
         transport_read(transport, socket_fd(socket), block->data + block->end, size);
     if (count > 0) {
@@ -155,7 +156,7 @@ static ALWAYS_INLINE ssize_t fetch_into(struct sockets *sockets, struct worker *
         store_relaxed(&socket->bytes_in, /* for inspectors */
                       load_relaxed(&socket->bytes_in) + (uint64_t)count);
         NOTE_AMOUNT(sockets->sched, worker, received_bytes, (uint64_t)count);
-        socket_note_bytes(sockets, worker, socket, TRACE_READ, (size_t)count);
+        socket_note_bytes(sockets, worker, socket, TRACE_READ, (size_t)count, begun);
         socket_note_active(socket, worker);
         if ((size_t)count < size && (socket->flags & SOCKET_IS_LOCAL) == 0) {
             socket->ready &= (uint8_t)~SOCKET_READABLE; /* it is empty now, but see URGENT */

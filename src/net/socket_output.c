@@ -117,12 +117,12 @@ static void advance(struct sockets *sockets, struct socket *socket, size_t count
 
 /* `worker` is the caller's or null. */
 static ALWAYS_INLINE void count_sent(struct sockets *sockets, struct worker *worker,
-                                     struct socket *socket, size_t count)
+                                     struct socket *socket, size_t count, uint64_t begun)
 {
     count_queued(socket, queued_in(socket) - count);
     store_relaxed(&socket->bytes_out, load_relaxed(&socket->bytes_out) + count); /* statistic */
     NOTE_AMOUNT(sockets->sched, worker, sent_bytes, count);
-    socket_note_bytes(sockets, worker, socket, TRACE_WRITE, count);
+    socket_note_bytes(sockets, worker, socket, TRACE_WRITE, count, begun);
     if (LIKELY(worker != NULL)) {
         socket_note_active(socket, worker);
     }
@@ -139,13 +139,14 @@ static int write_queued(struct sockets *sockets, struct worker *worker, struct s
     *done = (struct done_writes){OBJECT_NONE, OBJECT_NONE};
     for (int round = 0; round < TURN_ROUNDS && written < TURN_BYTES; round++) {
         const int piece_count = gather_pieces(sockets, socket, pieces);
+        const uint64_t begun = socket_trace_begin(sockets);
         const ssize_t count = transport_write(transport, socket_fd(socket), pieces, piece_count);
         if (count < 0) {
             return (int)count;
         }
         written += (size_t)count;
         advance(sockets, socket, (size_t)count, done);
-        count_sent(sockets, worker, socket, (size_t)count);
+        count_sent(sockets, worker, socket, (size_t)count, begun);
         socket->wrote_at = now;
         if (socket->first == OBJECT_NONE) {
             return 0;
@@ -309,11 +310,12 @@ static bool leaves_alone(struct sockets *sockets, struct worker *worker, struct 
         (socket->flags & (SOCKET_SHUTS | SOCKET_CLOSES)) != 0) {
         return false;
     }
+    const uint64_t begun = socket_trace_begin(sockets);
     const ssize_t count = transport_write_one(transport, socket_fd(socket), &bytes);
     if (count < 0) {
         return false; /* the second try says why */
     }
-    count_sent(sockets, worker, socket, (size_t)count);
+    count_sent(sockets, worker, socket, (size_t)count, begun);
     piece->as.event.from.bits = (uint64_t)count;
     if ((size_t)count < bytes.iov_len) {
         return false;

@@ -118,12 +118,13 @@ void sockets_show_nodes(struct socket_hooks *hooks, void (*put)(void *arg, uint3
 }
 
 void socket_trace(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                  enum trace_kind kind, size_t count)
+                  enum trace_kind kind, size_t count, uint64_t begun)
 {
+    const uint32_t duration = trace_duration(monotonic_ns() - begun);
     /* Its signal knows what it is called, for as long as it is open. */
     const uint32_t signal = load_relaxed(&socket->signal); /* its own */
     const uint64_t key = event_at(&sockets->sched->events, signal)->as.event.tag;
     const skua_pid owner = {load_relaxed(&socket->owner)}; /* the caller's, or nobody's */
-    note_trace(sockets->sched, worker, kind, owner, key,
-               count < UINT32_MAX ? (uint32_t)count : UINT32_MAX);
+    note_record_in(tracer_active(&sockets->sched->tracer), worker, kind, owner, key, duration,
+                   count < UINT32_MAX ? (uint32_t)count : UINT32_MAX);
 }

@@ -29,6 +29,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "base/monotonic.h"
 #include "dispatch/call.h"
 #include "net/socket_word.h"
 #include "net/transport.h"
@@ -301,14 +302,22 @@ static inline int socket_end_of_input(const struct socket *socket)
     return (socket->flags & SOCKET_BROKEN) != 0 ? SKUA_E_RESET : 0;
 }
 
-/* Notes for a trace that so many bytes went through it; `worker` is the caller's or null. */
-void socket_trace(struct sockets *sockets, struct worker *worker, struct socket *socket,
-                  enum trace_kind kind, size_t count);
-static inline void socket_note_bytes(struct sockets *sockets, struct worker *worker,
-                                     struct socket *socket, enum trace_kind kind, size_t count)
+/* When a read or write begins, if somebody traces; otherwise 0. */
+static inline uint64_t socket_trace_begin(struct sockets *sockets)
 {
-    if (UNLIKELY(tracer_active(&sockets->sched->tracer) != NULL)) {
-        socket_trace(sockets, worker, socket, kind, count);
+    return UNLIKELY(tracer_active(&sockets->sched->tracer) != NULL) ? monotonic_ns() : 0;
+}
+
+/* Notes for a trace that so many bytes went through it, by a read or write that has `begun` then
+ * and ends now; `worker` is the caller's or null. */
+void socket_trace(struct sockets *sockets, struct worker *worker, struct socket *socket,
+                  enum trace_kind kind, size_t count, uint64_t begun);
+static inline void socket_note_bytes(struct sockets *sockets, struct worker *worker,
+                                     struct socket *socket, enum trace_kind kind, size_t count,
+                                     uint64_t begun)
+{
+    if (UNLIKELY(begun != 0)) {
+        socket_trace(sockets, worker, socket, kind, count, begun);
     }
 }
 

@@ -408,11 +408,13 @@ static void fill_requests(struct scheduler *sched, const struct annex *annex,
 }
 
 static void fill_sockets(struct scheduler *sched, struct process *process,
-                         struct description_details *details)
+                         struct description *description)
 {
+    const bool is_detailed = description->is_detailed;
     if (sched->sockets != NULL) {
-        details->sockets = sched->sockets->list(sched->sockets, process, details->socket_slots,
-                                                DESCRIBE_SOCKETS, DESCRIBE_COUNT_MAX);
+        description->sockets = sched->sockets->list(
+            sched->sockets, process, is_detailed ? description->details[0].socket_slots : NULL,
+            is_detailed ? DESCRIBE_SOCKETS : 0, DESCRIBE_COUNT_MAX);
     }
 }
 
@@ -468,9 +470,7 @@ static void fill(struct scheduler *sched, struct process *process, struct descri
     fill_waits(sched, process, description);
     fill_task(process, description);
     fill_stack(sched, process, &description->stack);
-    if (description->is_detailed) {
-        fill_sockets(sched, process, &description->details[0]);
-    }
+    fill_sockets(sched, process, description);
     if (annex == NULL) {
         return;
     }

@@ -98,8 +98,7 @@ struct description_details {
     uint32_t owed_shown;
     struct described_request requests[DESCRIBE_PEERS]; /* oldest first */
     uint32_t deferred;                                 /* events that it has put off */
-    uint32_t sockets;
-    uint32_t socket_slots[DESCRIBE_SOCKETS]; /* newest first */
+    uint32_t socket_slots[DESCRIBE_SOCKETS];           /* newest first */
     uint32_t frames_shown;
     void *frames[DESCRIBE_FRAMES]; /* of a task, innermost first */
 };
@@ -132,6 +131,7 @@ struct description {
     struct described_wait wait; /* the newest */
     struct described_task task;
     struct described_stack stack;
+    uint32_t sockets;                     /* how many; counted up to DESCRIBE_COUNT_MAX */
     struct description_details details[]; /* one, if is_detailed */
 };
 

@@ -35,7 +35,7 @@ enum trace_kind {
     TRACE_UNPARK,
     TRACE_NAME,  /* data: a part of the text, as trace_text_part has it; number: which, from 0 */
     TRACE_LABEL, /* the same */
-    TRACE_READ,  /* data: the socket; number: bytes that were read from it */
+    TRACE_READ,  /* data: the socket; number: bytes that were read from it; node: trace_duration */
     TRACE_WRITE, /* the same for bytes that the system has taken */
 };
 
@@ -78,6 +78,14 @@ static inline uint32_t trace_word_node(uint64_t word)
 static inline uint32_t trace_word_number(uint64_t word)
 {
     return (uint32_t)(word >> TRACE_NUMBER_SHIFT);
+}
+
+/* How long something has taken that ends with its record, in nanoseconds, where a node would be:
+ * what takes longer than a quarter of a second says that much. */
+static inline uint32_t trace_duration(uint64_t ns)
+{
+    const uint32_t most = ((uint32_t)1 << TRACE_NODE_BITS) - 1;
+    return ns < most ? (uint32_t)ns : most;
 }
 
 /* Text takes several records, one after the other. The last part has a byte that is zero. */

@@ -4,7 +4,7 @@
 #include <skua/skua.h>
 #include <string.h>
 
-enum fault { STALE_NUMBER, WRONG_SHARD, ANSWER_OF_ANOTHER, FAULTS };
+enum fault { STALE_NUMBER, WRONG_SHARD, ANSWER_OF_ANOTHER, LATE_CLOCK, FAULTS };
 
 static enum fault fault;
 static uint64_t occasions; /* on which it could have shown */
@@ -52,12 +52,20 @@ static int faulty_exchange(skua_context *ctx, skua_stream *stream, skua_event **
     return skua_task_exchange(ctx, stream, event);
 }
 
+/* What has expired is still there, or something else lives too long. */
+static uint64_t faulty_now(skua_context *ctx)
+{
+    return skua_now(ctx) - (is_time_for(LATE_CLOCK) ? SKUA_SECOND : 0);
+}
+
 #undef skua_task_exchange
 #define skua_bytes_to_number(bytes, number)    faulty_number(bytes, number)
 #define skua_bytes_hash(bytes, seed)           faulty_hash(bytes, seed)
+#define skua_now(ctx)                          faulty_now(ctx)
 #define skua_task_exchange(ctx, stream, event) faulty_exchange(ctx, stream, event)
 #include "example_kv.h"
 
+#undef skua_now
 #include "kv_client.h"
 
 static struct kv_history history;
@@ -67,7 +75,7 @@ static bool is_noticed(enum fault which, uint64_t seed)
     fault = which;
     world_open_sim(seed, SIM_NO_FAULTS);
     example_kv_start(2);
-    kv_play(&history, EXAMPLE_KV_ADDRESS, seed);
+    kv_play(&history, EXAMPLE_KV_ADDRESS, client_type.name, seed);
     return !kv_is_explained(&history, NULL);
 }
 
@@ -93,6 +101,11 @@ TEST(key_in_two_shards_is_noticed)
 TEST(answer_that_another_client_should_have_got_is_noticed)
 {
     assert_noticed(ANSWER_OF_ANOTHER);
+}
+
+TEST(clock_that_is_late_is_noticed)
+{
+    assert_noticed(LATE_CLOCK);
 }
 
 TEST(server_without_a_fault_is_not_accused)

@@ -119,6 +119,21 @@ static bool is_gone(void *fd)
     return row_of(*(int *)fd) == NULL;
 }
 
+static bool says_how_many(void *pid)
+{
+    client_ask(client, "describe %" PRIx64, ((skua_pid *)pid)->bits);
+    return inspect_count(client, "sockets") == 1;
+}
+
+TEST(process_says_how_many_sockets_it_has)
+{
+    open_scene();
+    wait_until(says_how_many, &server, "the server answers in time");
+    const struct inspect_line *line = inspect_find(client, "sockets", 0);
+    assert_true(skua_pid_equal(inspect_pid(line, 1), server));
+    assert_int_equal(inspect_number(line, 2), 1);
+}
+
 TEST(sockets_that_are_closed_are_gone)
 {
     open_scene();
@@ -493,7 +508,9 @@ TEST(trace_has_what_went_through_a_socket)
     assert_int_equal(read->node, number);
     assert_int_equal(write->node, number);
     assert_string_equal(read->type, peer);
-    assert_true(read->time <= write->time);
+    assert_true(read->time <= write->time - write->duration);
+    assert_in_range(read->duration, 1, (1U << 28) - 1);
+    assert_in_range(write->duration, 1, (1U << 28) - 1);
     assert_tape_makes_sense(tape);
     tape_stop(tape);
 }

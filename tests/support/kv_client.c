@@ -8,6 +8,7 @@
 #define ANSWERS_MAX 4096
 #define KEYS_MAX    2  /* of one command */
 #define FAILURES    40 /* then it gives up */
+#define LIFE_MAX    3  /* seconds until a key expires */
 
 struct kv_client {
     const char *address;
@@ -45,9 +46,11 @@ static uint32_t choose(skua_context *ctx, uint32_t bound)
  * that it is of another kind. */
 static uint32_t choose_key(skua_context *ctx, enum kv_verb verb)
 {
-    static const uint32_t favourites[KV_VERBS] = {[KV_LPUSH] = 1,  [KV_RPUSH] = 1, [KV_LPOP] = 1,
-                                                  [KV_LRANGE] = 1, [KV_HSET] = 2,  [KV_HGET] = 2};
-    return verb == KV_DEL || choose(ctx, 8) == 0 ? choose(ctx, KV_KEYS) : favourites[verb];
+    static const uint32_t favourites[KV_VERBS] = {
+        [KV_LPUSH] = 1, [KV_RPUSH] = 1, [KV_LPOP] = 1,   [KV_LRANGE] = 1,
+        [KV_HSET] = 2,  [KV_HGET] = 2,  [KV_HGETALL] = 2};
+    const bool is_for_all = verb == KV_DEL || verb == KV_EXPIRE || verb == KV_TTL;
+    return is_for_all || choose(ctx, 8) == 0 ? choose(ctx, KV_KEYS) : favourites[verb];
 }
 
 static struct kv_operation make_up(struct talk *talk, enum kv_verb verb)
@@ -58,6 +61,7 @@ static struct kv_operation make_up(struct talk *talk, enum kv_verb verb)
         .key = choose_key(ctx, verb),
         .field = choose(ctx, KV_FIELDS),
         .number = verb == KV_LRANGE ? choose(ctx, 10) : 100 + choose(ctx, 900),
+        .seconds = choose(ctx, LIFE_MAX + 1),
         .client = talk->client->number,
         .connection = talk->number,
     };
@@ -65,6 +69,7 @@ static struct kv_operation make_up(struct talk *talk, enum kv_verb verb)
 
 static void ask(struct talk *talk, struct kv_text *text)
 {
+    talk->client->history->time_ns = skua_now(talk->ctx);
     const enum kv_verb verb = (enum kv_verb)choose(talk->ctx, KV_VERBS);
     const bool has_many = verb == KV_MGET || (verb == KV_SET && choose(talk->ctx, 3) == 0);
     struct command *command = &talk->owed[talk->owed_count];
@@ -179,6 +184,7 @@ static int read_some(struct talk *talk)
         memcpy(talk->answers + talk->answers_size, skua_payload_data(&data), size);
     }
     talk->answers_size += size;
+    talk->client->history->time_ns = skua_now(talk->ctx);
     skua_payload_drop(&data);
     return size == 0 ? SKUA_E_RESET : take_answers(talk);
 }
@@ -189,9 +195,13 @@ static int go_on_talking(struct talk *talk)
 {
     int error = 0;
     while (error == 0 && (talk->client->commands > 0 || talk->owed_count > 0)) {
+        if (choose(talk->ctx, 12) == 0) { /* meanwhile keys expire */
+            error =
+                skua_task_sleep(talk->ctx, choose(talk->ctx, LIFE_MAX * 1000) * SKUA_MILLISECOND);
+        }
         const bool asks = talk->client->commands > 0 && talk->owed_count < OWED_MAX &&
                           (talk->owed_count == 0 || choose(talk->ctx, 3) == 0);
-        error = asks ? ask_some(talk) : read_some(talk);
+        error = error != 0 ? error : asks ? ask_some(talk) : read_some(talk);
     }
     return error;
 }
@@ -214,14 +224,24 @@ static int asks_for_a_while(struct errand *errand, skua_context *ctx)
     return 0;
 }
 
-static skua_sim_faults faults_of(uint64_t seed)
+static bool is_victim(void *type_name, const skua_process_snapshot *process)
+{
+    return strcmp(process->type_name, type_name) == 0;
+}
+
+/* A server without command handlers and blocking pools has no occasion for handler_error and
+ * slow_completion. */
+static skua_sim_faults faults_of(uint64_t seed, const char *victims)
 {
     const uint32_t rates[] = {0, SIM_ALWAYS / 40, SIM_ALWAYS / 150, SIM_ALWAYS / 150};
     const uint32_t rate = rates[seed % COUNT_OF(rates)];
     return (skua_sim_faults){
         .message_delay = SIM_SOMETIMES / 2,
         .spurious_wake = SIM_SOMETIMES / 2,
-        .no_memory = seed % 8 == 1 ? rate / 10 : 0,
+        .no_memory = seed % 2 == 1 ? 4 * rate : 0,
+        .process_kill = seed % 3 == 0 ? 0 : rate,
+        .may_kill = is_victim,
+        .may_kill_arg = (void *)(uintptr_t)victims,
         .network = {.window = 50 + (uint32_t)(seed * 7919 % 500),
                     .connect_refused = 10 * rate,
                     .connect_delay = SIM_SOMETIMES,
@@ -237,11 +257,11 @@ static skua_sim_faults faults_of(uint64_t seed)
     };
 }
 
-void kv_play(struct kv_history *history, const char *address, uint64_t seed)
+void kv_play(struct kv_history *history, const char *address, const char *victims, uint64_t seed)
 {
     struct kv_client clients[KV_CLIENTS];
     struct errand *errands[KV_CLIENTS];
-    const skua_sim_faults faults = faults_of(seed);
+    const skua_sim_faults faults = faults_of(seed, victims);
     memset(history, 0, sizeof *history);
     errands_go_on(SKUA_MILLISECOND); /* the server listens */
     for (uint32_t i = 0; i < KV_CLIENTS; i++) {

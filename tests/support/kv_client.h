@@ -12,8 +12,9 @@
 #define KV_COMMANDS 30 /* of each */
 
 /* Lets clients on the hosts from 2 on ask a server that has been started on host 1 of the world,
- * until they have asked enough, with all that can go wrong in a network: how often depends on the
+ * until they have asked enough, with all that can go wrong in a network, too little memory, and
+ * processes of the server that are killed, which have a type of this name: how often depends on the
  * seed. The history begins anew. */
-void kv_play(struct kv_history *history, const char *address, uint64_t seed);
+void kv_play(struct kv_history *history, const char *address, const char *victims, uint64_t seed);
 
 #endif

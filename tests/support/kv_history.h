@@ -3,6 +3,9 @@
  * answers that carries out one command after the other. The store speaks the protocol of Redis, and
  * has strings, lists and hashes.
  *
+ * A key that expires does so at an instant that nobody sees, between the earliest and the latest
+ * that the command which said so allows; what is asked meanwhile may be answered either way.
+ *
  * A command with several keys is written down as one operation for each: it need not be carried out
  * for all of them at the same moment. */
 #ifndef SKUA_TESTS_KV_HISTORY_H
@@ -33,6 +36,10 @@ enum kv_verb {
     KV_HSET,
     KV_HGET,
     KV_MGET,
+    KV_HGETALL,
+    KV_SET_EX,
+    KV_EXPIRE,
+    KV_TTL,
     KV_VERBS,
 };
 
@@ -40,7 +47,8 @@ struct kv_operation {
     enum kv_verb verb;
     uint32_t key;
     uint32_t field;
-    uint32_t number; /* that is set or pushed; the last one that LRANGE asks for */
+    uint32_t number;  /* that is set or pushed; the last one that LRANGE asks for */
+    uint32_t seconds; /* after which it expires */
     uint32_t client;
     uint64_t
         connection; /* what is asked on one happens in order, or not at all from some point on */
@@ -59,6 +67,7 @@ struct kv_history {
     struct kv_operation operations[KV_OPERATIONS_MAX];
     size_t count;
     uint64_t clock;
+    uint64_t time_ns; /* what the clock of the store shows; needed if keys expire */
     uint64_t connections;
     bool has_surplus; /* an answer has come that nobody had asked for */
 };
@@ -76,8 +85,5 @@ void kv_request(struct kv_text *text, const struct kv_operation *operations, siz
 /* Whether some order explains what was answered about each key. If not, says what was, unless `out`
  * is null. */
 bool kv_is_explained(const struct kv_history *history, FILE *out);
-
-/* Of operations with one key. */
-extern const struct linear_model kv_model;
 
 #endif

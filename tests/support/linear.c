@@ -22,6 +22,8 @@ struct search {
     size_t room;
     uint32_t *slots; /* numbers of `tried`, from 1, found by their hash */
     size_t order[LINEAR_MAX];
+    size_t lost_most; /* operations without an answer that may have taken effect */
+    bool is_cut;      /* with more of them there would be other orders */
     struct linear_result result;
 };
 
@@ -120,8 +122,10 @@ static void note_longest(struct search *search, size_t depth)
     }
 }
 
-/* Whether all answers that are missing at this point can still be explained. */
-static bool goes_on(struct search *search, const struct point *point, size_t depth, size_t missing)
+/* Whether all answers that are missing at this point can still be explained; `lost` operations
+ * without an answer have taken effect. */
+static bool goes_on(struct search *search, const struct point *point, size_t depth, size_t missing,
+                    size_t lost)
 {
     note_longest(search, depth);
     if (missing == 0) {
@@ -135,23 +139,45 @@ static bool goes_on(struct search *search, const struct point *point, size_t dep
         const struct linear_operation *operation = &search->operations[i];
         const bool counts = is_answered(operation);
         struct point next = *point;
-        if (may_be_next(search, point, i, until) &&
-            search->model->apply(next.state, operation->what, counts)) {
-            set_done(&next, i);
-            search->order[depth] = i;
-            if (goes_on(search, &next, depth + 1, missing - counts)) {
-                return true;
-            }
+        if (!may_be_next(search, point, i, until) ||
+            !search->model->apply(next.state, operation->what, counts)) {
+            continue;
+        }
+        if (!counts && lost == search->lost_most) {
+            search->is_cut = true;
+            continue;
+        }
+        set_done(&next, i);
+        search->order[depth] = i;
+        if (goes_on(search, &next, depth + 1, missing - counts, lost + !counts)) {
+            return true;
         }
     }
     return false;
+}
+
+/* Begins with few operations of which nobody has heard: few are needed mostly, and each that may
+ * have taken effect or not doubles what there is to try. */
+static bool finds_order(struct search *search, size_t missing)
+{
+    const struct point begin = {.done = {0}};
+    for (search->lost_most = 0;; search->lost_most = 2 * search->lost_most + 1) {
+        search->is_cut = false;
+        if (goes_on(search, &begin, 0, missing, 0)) {
+            return true;
+        }
+        if (!search->is_cut || search->result.verdict == LINEAR_TOO_HARD) {
+            return false;
+        }
+        memset(search->slots, 0, SLOTS * sizeof *search->slots);
+        search->result.tried = 0;
+    }
 }
 
 struct linear_result linear_check(const struct linear_model *model,
                                   const struct linear_operation *operations, size_t count)
 {
     struct search search = {.model = model, .operations = operations, .count = count};
-    const struct point begin = {.done = {0}};
     size_t missing = 0;
     search.result.verdict = LINEAR_FAILS;
     if (count > LINEAR_MAX || model->state_size > LINEAR_STATE_MAX) {
@@ -162,7 +188,7 @@ struct linear_result linear_check(const struct linear_model *model,
         missing += is_answered(&operations[i]);
     }
     search.slots = need(calloc(SLOTS, sizeof *search.slots));
-    if (goes_on(&search, &begin, 0, missing)) {
+    if (finds_order(&search, missing)) {
         search.result.verdict = LINEAR_HOLDS;
     }
     free(search.slots);

@@ -16,7 +16,8 @@
  *
  * Objects are independent of each other, so a store with many keys is checked key by key. The
  * search is that of Wing and Gong, which tries whatever may come next, and remembers as Lowe's does
- * which operations it has been through in which state. */
+ * which operations it has been through in which state. First it looks for an order without
+ * operations that nobody has answered, then for one with few of them. */
 #ifndef SKUA_TESTS_LINEAR_H
 #define SKUA_TESTS_LINEAR_H
 
@@ -54,7 +55,7 @@ enum linear_verdict {
 
 struct linear_result {
     enum linear_verdict verdict;
-    size_t tried; /* how many sets of operations, with the states after them, were looked at */
+    size_t tried; /* how many sets of operations, with the states after them, were looked at last */
     /* An order that explains the history; if there is none, the longest that begins well. */
     size_t count;
     size_t order[LINEAR_MAX]; /* indices */

@@ -85,7 +85,7 @@ static bool has_node(enum note_kind kind)
 /* What has no meaning for a kind is zero, or a dash. */
 static struct note read_note(const struct inspect_line *line)
 {
-    assert_int_equal(line->count, 8);
+    assert_in_range(line->count, 8, 9);
     assert_string_equal(line->fields[0], "r");
     struct note note = {
         .track = read_track(line->fields[1]),
@@ -95,6 +95,10 @@ static struct note read_note(const struct inspect_line *line)
         .arg = strtoll(line->fields[6], NULL, 10),
         .node = inspect_number(line, 7),
     };
+    assert_int_equal(line->count, has_socket(note.kind) ? 9 : 8);
+    if (has_socket(note.kind)) {
+        note.duration = inspect_number(line, 8);
+    }
     (void)snprintf(note.type, sizeof note.type, "%s", line->fields[5]);
     const bool is_typed = strcmp(note.type, "-") != 0;
     assert_true(is_typed == has_type(note.kind) ||
@@ -253,6 +257,9 @@ static void follow_park(struct position *at)
 static void follow(struct position *at, const struct note *note)
 {
     assert_true(note->time >= at->time);
+    if (note->track != TAPE_OUTSIDE) { /* a worker does one thing after the other */
+        assert_in_range(note->duration, 0, note->time - at->time);
+    }
     at->time = note->time;
     if (note->kind == NOTE_LOST) {
         *at = (struct position){.time = note->time};

@@ -39,8 +39,9 @@ struct note {
      * read or write: the address of the peer. */
     char type[65];
     int64_t arg; /* of a send: the sender's PID; of a name: which part; of a read or write: bytes */
-    uint64_t node; /* of a read or write: the socket */
-    size_t place;  /* in the order of reading */
+    uint64_t node;     /* of a read or write: the socket */
+    uint64_t duration; /* of a read or write, until `time` */
+    size_t place;      /* in the order of reading */
 };
 
 /* As far as it has been read. */

@@ -191,6 +191,63 @@ TEST(increment_that_nobody_has_heard_of_explains_a_gap)
     assert_false(kv_is_explained(&history, NULL));
 }
 
+TEST(fields_of_a_hash_may_come_in_any_order)
+{
+    begin();
+    ask_and_answer((struct kv_operation){.verb = KV_HGETALL}, "*0\r\n");
+    ask_and_answer((struct kv_operation){.verb = KV_HSET, .field = 2, .number = 7}, ":1\r\n");
+    ask_and_answer((struct kv_operation){.verb = KV_HSET, .field = 0, .number = 8}, ":1\r\n");
+    ask_and_answer((struct kv_operation){.verb = KV_HGETALL},
+                   "*4\r\n$2\r\nf2\r\n$1\r\n7\r\n$2\r\nf0\r\n$1\r\n8\r\n");
+    assert_true(kv_is_explained(&history, stderr));
+    ask_and_answer((struct kv_operation){.verb = KV_HGETALL},
+                   "*4\r\n$2\r\nf2\r\n$1\r\n8\r\n$2\r\nf0\r\n$1\r\n8\r\n");
+    assert_false(kv_is_explained(&history, NULL));
+}
+
+/* Asks for a key that was set to expire 2 s after some time between 10.1 and 10.4 s. */
+static bool may_be(uint64_t time_ms, enum kv_verb verb, const char *text)
+{
+    begin();
+    history.time_ns = 10100 * SKUA_MILLISECOND;
+    struct kv_operation *set =
+        ask((struct kv_operation){.verb = KV_SET_EX, .number = 5, .seconds = 2});
+    history.time_ns = 10400 * SKUA_MILLISECOND;
+    answer(set, "+OK\r\n");
+    history.time_ns = time_ms * SKUA_MILLISECOND;
+    ask_and_answer((struct kv_operation){.verb = verb}, text);
+    return kv_is_explained(&history, NULL);
+}
+
+TEST(key_expires_between_the_earliest_and_the_latest_instant)
+{
+    assert_true(may_be(12000, KV_GET, "$1\r\n5\r\n"));
+    assert_false(may_be(12000, KV_GET, "$-1\r\n"));
+    assert_true(may_be(12200, KV_GET, "$1\r\n5\r\n"));
+    assert_true(may_be(12200, KV_GET, "$-1\r\n"));
+    assert_false(may_be(12500, KV_GET, "$1\r\n5\r\n"));
+    assert_true(may_be(12500, KV_GET, "$-1\r\n"));
+    assert_true(may_be(10500, KV_TTL, ":2\r\n"));
+    assert_true(may_be(10700, KV_TTL, ":1\r\n"));
+    assert_true(may_be(10700, KV_TTL, ":2\r\n"));
+    assert_false(may_be(11000, KV_TTL, ":2\r\n"));
+    assert_false(may_be(11000, KV_TTL, ":-1\r\n"));
+    assert_true(may_be(12500, KV_TTL, ":-2\r\n"));
+    assert_true(may_be(12200, KV_EXPIRE, ":0\r\n"));
+    assert_true(may_be(12200, KV_INCR, ":1\r\n"));
+    assert_true(may_be(12200, KV_INCR, ":6\r\n"));
+}
+
+TEST(what_is_set_again_does_not_expire)
+{
+    assert_true(may_be(11000, KV_SET, "+OK\r\n"));
+    history.time_ns = 20 * SKUA_SECOND;
+    ask_and_answer((struct kv_operation){.verb = KV_TTL}, ":-1\r\n");
+    assert_true(kv_is_explained(&history, stderr));
+    ask_and_answer((struct kv_operation){.verb = KV_GET}, "$-1\r\n");
+    assert_false(kv_is_explained(&history, NULL));
+}
+
 TEST(requests_are_those_of_redis)
 {
     struct kv_text text = {0};
