@@ -135,6 +135,15 @@ static bool may_start(const struct supervisor *self, const struct child *child)
            (self->spec->strategy != SKUA_STRATEGY_ALL || self->waiting == 0);
 }
 
+/* Without memory it is said in the next step, which comes only if it is asked for. */
+static void say_ready(struct supervisor *self)
+{
+    self->is_ready = skua_ready(self->ctx) == 0;
+    if (!self->is_ready) {
+        (void)skua_continue(self->ctx); /* cannot fail */
+    }
+}
+
 void launch_next(struct supervisor *self)
 {
     while (self->front < listed(self)) {
@@ -151,7 +160,7 @@ void launch_next(struct supervisor *self)
         }
     }
     if (!self->is_ready) {
-        self->is_ready = skua_ready(self->ctx) == 0; /* or with the next event */
+        say_ready(self);
     }
 }
 
