@@ -4,7 +4,10 @@
  *
  * What a supervisor does is written down in a specification, which is constant data. Children are
  * started in the order of the list; when the supervisor ends, they are stopped in reverse order.
- * No child outlives its supervisor, however that ends.
+ * All of them have ended by then: unless the supervisor is terminated. Then they are terminated,
+ * too, and none of them begins another step once it has been told; but a step that is under way, of
+ * a child or further below, is not interrupted. For as long as that takes the child outlives its
+ * supervisor, and if that is started again, its successor may run beside it.
  *
  *     static const skua_supervisor shop = {
  *         .name = "shop",
@@ -68,7 +71,9 @@ typedef struct skua_budget {
  * start, and so on; not the supervisor itself. Zero: as much as they like. Whatever is beyond fails
  * with an error of its own, and what is over is given back in full: no start of a child fails for
  * the place of one that has ended. A supervisor within it may have a quota of its own: what is
- * under that counts against both. */
+ * under that counts against both. What one of them refuses is taken back from those further in, by
+ * which it was counted first: so while a quota further out is full, one further in may refuse what
+ * would just have fitted. */
 typedef struct skua_quota {
     uint32_t processes; /* that live at once; beyond: SKUA_E_PROCESS_QUOTA */
     uint32_t messages;  /* that wait for them at once, urgent and deferred ones and calls that are
@@ -108,7 +113,8 @@ typedef struct skua_child {
      * when this one is ready. */
     uint64_t start_ns;
     uint64_t stop_ns;      /* from a cancel to a terminate; 0: 5 s, or SKUA_FOREVER for a
-                              supervisor */
+                              supervisor. Without memory for the cancel the child is terminated at
+                              once */
     skua_budget budget;    /* its own; that of the supervisor counts as well */
     skua_backoff backoff;  /* how long to wait before it is started again */
     uintptr_t reserved[4]; /* zero */
