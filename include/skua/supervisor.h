@@ -115,7 +115,8 @@ typedef struct skua_child {
     uint64_t stop_ns;      /* from a cancel to a terminate; 0: 5 s, or SKUA_FOREVER for a
                               supervisor. Without memory for the cancel the child is terminated at
                               once */
-    skua_budget budget;    /* its own; that of the supervisor counts as well */
+    skua_budget budget;    /* its own; that of the supervisor counts as well. None, and no
+                              back-off, if it is never started again */
     skua_backoff backoff;  /* how long to wait before it is started again */
     uintptr_t reserved[4]; /* zero */
 } skua_child;
