@@ -268,6 +268,13 @@ static inline int skua_report_child(const skua_payload *report, size_t index,
  * Gives:   a static string.      Threads: any.      Blocks: never. */
 SKUA_API const char *skua_child_state_name(enum skua_child_state state);
 
+/* Where a process is in the tree: the names of its supervisors, from the root, and its own, as
+ * "shop/orders/desk"; of a long path the end. Empty if it has no supervisor and is none.
+ * Gives:   path, of up to `size` bytes with a zero at its end.
+ * Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_INVALID (null, or no size). */
+SKUA_API int skua_process_path(skua_runtime *runtime, skua_pid pid, char *path, size_t size);
+
 /* ---- writing a supervisor of your own ----
  *
  * What skua_process_start_supervisor starts is a process like any other: what follows is all that
