@@ -428,7 +428,7 @@ static int check_pairs(const struct check *check, const skua_supervisor *spec)
     for (size_t i = 0; i < spec->child_count + spec->template_count; i++) {
         const skua_child *child = child_at(spec, i);
         bool may_be_second = may_be_seen(&seen, child->name, strlen(child->name));
-        if (i >= spec->child_count && may_be_seen(&seen, &child->type, sizeof child->type)) {
+        if (i >= spec->child_count && may_be_seen(&seen, &child->type, sizeof(void *))) {
             may_be_second = true;
         }
         for (size_t earlier = 0; may_be_second && earlier < i; earlier++) {
