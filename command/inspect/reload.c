@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <skua/types.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define COMMAND "reload"
 
-enum { UPGRADES_MAX = 256, FILE_NAME_MAX = 1000, TYPE_NAME_MAX = 100 };
+enum { FILE_NAME_MAX = 1000, TYPE_NAME_MAX = 100 };
 
 /* How long processes are waited for, and how often the program is asked meanwhile. */
 #define WAIT_NS  (5 * SKUA_SECOND)
@@ -36,7 +37,8 @@ struct upgrade {
 
 struct upgrades {
     size_t count;
-    struct upgrade rows[UPGRADES_MAX];
+    size_t capacity;
+    struct upgrade *rows;
 };
 
 static int help(void)
@@ -72,14 +74,25 @@ static bool read_upgrade(const struct line *line, struct upgrade *row)
            line_number(line, 8, &row->gone) && line_number(line, 9, &row->migrates);
 }
 
+static struct upgrade *add_row(struct upgrades *upgrades)
+{
+    if (upgrades->count == upgrades->capacity) {
+        const size_t capacity = 2 * upgrades->capacity + 16;
+        upgrades->rows =
+            skua_must_alloc(NULL, upgrades->rows, upgrades->capacity * sizeof *upgrades->rows,
+                            capacity * sizeof *upgrades->rows, alignof(struct upgrade));
+        upgrades->capacity = capacity;
+    }
+    return &upgrades->rows[upgrades->count++];
+}
+
 static enum client_result read_upgrades(struct client *client, struct upgrades *upgrades)
 {
     struct line line;
     enum client_result result;
     upgrades->count = 0;
     while ((result = client_read(client, &line)) == CLIENT_LINE) {
-        if (upgrades->count == UPGRADES_MAX ||
-            !read_upgrade(&line, &upgrades->rows[upgrades->count++])) {
+        if (!read_upgrade(&line, add_row(upgrades))) {
             return CLIENT_BROKEN;
         }
     }
@@ -190,18 +203,18 @@ static int report(struct upgrades *upgrades)
                               old, old == 1 ? " has" : "es have", old == 1 ? "s" : "");
 }
 
-static int reload(struct client *client, const char *path, const char *type)
+static int reload(struct client *client, struct upgrades *upgrades, const char *path,
+                  const char *type)
 {
-    static struct upgrades upgrades;
     client_ask(client, "reload %s%s%s", path, type != NULL ? "\t" : "", type != NULL ? type : "");
-    enum client_result result = read_upgrades(client, &upgrades);
+    enum client_result result = read_upgrades(client, upgrades);
     if (result == CLIENT_ERROR && strcmp(client->error.name, "SKUA_E_INVALID") == 0) {
         return failure(COMMAND, "the program is of a version of Skua that cannot be reloaded");
     }
     if (result == CLIENT_END) {
-        result = await(client, &upgrades);
+        result = await(client, upgrades);
     }
-    return result == CLIENT_END ? report(&upgrades) : client_failure(client, result);
+    return result == CLIENT_END ? report(upgrades) : client_failure(client, result);
 }
 
 /* ---- the command line ---- */
@@ -246,7 +259,9 @@ static int find_and_reload(const char *file, const char *type, const char *progr
     status = status != 0 ? status : find_file(file, path);
     status = status != 0 ? status : client_open(&client, COMMAND, program);
     if (status == 0) {
-        status = finish_output(COMMAND, reload(&client, path, type));
+        struct upgrades upgrades = {0};
+        status = finish_output(COMMAND, reload(&client, &upgrades, path, type));
+        free(upgrades.rows);
         client_close(&client);
     }
     return status;

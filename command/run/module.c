@@ -77,10 +77,10 @@ static const char *loader_says(const char *path)
                : text;
 }
 
-/* The library that is loaded from `place`, for good; null after a complaint. */
-static void *load(const char *path, const char *place, struct module_fault *fault)
+/* The library that is loaded from `place`; null after a complaint. */
+static void *load(const char *path, const char *place, int flags, struct module_fault *fault)
 {
-    void *library = dlopen(place, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *library = dlopen(place, RTLD_NOW | RTLD_LOCAL | flags);
     if (library == NULL) {
         (void)complain(fault, "cannot load %s: %s", path, loader_says(place));
     }
@@ -107,7 +107,7 @@ static const skua_module *open_path(const char *path, struct module_fault *fault
         return NULL;
     }
     (void)close(fd);
-    return module_in(load(path, path, fault), path, fault);
+    return module_in(load(path, path, RTLD_NODELETE, fault), path, fault);
 }
 
 /* A copy of a file in memory; -1 after a complaint. */
@@ -130,21 +130,40 @@ static int copy_file(const char *path, struct module_fault *fault)
     return copied < 0 ? -1 : copy;
 }
 
-/* The loader knows files by name and inode, and would not load one again: so it gets a copy. Once
- * loaded, that stays open, so that its name stays its own, and tools find the symbols there. */
-static const skua_module *open_copy(const char *path, struct module_fault *fault)
+/* Where the loader finds a copy. */
+struct place {
+    char path[64];
+};
+
+static struct place place_of(int copy)
 {
-    char place[64];
-    const int copy = copy_file(path, fault);
-    if (copy < 0) {
-        return NULL;
+    struct place place;
+    (void)snprintf(place.path, sizeof place.path, "/proc/self/fd/%d", copy);
+    return place;
+}
+
+/* The loader knows files by name and inode, and would not load one again: so it gets a copy. While
+ * it is loaded, that stays open, so that its name stays its own, and tools find the symbols there.
+ */
+static int open_copy(const char *path, struct module_copy *copy, struct module_fault *fault)
+{
+    *copy = (struct module_copy){.file = copy_file(path, fault)};
+    if (copy->file < 0) {
+        return STATUS_FAILURE;
     }
-    (void)snprintf(place, sizeof place, "/proc/self/fd/%d", copy);
-    void *library = load(path, place, fault);
-    if (library == NULL) {
-        (void)close(copy);
+    copy->library = load(path, place_of(copy->file).path, 0, fault);
+    copy->module = module_in(copy->library, path, fault);
+    return copy->module != NULL ? 0 : STATUS_FAILURE;
+}
+
+void module_unload(const struct module_copy *copy)
+{
+    if (copy->library != NULL) {
+        (void)dlclose(copy->library);
     }
-    return module_in(library, path, fault);
+    if (copy->file >= 0 && dlopen(place_of(copy->file).path, RTLD_NOW | RTLD_NOLOAD) == NULL) {
+        (void)close(copy->file);
+    } /* or the loader keeps it */
 }
 
 /* ---- checking ---- */
@@ -216,10 +235,14 @@ int module_load(const char *file, const skua_module **module)
     return status == 0 ? 0 : failure(RUN, "%s", fault.text);
 }
 
-int module_load_again(const char *file, const skua_module **module, struct module_fault *fault)
+int module_load_again(const char *file, struct module_copy *copy, struct module_fault *fault)
 {
-    *module = open_copy(file, fault);
-    return *module != NULL ? check(file, *module, fault) : STATUS_FAILURE;
+    int status = open_copy(file, copy, fault);
+    status = status == 0 ? check(file, copy->module, fault) : status;
+    if (status != 0) {
+        module_unload(copy);
+    }
+    return status;
 }
 
 /* ---- what it consists of ---- */

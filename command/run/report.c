@@ -113,6 +113,18 @@ void report_stats(skua_runtime *runtime)
 /* ---- survivors ---- */
 
 #define NAMED_MAX 10
+#define PATH_SIZE 256
+
+/* The supervisors of a process tell more than its type, of which there may be many. */
+static void print_survivor(skua_runtime *runtime, const skua_process_snapshot *info)
+{
+    char path[PATH_SIZE];
+    const bool has_path = skua_process_path(runtime, info->pid, path, sizeof path) == 0;
+    fprintf(stderr, "  %016" PRIx64 " %-16s %-8s %" PRIu32 " message%s%s%s\n", info->pid.bits,
+            info->type_name, skua_process_state_name(info->state), info->mailbox_length,
+            info->mailbox_length == 1 ? "" : "s", has_path && path[0] != '\0' ? "  " : "",
+            has_path ? path : "");
+}
 
 void report_survivors(skua_runtime *runtime, const char *what)
 {
@@ -123,9 +135,7 @@ void report_survivors(skua_runtime *runtime, const char *what)
     (void)failure(RUN, "%s; still alive:%s", what,
                   count > 0 ? "" : " a function on a blocking pool");
     for (int i = 0; i < count; i++) {
-        fprintf(stderr, "  %016" PRIx64 " %-16s %-8s %" PRIu32 " message%s\n", infos[i].pid.bits,
-                infos[i].type_name, skua_process_state_name(infos[i].state),
-                infos[i].mailbox_length, infos[i].mailbox_length == 1 ? "" : "s");
+        print_survivor(runtime, &infos[i]);
     }
     if (total.live > NAMED_MAX) {
         fprintf(stderr, "  and %" PRIu64 " more\n", total.live - NAMED_MAX);

@@ -56,7 +56,15 @@ int module_load(const char *file, const skua_module **module);
 struct module_fault {
     char text[4096]; /* in which the name of a file has its place */
 };
-int module_load_again(const char *file, const skua_module **module, struct module_fault *fault);
+struct module_copy {
+    const skua_module *module;
+    void *library;
+    int file;
+};
+int module_load_again(const char *file, struct module_copy *copy, struct module_fault *fault);
+
+/* Takes back module_load_again, before anything of the module is in use. */
+void module_unload(const struct module_copy *copy);
 
 /* What is wrong with the file of a module, `file_size` bytes long; null if the loader may have it.
  */

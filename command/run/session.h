@@ -16,15 +16,9 @@ enum ending {
     ROOT_LEFT,      /* simulated: somebody wants to stop */
 };
 
-/* A module that came later, by `skua reload`. */
-struct newer_module {
-    const skua_module *module;
-    struct newer_module *earlier;
-};
-
 struct session {
     const skua_module *module;
-    struct newer_module *newest; /* of the inspector's thread; null: none */
+    struct known_type *types; /* of replace.c, on the inspector's thread; null: none came later */
     const struct run_options *options;
     skua_runtime *runtime;
     FILE *trace;    /* where the trace of a simulation goes; null: nowhere */
@@ -63,7 +57,7 @@ bool root_is_another(void *arg, const skua_process_snapshot *info);
 /* The on_reload of the runtime: `arg` is the session. */
 int replace_modules(void *arg, const char *file, const char *type_name, char *message, size_t size);
 
-/* Forgets which modules came later, when nobody asks for one any more. */
+/* Forgets which types came, when nobody asks for a module any more. */
 void replace_forget(struct session *session);
 
 /* Steps of all processes so far. */

@@ -4,7 +4,10 @@
  *
  * What a supervisor does is written down in a specification, which is constant data. Children are
  * started in the order of the list; when the supervisor ends, they are stopped in reverse order.
- * No child outlives its supervisor, however that ends.
+ * All of them have ended by then: unless the supervisor is terminated. Then they are terminated,
+ * too, and none of them begins another step once it has been told; but a step that is under way, of
+ * a child or further below, is not interrupted. For as long as that takes the child outlives its
+ * supervisor, and if that is started again, its successor may run beside it.
  *
  *     static const skua_supervisor shop = {
  *         .name = "shop",
@@ -68,7 +71,9 @@ typedef struct skua_budget {
  * start, and so on; not the supervisor itself. Zero: as much as they like. Whatever is beyond fails
  * with an error of its own, and what is over is given back in full: no start of a child fails for
  * the place of one that has ended. A supervisor within it may have a quota of its own: what is
- * under that counts against both. */
+ * under that counts against both. What one of them refuses is taken back from those further in, by
+ * which it was counted first: so while a quota further out is full, one further in may refuse what
+ * would just have fitted. */
 typedef struct skua_quota {
     uint32_t processes; /* that live at once; beyond: SKUA_E_PROCESS_QUOTA */
     uint32_t messages;  /* that wait for them at once, urgent and deferred ones and calls that are
@@ -108,8 +113,10 @@ typedef struct skua_child {
      * when this one is ready. */
     uint64_t start_ns;
     uint64_t stop_ns;      /* from a cancel to a terminate; 0: 5 s, or SKUA_FOREVER for a
-                              supervisor */
-    skua_budget budget;    /* its own; that of the supervisor counts as well */
+                              supervisor. Without memory for the cancel the child is terminated at
+                              once */
+    skua_budget budget;    /* its own; that of the supervisor counts as well. None, and no
+                              back-off, if it is never started again */
     skua_backoff backoff;  /* how long to wait before it is started again */
     uintptr_t reserved[4]; /* zero */
 } skua_child;
@@ -260,6 +267,13 @@ static inline int skua_report_child(const skua_payload *report, size_t index,
 /* The name of a state: "stopped", "starting", "running", "waiting", "stopping", or "?".
  * Gives:   a static string.      Threads: any.      Blocks: never. */
 SKUA_API const char *skua_child_state_name(enum skua_child_state state);
+
+/* Where a process is in the tree: the names of its supervisors, from the root, and its own, as
+ * "shop/orders/desk"; of a long path the end. Empty if it has no supervisor and is none.
+ * Gives:   path, of up to `size` bytes with a zero at its end.
+ * Threads: any.      Blocks: never.
+ * Returns: 0; SKUA_E_NO_PROCESS; SKUA_E_FOREIGN_PID; SKUA_E_INVALID (null, or no size). */
+SKUA_API int skua_process_path(skua_runtime *runtime, skua_pid pid, char *path, size_t size);
 
 /* ---- writing a supervisor of your own ----
  *

@@ -6,8 +6,10 @@
  * the process that set it counts against one itself: whatever is charged to a quota is charged to
  * all those around it. A counter grows by a compare-and-swap, so it never passes its limit
  * (INV-44). If a quota further out is full, what was charged further in is refunded: meanwhile
- * another may be refused a moment too early, as by a mailbox (process/mailbox.h). A counter without
- * a limit is not kept. Relaxed: the counters carry no data, and each is exact on its own.
+ * another may be refused further in, although in the end nothing is in use there, as by a mailbox
+ * (process/mailbox.h). To rule that out, all levels would have to be charged at once, by a lock. A
+ * counter without a limit is not kept. Relaxed: the counters carry no data, and each is exact on
+ * its own.
  *
  * Lifetime. Held by whoever set the quota, by each process that counts against it, and by each
  * quota within it; the last of them to let go frees it. A sender knows only the number of a quota,

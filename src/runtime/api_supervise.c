@@ -2,6 +2,7 @@
 /* The functions of skua/supervisor.h that a supervisor and its children need; the supervisor itself
  * is a program on the public interface (supervise/). */
 #include <skua/supervisor.h>
+#include <stdio.h>
 
 #include "base/sized.h"
 #include "runtime/caller.h"
@@ -10,6 +11,32 @@
 #include "sched/context.h"
 #include "sched/limits.h"
 #include "sched/worker.h"
+
+/* The end of a text, in so many bytes. */
+static void copy_end(char *to, size_t size, const char *text)
+{
+    const size_t length = strlen(text);
+    (void)snprintf(to, size, "%s", length < size ? text : text + length - (size - 1));
+}
+
+int skua_process_path(skua_runtime *runtime, skua_pid pid, char *path, size_t size)
+{
+    if (runtime == NULL || path == NULL || size == 0) {
+        return SKUA_E_INVALID;
+    }
+    const struct worker *worker = caller_look(runtime);
+    struct scheduler *sched = &runtime->sched;
+    struct process *process;
+    struct lineage_view view;
+    char whole[LINEAGE_PATH_SIZE] = "";
+    const int error = process_table_find_live(&sched->table, pid, &process);
+    if (error == 0 && lineage_read_any(&sched->lineage, pid, &view)) {
+        lineage_path_any(&sched->lineage, pid, whole);
+    }
+    caller_look_away(runtime, worker);
+    copy_end(path, size, whole);
+    return error;
+}
 
 int skua_ready(skua_context *ctx)
 {

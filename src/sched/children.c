@@ -117,6 +117,10 @@ static int conceive_for_other(struct scheduler *sched, const struct spawn_reques
     if (error == 0) {
         error = lineage_read_offers_any(&sched->lineage, birth->supervisor, &offers, &birth->quota);
     }
+    if (error == SKUA_E_NO_TEMPLATE) { /* it may have ended meanwhile, and left */
+        const int gone = process_table_find_live(&sched->table, birth->supervisor, &process);
+        error = gone != 0 ? gone : error;
+    }
     if (error == 0) {
         const skua_child *template = find_template(sched, offers, request->type);
         error = template != NULL ? make_news(sched, request, method, template, &birth->news)
@@ -221,6 +225,14 @@ void children_forget(struct scheduler *sched, struct birth *birth)
 {
     skua_payload_drop(&birth->news);
     quota_let_go_any(&sched->quotas, birth->quota);
+}
+
+void children_stop(struct scheduler *sched, struct process *process)
+{
+    struct wing *wing = annex_wing(&sched->events, process);
+    if (wing != NULL && wing->member.offers != NULL) { /* only this process changes that */
+        lineage_offer_any(&sched->lineage, &wing->member, NULL);
+    }
 }
 
 void children_leave(struct scheduler *sched, struct process *process)

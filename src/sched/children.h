@@ -59,7 +59,11 @@ void children_undo(struct scheduler *sched, struct worker *worker, struct proces
 /* Drops what is left of the copy, and lets go of the quota. */
 void children_forget(struct scheduler *sched, struct birth *birth);
 
-/* A process leaves the tree, as a child and as a supervisor. */
+/* A process that ends takes no more children, if it is a supervisor. */
+void children_stop(struct scheduler *sched, struct process *process);
+
+/* It leaves the tree, as a child and as a supervisor: not before its event list is closed, so who
+ * does not find it there knows why. */
 void children_leave(struct scheduler *sched, struct process *process);
 
 /* News of a child have arrived at its supervisor: gives *event; or is dropped with it. */

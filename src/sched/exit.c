@@ -402,7 +402,9 @@ static void leave_and_end(struct worker *worker, struct process *process, struct
                           uint32_t spare)
 {
     if (leave(worker, process, ending, spare)) {
-        end_process(worker, process, ending, state_finish_owner(process));
+        const uint64_t before = state_finish_owner(process);
+        children_leave(worker->sched, process);
+        end_process(worker, process, ending, before);
     }
 }
 
@@ -426,7 +428,7 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
         defer_end(&worker->sched->events, process);
         ending.unclosed = annex->owed;
         naming_go(worker, annex);
-        children_leave(worker->sched, process);
+        children_stop(worker->sched, process);
         if (!log_is_orderly(error)) {
             naming_keep(worker->sched, annex);
         }

@@ -14,12 +14,16 @@
 #include "sched/spawn.h"
 #include "sched/worker.h"
 
-#define BUCKETS 64
+/* Enough for thousands of reloads; fewer in models. */
+#ifndef UPGRADE_BUCKETS
+#define UPGRADE_BUCKETS 1024
+#endif
 
 struct upgrades {
     pthread_mutex_t lock; /* of those who add */
-    atomic_ptr buckets[BUCKETS];
+    atomic_ptr buckets[UPGRADE_BUCKETS];
     atomic_ptr last;
+    atomic_u32 has_forks; /* a type was replaced twice, by types that lead to different ones */
 };
 
 /* ---- what was replaced ---- */
@@ -32,15 +36,15 @@ static struct upgrades *table_of(struct scheduler *sched)
 static atomic_ptr *bucket_of(struct upgrades *upgrades, const skua_process_type *from)
 {
     const uint64_t mixed = (uint64_t)(uintptr_t)from * UINT64_C(0x9e3779b97f4a7c15);
-    return &upgrades->buckets[mixed >> 58];
+    return &upgrades->buckets[(mixed >> 32) % UPGRADE_BUCKETS];
 }
 
 /* The last upgrade of a type, to any or to one; null: there is none. */
-static const struct upgrade *find(struct scheduler *sched, const skua_process_type *from,
-                                  const skua_process_type *to)
+static struct upgrade *find(struct scheduler *sched, const skua_process_type *from,
+                            const skua_process_type *to)
 {
     struct upgrades *upgrades = table_of(sched);
-    const struct upgrade *upgrade =
+    struct upgrade *upgrade =
         upgrades != NULL ? load_seq_cst(bucket_of(upgrades, from)) : NULL; /* MO-upgrade */
     while (upgrade != NULL && (upgrade->from != from || (to != NULL && upgrade->to != to))) {
         upgrade = upgrade->next;
@@ -48,20 +52,39 @@ static const struct upgrade *find(struct scheduler *sched, const skua_process_ty
     return upgrade;
 }
 
+/* What an upgrade leads to, as far as somebody has seen. */
+static const skua_process_type *leads_to(struct scheduler *sched, struct upgrade *upgrade)
+{
+    const skua_process_type *further = load_acquire(&upgrade->further);      /* MO-further */
+    return further != NULL && load_seq_cst(&table_of(sched)->has_forks) == 0 /* MO-upgrade */
+               ? further
+               : upgrade->to;
+}
+
 const skua_process_type *upgrade_newest(struct scheduler *sched, const skua_process_type *type)
 {
-    const struct upgrade *upgrade;
-    while ((upgrade = find(sched, type, NULL)) != NULL) {
-        type = upgrade->to;
+    struct upgrade *first = find(sched, type, NULL);
+    if (first == NULL) {
+        return type;
     }
-    return type;
+    const skua_process_type *newest = leads_to(sched, first);
+    struct upgrade *upgrade;
+    while ((upgrade = find(sched, newest, NULL)) != NULL) {
+        newest = leads_to(sched, upgrade);
+        store_release(&first->further, newest); /* MO-further */
+    }
+    return newest;
 }
 
 const skua_process_type *upgrade_newest_with(struct scheduler *sched, const skua_process_type *type,
                                              const char *method)
 {
-    const skua_process_type *newest = type;
+    const skua_process_type *newest = upgrade_newest(sched, type);
     const struct upgrade *upgrade;
+    if (newest == type || spawn_method_number(newest, method) < SKUA_METHODS_MAX) {
+        return newest;
+    }
+    newest = type;
     while ((upgrade = find(sched, type, NULL)) != NULL) {
         type = upgrade->to;
         newest = spawn_method_number(type, method) < SKUA_METHODS_MAX ? type : newest;
@@ -123,6 +146,10 @@ static struct upgrade *add(struct scheduler *sched, const skua_process_type *fro
         return NULL;
     }
     mutex_lock(&upgrades->lock);
+    if (find(sched, from, NULL) != NULL &&
+        upgrade_newest(sched, from) != upgrade_newest(sched, to)) {
+        store_seq_cst(&upgrades->has_forks, 1); /* MO-upgrade: before the scan */
+    }
     const struct upgrade *last = load_relaxed(&upgrades->last); /* written under the lock */
     atomic_ptr *bucket = bucket_of(upgrades, from);
     upgrade->from = from;
@@ -222,7 +249,7 @@ int upgrade_start(struct scheduler *sched, struct worker *worker, const skua_pro
 void upgrade_check_new(struct scheduler *sched, struct worker *worker, skua_pid pid,
                        const skua_process_type *type, const char *method)
 {
-    struct upgrade *upgrade = (struct upgrade *)find(sched, type, NULL); /* its counts change */
+    struct upgrade *upgrade = find(sched, type, NULL);
     const skua_process_type *newest = upgrade_newest_with(sched, type, method);
     if (upgrade != NULL && retype_fits(type, newest) && !ask(sched, worker, upgrade, pid)) {
         NOTE_COUNT(sched, worker, upgrade_failures);
@@ -258,8 +285,12 @@ static void take_own(struct worker *worker, struct process *process, uint32_t in
 static const skua_process_type *find_possible(struct scheduler *sched, struct process *process)
 {
     const skua_process_type *type = process_type(process);
-    const skua_process_type *possible = NULL;
+    const skua_process_type *possible = upgrade_newest(sched, type);
     const struct upgrade *upgrade;
+    if (possible == type || retype_is_possible(process, possible)) {
+        return possible != type ? possible : NULL;
+    }
+    possible = NULL;
     while ((upgrade = find(sched, type, NULL)) != NULL) {
         type = upgrade->to;
         possible = retype_is_possible(process, type) ? type : possible;

@@ -12,6 +12,13 @@
  * of the old type, newest first; there is none until the first upgrade, so a spawn looks at one
  * pointer. Versions only grow from old to new, so whoever follows them comes to an end.
  *
+ * Who starts the first of a thousand versions would follow a thousand upgrades. So an upgrade keeps
+ * how far somebody has come from it, and the next one goes on from there. That may be out of date,
+ * but it leads to the same end: unless a type has been replaced by one, and then by another that
+ * does not lead to the same. After that (has_forks) nobody takes the short way.
+ *
+ * MO-further: whoever finds the pointer sees the type, which somebody else has found.
+ *
  * MO-upgrade: a process that is started while its type is replaced either starts as the new one, or
  * is found by the scan of upgrade_start, or finds out itself: the upgrade is published before the
  * scan looks at the words of the processes, and the spawner publishes the process before it looks
@@ -27,11 +34,12 @@
 
 /* One call of skua_runtime_upgrade. */
 struct upgrade {
-    const struct upgrade *next;    /* of its bucket, older */
+    struct upgrade *next;          /* of its bucket, older */
     const struct upgrade *earlier; /* of all */
     const skua_process_type *from;
     const skua_process_type *to;
-    uint32_t number; /* from 1 */
+    _Atomic(const skua_process_type *) further; /* a type that `to` leads to, or null */
+    uint32_t number;                            /* from 1 */
     atomic_u64 asked;
     atomic_u64 migrated;
     atomic_u64 failed;

@@ -4,8 +4,8 @@
 /* Payloads of an input that need no memory of their own. */
 #define INPUT_FEW 4
 
-/* The runtime refuses new processes because it stops. The supervisor will be asked to end: until
- * then there is no hurry. */
+/* The runtime refuses new processes because it stops. The supervisor will be asked to end, after
+ * others it may be: until then there is no hurry, and this is nobody's failure. */
 #define STOPPED_NS SKUA_SECOND
 
 /* ---- starting one ---- */
@@ -90,13 +90,21 @@ static void begin(struct supervisor *self, struct child *child, skua_pid pid)
     }
 }
 
+/* Whether a start is to be put off. The second time it may be the child that says so, whose orderly
+ * end that is; one that is started again after such an end waits all the same. */
+static bool is_put_off(struct child *child, int error)
+{
+    const bool is_first = !child->was_refused;
+    child->was_refused = error == SKUA_E_STOPPED;
+    return child->was_refused && (is_first || child->spec->restart == SKUA_RESTART_ALWAYS);
+}
+
 void launch_child(struct supervisor *self, struct child *child)
 {
     skua_pid pid = {0};
     const int error =
         child->is_dynamic ? make_dynamic(self, child, &pid) : make_listed(self, child->spec, &pid);
-    if (error == SKUA_E_STOPPED && !child->was_refused) {
-        child->was_refused = true;
+    if (is_put_off(child, error)) {
         recover_later(self, child, STOPPED_NS);
         return;
     }
@@ -135,6 +143,15 @@ static bool may_start(const struct supervisor *self, const struct child *child)
            (self->spec->strategy != SKUA_STRATEGY_ALL || self->waiting == 0);
 }
 
+/* Without memory it is said in the next step, which comes only if it is asked for. */
+static void say_ready(struct supervisor *self)
+{
+    self->is_ready = skua_ready(self->ctx) == 0;
+    if (!self->is_ready) {
+        (void)skua_continue(self->ctx); /* cannot fail */
+    }
+}
+
 void launch_next(struct supervisor *self)
 {
     while (self->front < listed(self)) {
@@ -151,7 +168,7 @@ void launch_next(struct supervisor *self)
         }
     }
     if (!self->is_ready) {
-        self->is_ready = skua_ready(self->ctx) == 0; /* or with the next event */
+        say_ready(self);
     }
 }
 

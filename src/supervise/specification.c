@@ -183,7 +183,30 @@ static const char *fault_in_backoff(const skua_backoff *backoff)
         {!is_duration(backoff->stable_ns), "backoff.stable_ns is negative or too long"});
 }
 
+/* Of a quota that lies within another one. */
+static const char *fault_in_inner_quota(const skua_quota *inner, const skua_quota *outer)
+{
+    return FIRST_FAULT({outer->processes != 0 && inner->processes > outer->processes,
+                        "quota.processes is more than a supervisor above it allows"},
+                       {outer->messages != 0 && inner->messages > outer->messages,
+                        "quota.messages is more than a supervisor above it allows"},
+                       {outer->bytes != 0 && inner->bytes > outer->bytes,
+                        "quota.bytes is more than a supervisor above it allows"});
+}
+
 /* ---- a child ---- */
+
+/* What is never started again needs none of this. */
+static const char *fault_in_restart(const skua_child *child)
+{
+    const bool is_once = child->restart == SKUA_RESTART_NEVER;
+    const skua_backoff *backoff = &child->backoff;
+    return FIRST_FAULT(
+        {child->restart > SKUA_RESTART_NEVER, "restart: no such value"},
+        {is_once && child->budget.restarts > 0, "budget: it is never started again"},
+        {is_once && (backoff->first_ns != 0 || backoff->max_ns != 0 || backoff->stable_ns != 0),
+         "backoff: it is never started again"});
+}
 
 static const char *fault_in_type(const skua_child *child)
 {
@@ -216,7 +239,6 @@ static const char *fault_in_child(const skua_child *child)
          "supervisor: it takes neither method nor input"},
         {child->input == NULL && child->input_count > 0, "input_count without an input"},
         {!can_repeat_all(child), "input: a payload that cannot be repeated; share it"},
-        {child->restart > SKUA_RESTART_NEVER, "restart: no such value"},
         {child->significant && child->restart == SKUA_RESTART_ALWAYS,
          "significant: it is always started again, so it never ends for good"},
         {!is_duration(child->start_ns), "start_ns is negative or too long"},
@@ -225,7 +247,8 @@ static const char *fault_in_child(const skua_child *child)
          "reserved: not zero"});
     fault = fault != NULL ? fault : fault_in_type(child);
     fault = fault != NULL ? fault : fault_in_budget(&child->budget);
-    return fault != NULL ? fault : fault_in_backoff(&child->backoff);
+    fault = fault != NULL ? fault : fault_in_backoff(&child->backoff);
+    return fault != NULL ? fault : fault_in_restart(child);
 }
 
 static const char *fault_in_listed(const skua_child *child)
@@ -282,6 +305,8 @@ static const char *fault_in_supervisor(const skua_supervisor *spec)
         {spec->strategy > SKUA_STRATEGY_REST, "strategy: no such value"},
         {spec->strategy != SKUA_STRATEGY_ONE && spec->child_count == 0,
          "strategy: there is no list of children"},
+        {spec->parallel_stop && spec->child_count == 0, "parallel_stop: there is no list of "
+                                                        "children"},
         {!is_zero(spec->reserved, sizeof spec->reserved / sizeof *spec->reserved),
          "reserved: not zero"});
     fault = fault != NULL ? fault : fault_in_budget(&spec->budget);
@@ -403,7 +428,7 @@ static int check_pairs(const struct check *check, const skua_supervisor *spec)
     for (size_t i = 0; i < spec->child_count + spec->template_count; i++) {
         const skua_child *child = child_at(spec, i);
         bool may_be_second = may_be_seen(&seen, child->name, strlen(child->name));
-        if (i >= spec->child_count && may_be_seen(&seen, &child->type, sizeof child->type)) {
+        if (i >= spec->child_count && may_be_seen(&seen, &child->type, sizeof(void *))) {
             may_be_second = true;
         }
         for (size_t earlier = 0; may_be_second && earlier < i; earlier++) {
@@ -496,7 +521,19 @@ static const skua_supervisor *supervisor_of(const struct walk *walk, const skua_
     return walk->levels[walk->depth - (child->supervisor != NULL ? 2 : 1)].spec;
 }
 
-/* Quotas must have room for what is below, and no two children may be registered by one name. */
+/* The quota of the supervisor that the walk has just entered. */
+static const char *fault_in_nesting(const struct walk *walk)
+{
+    const char *fault = NULL;
+    const skua_quota *inner = &walk->levels[walk->depth - 1].spec->quota;
+    for (uint32_t i = 0; fault == NULL && i + 1 < walk->depth; i++) {
+        fault = fault_in_inner_quota(inner, &walk->levels[i].spec->quota);
+    }
+    return fault;
+}
+
+/* Quotas must have room for what is below and lie within those above; no two children may be
+ * registered by one name. */
 static int check_together(struct check *check, const skua_supervisor *root)
 {
     static const char too_small[] = "quota.processes is less than the children in its lists, and "
@@ -509,6 +546,10 @@ static int check_together(struct check *check, const skua_supervisor *root)
     for (const skua_child *child; (child = next_in_tree(&check->walk)) != NULL; count++) {
         if (child->supervisor != NULL && !fits_quota(child->supervisor)) {
             return complain(check, child->supervisor, NULL, too_small);
+        }
+        const char *fault = child->supervisor != NULL ? fault_in_nesting(&check->walk) : NULL;
+        if (fault != NULL) {
+            return complain(check, child->supervisor, NULL, fault);
         }
         if (child->registered && may_be_seen(&seen, child->name, strlen(child->name)) &&
             is_registered(root, count, child->name)) {

@@ -53,7 +53,7 @@ struct child {
     bool is_over;     /* has ended for good */
     bool is_doomed;   /* lives and must end, because others do */
     bool is_unarmed;  /* there was no memory for its timer */
-    bool was_refused; /* its last start: the runtime seemed to stop */
+    bool was_refused; /* its last start, with SKUA_E_STOPPED */
     int failure;      /* why its start has failed, if it lived then; otherwise 0 */
     int last_error;
     uint32_t failures;   /* in a row: the step of its back-off */

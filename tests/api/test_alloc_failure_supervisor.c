@@ -86,3 +86,74 @@ TEST(supervisors_keep_their_word_if_all_allocations_fail_from_one_on)
         run_without(counting_allocator_fail_from, n);
     }
 }
+
+/* ---- readiness ---- */
+
+/* A supervisor of the test's own. It starts another one, which is ready at its first step, and has
+ * no memory left by then: it takes all events that there are. */
+struct parent {
+    uint64_t attempts; /* at allocations, by the end of the first step */
+    bool is_hindered;  /* there were more before the second */
+    bool has_heard;    /* that the child is ready */
+};
+
+static struct parent parent;
+
+static int start_quiet_child(skua_context *ctx)
+{
+    static const skua_supervisor quiet = {
+        .name = "quiet", .templates = &ward_template, .template_count = 1};
+    skua_payload input = skua_supervisor_input(&quiet);
+    return skua_spawn_with(ctx,
+                           &(skua_spawn_options){.type = skua_supervisor_type(),
+                                                 .input = &input,
+                                                 .input_count = 1,
+                                                 .supervisor = skua_self(ctx)},
+                           NULL);
+}
+
+static void use_up_events(skua_context *ctx)
+{
+    counting_allocator_fail_from(&world->api->memory, 1);
+    while (skua_send(ctx, skua_self(ctx), skua_payload_empty(0)) == 0) {
+    }
+    parent.attempts = counting_allocator_attempts(&world->api->memory);
+}
+
+static int step_parent(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    (void)self;
+    if (events[0].type == SKUA_EVENT_START) {
+        assert_int_equal(start_quiet_child(ctx), 0);
+        use_up_events(ctx);
+        return 0;
+    }
+    parent.is_hindered =
+        parent.is_hindered || counting_allocator_attempts(&world->api->memory) > parent.attempts;
+    counting_allocator_fail_never(&world->api->memory);
+    for (size_t i = 0; i < count; i++) {
+        parent.has_heard = parent.has_heard || (events[i].type == SKUA_EVENT_CHILD &&
+                                                events[i].tag == SKUA_CHILD_READY);
+    }
+    return 0;
+}
+
+static const skua_process_type parent_type = {
+    .name = "parent", .step = step_parent, .mailbox_limit = SKUA_MAILBOX_MAX};
+
+TEST(a_supervisor_with_nothing_else_to_do_is_ready_when_there_is_memory_again)
+{
+    unsigned hindered = 0;
+    FOR_ROUNDS (seed, ROUNDS) {
+        skua_pid pid;
+        parent = (struct parent){.attempts = UINT64_MAX};
+        world_open_sim(seed, SIM_NO_FAULTS);
+        wards_open();
+        assert_int_equal(skua_process_submit(world_runtime(), &parent_type, skua_nothing(), &pid),
+                         0);
+        world_settle();
+        assert_true(parent.has_heard);
+        hindered += parent.is_hindered;
+    }
+    assert_true(hindered > 0); /* in other rounds the parent was faster */
+}

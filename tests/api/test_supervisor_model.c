@@ -52,6 +52,10 @@ static void vary(skua_child *child)
     child->stop_ns = 50 * SKUA_MILLISECOND;
     child->budget = random_budget();
     child->backoff = random_backoff();
+    if (child->restart == SKUA_RESTART_NEVER) {
+        child->budget = (skua_budget){0, 0};
+        child->backoff = (skua_backoff){.first_ns = 0};
+    }
 }
 
 static skua_child random_child(char letter)

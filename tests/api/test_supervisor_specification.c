@@ -89,6 +89,13 @@ static const struct {
      "child x: backoff.first_ns is more than backoff.max_ns, which is 30 s"},
     {{.name = "x", .type = &good_type, .backoff = {.stable_ns = (uint64_t)-5}},
      "child x: backoff.stable_ns"},
+    {{.name = "x", .type = &good_type, .restart = SKUA_RESTART_NEVER, .budget = {3, SKUA_SECOND}},
+     "child x: budget: it is never"},
+    {{.name = "x",
+      .type = &good_type,
+      .restart = SKUA_RESTART_NEVER,
+      .backoff = {.stable_ns = SKUA_SECOND}},
+     "child x: backoff: it is never"},
     {{.name = "x", .type = &good_type, .reserved = {0, 1}}, "child x: reserved"},
     {{.name = "good", .type = &both_type}, "child good: type"},
     {{.name = "good", .type = &good_type}, "child good: name: another child has it"},
@@ -177,6 +184,8 @@ TEST(supervisors_that_make_no_sense_are_refused)
          "strategy: no such"},
         {{.name = "top", .templates = &good, .template_count = 1, .strategy = SKUA_STRATEGY_ALL},
          "strategy: there is no list"},
+        {{.name = "top", .templates = &good, .template_count = 1, .parallel_stop = true},
+         "parallel_stop: there is no list"},
         {{.name = "top", .children = &good, .child_count = 1, .auto_stop = (enum skua_auto_stop)3},
          "auto_stop: no such"},
         {{.name = "top", .children = &good, .child_count = 1, .auto_stop = SKUA_AUTO_STOP_ANY},
@@ -269,6 +278,35 @@ TEST(quota_must_have_room_for_what_is_below)
                    "supervisor root/middle: quota.processes is less");
     top.quota.processes = 4;
     assert_int_equal(skua_supervisor_check(&top, NULL, 0), 0);
+}
+
+TEST(quota_below_another_fits_into_it)
+{
+    static const struct {
+        skua_quota outer;
+        skua_quota inner;
+        const char *text; /* null: it does */
+    } rows[] = {
+        {{.processes = 9}, {.processes = 10}, "supervisor top/middle/inner: quota.processes"},
+        {{.messages = 9}, {.messages = 10}, "supervisor top/middle/inner: quota.messages"},
+        {{.bytes = 9}, {.bytes = 10}, "supervisor top/middle/inner: quota.bytes"},
+        {{.messages = 10, .bytes = 10}, {.messages = 10, .processes = 99}, NULL},
+    };
+    world_open();
+    FOR_ROWS (row, rows) {
+        skua_supervisor inner = pair_below;
+        inner.quota = row->inner;
+        const skua_child in_middle = {.name = "inner", .supervisor = &inner};
+        const skua_supervisor middle = {.name = "middle", .children = &in_middle, .child_count = 1};
+        const skua_child in_top = {.name = "middle", .supervisor = &middle};
+        const skua_supervisor top = {
+            .name = "top", .children = &in_top, .child_count = 1, .quota = row->outer};
+        if (row->text != NULL) {
+            assert_refused(&top, row->text);
+        }
+        assert_int_equal(skua_supervisor_check(&top, NULL, 0),
+                         row->text != NULL ? SKUA_E_SPECIFICATION : 0);
+    }
 }
 
 TEST(registered_name_stands_for_one_child_of_the_tree)

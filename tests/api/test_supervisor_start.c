@@ -112,6 +112,25 @@ TEST(a_child_whose_init_says_stopped_has_ended)
     assert_true(report_on(top, "a").is_over);
 }
 
+/* What the runtime says when it stops is no failure, however long that takes. */
+TEST(starts_that_are_refused_with_stopped_do_not_count)
+{
+    open_wards();
+    skua_child child = ward('a');
+    child.budget = (skua_budget){1, 60 * SKUA_SECOND};
+    ward_of('a')->habits = (struct ward_habits){.init_error = SKUA_E_STOPPED, .init_failures = 5};
+    const skua_pid top = supervise(TOP(.budget = {1, 60 * SKUA_SECOND}, WARDS(child)));
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(report_on(top, "a").state, SKUA_CHILD_WAITING);
+        pass(SKUA_SECOND);
+    }
+    assert_diary("!a!a!a!a!a+a");
+    assert_int_equal(report_on(top, "a").restarts, 0);
+    ward_fail('a', SKUA_E_USER);
+    assert_diary("-a+a");
+    assert_int_equal(world_stats().give_ups, 0);
+}
+
 TEST(a_child_that_need_not_start_is_left_out)
 {
     open_wards();

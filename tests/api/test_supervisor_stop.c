@@ -156,6 +156,22 @@ static void note_survivor(void *arg, const skua_process_snapshot *process)
     }
 }
 
+TEST(process_without_a_supervisor_has_no_place_in_the_tree)
+{
+    char path[8] = "x";
+    world_open();
+    struct actor *actor = actor_start(NO_ACTS);
+    assert_int_equal(skua_process_path(world_runtime(), actor->pid, path, sizeof path), 0);
+    assert_string_equal(path, "");
+    assert_int_equal(skua_process_path(world_runtime(), (skua_pid){0}, path, sizeof path),
+                     SKUA_E_NO_PROCESS);
+    assert_int_equal(skua_process_path(world_runtime(), (skua_pid){UINT64_MAX}, path, sizeof path),
+                     SKUA_E_FOREIGN_PID);
+    assert_int_equal(skua_process_path(world_runtime(), actor->pid, path, 0), SKUA_E_INVALID);
+    assert_int_equal(skua_process_path(world_runtime(), actor->pid, NULL, 1), SKUA_E_INVALID);
+    assert_int_equal(skua_process_path(NULL, actor->pid, path, sizeof path), SKUA_E_INVALID);
+}
+
 TEST(survivors_are_named_with_their_place_in_the_tree)
 {
     world_open_virtual_with((skua_runtime_config){.on_survivor = note_survivor});
@@ -165,6 +181,12 @@ TEST(survivors_are_named_with_their_place_in_the_tree)
         (skua_supervisor){.name = "unused", WARDS(ward('a'), with_stop(ward('b'), SKUA_FOREVER))});
     (void)supervise(TOP(WARDS({.name = "orders", .supervisor = inner})));
     assert_diary("+a+b");
+    char path[64];
+    char end[5];
+    assert_int_equal(skua_process_path(world_runtime(), ward_of('b')->pid, path, sizeof path), 0);
+    assert_string_equal(path, "top/orders/b");
+    assert_int_equal(skua_process_path(world_runtime(), ward_of('b')->pid, end, sizeof end), 0);
+    assert_string_equal(end, "rs/b");
     world_expect_survivors();
     world_close();
     assert_string_equal(survivor_path, "top/orders/b");

@@ -200,6 +200,70 @@ TEST(children_need_a_template)
     assert_diary("");
 }
 
+/* ---- a supervisor that is ending ---- */
+
+#define TIMERS 2000 /* it takes a few turns to give them up */
+
+static struct {
+    skua_pid busy;
+    unsigned late; /* starts that were refused because it stops */
+} ends;
+
+static int step_busy(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    static const skua_child template = {.name = "wards", .type = &ward_type};
+    static const skua_supervisor busy = {
+        .name = "busy", .templates = &template, .template_count = 1};
+    (void)self;
+    (void)count;
+    if (events[0].type != SKUA_EVENT_START) {
+        return 0;
+    }
+    for (uint64_t i = 1; i <= TIMERS; i++) {
+        assert_int_equal(skua_yield_sleep(ctx, i, 60 * SKUA_SECOND), 0);
+    }
+    return skua_supervise(ctx, &busy);
+}
+
+/* Starts children until the supervisor is gone. */
+static int step_rival(void *self, skua_context *ctx, skua_event *events, size_t count)
+{
+    skua_payload input = ward_input('a');
+    (void)self;
+    (void)events;
+    (void)count;
+    const int error = skua_spawn_with(
+        ctx,
+        &(skua_spawn_options){
+            .type = &ward_type, .input = &input, .input_count = 1, .supervisor = ends.busy},
+        NULL);
+    assert_true(error == 0 || error == SKUA_E_LATE || error == SKUA_E_NO_PROCESS);
+    ends.late += error == SKUA_E_LATE;
+    return error == SKUA_E_NO_PROCESS ? skua_done(ctx, skua_nothing()) : skua_continue(ctx);
+}
+
+TEST(a_supervisor_that_ends_is_one_until_it_is_gone)
+{
+    static const skua_process_type busy_type = {.name = "busy", .step = step_busy};
+    static const skua_process_type rival_type = {.name = "rival", .step = step_rival};
+    unsigned late = 0;
+    FOR_ROUNDS (seed, 20) {
+        world_open_sim(seed, SIM_NO_FAULTS);
+        wards_open();
+        memset(&ends, 0, sizeof ends);
+        assert_int_equal(
+            skua_process_submit(world_runtime(), &busy_type, skua_nothing(), &ends.busy), 0);
+        (void)skua_sim_run(world_runtime(), skua_sim_now(world_runtime()) + SKUA_SECOND);
+        assert_int_equal(world_terminate(ends.busy), 0);
+        assert_int_equal(skua_process_submit(world_runtime(), &rival_type, skua_nothing(), NULL),
+                         0);
+        world_settle();
+        assert_int_equal(ward_of('a')->lives, 0);
+        late += ends.late;
+    }
+    assert_true(late > 0);
+}
+
 TEST(a_supervisor_that_stops_takes_no_more_children)
 {
     const skua_pid team_pid = open_team(team());

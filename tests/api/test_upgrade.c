@@ -222,6 +222,31 @@ TEST(who_starts_the_old_type_gets_the_new_one)
     }
 }
 
+/* Who looks for the newest type goes on from where others have come, which may be an old one. */
+TEST(first_of_many_types_leads_to_the_newest)
+{
+    enum { COUNT = 40, BEFORE_FORK = COUNT / 2 };
+    static skua_process_type types[COUNT + 1];
+    for (uint32_t i = 0; i <= COUNT; i++) {
+        types[i] = counter_small_2;
+        types[i].version = i + 1;
+    }
+    world_open();
+    for (uint32_t i = 0; i + 1 < COUNT; i++) {
+        assert_int_equal(counters_upgrade(&types[i], &types[i + 1]), 0);
+        if (i % 3 == 0) { /* otherwise nobody looks meanwhile */
+            const skua_pid pid = counter_start(&types[0]);
+            assert_int_equal(world_info(pid).type_version, i + 2);
+            assert_int_equal(world_terminate(pid), 0);
+            world_await_live(0);
+        }
+    }
+    assert_int_equal(world_info(counter_start(&types[0])).type_version, COUNT);
+    assert_int_equal(counters_upgrade(&types[BEFORE_FORK], &types[COUNT]), 0);
+    assert_int_equal(world_info(counter_start(&types[0])).type_version, COUNT + 1);
+    assert_int_equal(world_info(counter_start(&types[BEFORE_FORK + 1])).type_version, COUNT);
+}
+
 TEST(two_upgrades_at_once_lead_to_the_newest)
 {
     open_either(2);

@@ -175,7 +175,11 @@ static void check(struct reader *reader, skua_runtime *runtime)
 static void look_at_quota(struct reader *reader, skua_runtime *runtime)
 {
     skua_quota_use use;
-    const int error = skua_process_quota(runtime, choose_pid(reader), &use);
+    char path[64];
+    const skua_pid pid = choose_pid(reader);
+    (void)ANSWERS(skua_process_path(runtime, pid, path, reader_byte(reader) % sizeof path),
+                  ANSWER_OK | ANSWER(INVALID) | ANSWER(NO_PROCESS) | ANSWER(FOREIGN_PID));
+    const int error = skua_process_quota(runtime, pid, &use);
     if (ANSWERS(error, ANSWER_OK | ANSWER(INVALID) | ANSWER(NO_PROCESS) | ANSWER(FOREIGN_PID))) {
         EXPECT(use.used.processes <= use.limit.processes);
         EXPECT(use.used.messages <= use.limit.messages && use.used.bytes <= use.limit.bytes);

@@ -3,7 +3,7 @@
  * within another one, while that process ends, its quota is freed, and its number is used again.
  *
  * INV-44: no more is charged to a quota than its limit, and what is refused is refused because
- *         others have it.
+ *         others have it, or are about to give it back, as a quota further out is full.
  * INV-45: what was charged is refunded to those that it was charged to; a quota that nobody holds
  *         has nothing, and is used again by one alone.
  * INV-22: no data race on what a sender reads of a quota that is freed meanwhile. */

@@ -47,6 +47,9 @@ static const skua_process_type new_type = {
 static const skua_process_type newer_type = {
     .name = "newer", .step = step, .migrate = migrate, .version = 3};
 
+static const skua_process_type newest_type = {
+    .name = "newest", .step = step, .migrate = migrate, .version = 4};
+
 /* ---- who looks ---- */
 
 /* The worker of the process has loaded a type, and changes to it. */
@@ -107,6 +110,8 @@ static const struct replacement old_by_new = {1, &old_type, &new_type};
 static const struct replacement old_by_newer = {0, &old_type, &newer_type};
 static const struct replacement new_by_newer = {0, &new_type, &newer_type};
 static const struct replacement new_by_newer_elsewhere = {1, &new_type, &newer_type};
+
+static const struct replacement new_by_newest = {0, &new_type, &newest_type};
 
 static void run_upgrader(const void *arg)
 {
@@ -176,6 +181,62 @@ static void finish_asked(void)
     upgrade_deinit(&rig);
 }
 
+/* ---- who looks for the newest ---- */
+
+static void setup_chain(void)
+{
+    rig_reset(2);
+    run_upgrader(&old_by_new);
+    loaded = (skua_process_type){.version = 0};
+}
+
+/* Replaces the second version by one that it has just loaded. */
+static void run_loader(const void *arg)
+{
+    (void)arg;
+    loaded = newer_type;
+    explore_note("has loaded the type");
+    EXPLORE_CHECK(upgrade_start(&rig, &rig.workers[0], &new_type, &loaded) >= 0,
+                  "it can be replaced");
+}
+
+static void run_finder(const void *arg)
+{
+    const skua_process_type *type = upgrade_newest(&rig, &old_type);
+    (void)arg;
+    explore_note("has found the newest type");
+    EXPLORE_CHECK(type->version == (type == &loaded ? 3u : 2u), "INV-40: it can be seen");
+}
+
+static void finish_chain(void)
+{
+    EXPLORE_CHECK(upgrade_newest(&rig, &old_type) == &loaded, "INV-41: it is found");
+    upgrade_deinit(&rig);
+}
+
+/* Somebody has gone from the first version to the third. */
+static void setup_fork(void)
+{
+    rig_reset(2);
+    run_upgrader(&old_by_new);
+    run_upgrader(&new_by_newer);
+    EXPLORE_CHECK(upgrade_newest(&rig, &old_type) == &newer_type, "that is the newest");
+}
+
+static void run_fork_finder(const void *arg)
+{
+    const skua_process_type *type = upgrade_newest(&rig, &old_type);
+    (void)arg;
+    EXPLORE_CHECK(type == &newer_type || type == &newest_type, "INV-41: it is one of the two");
+}
+
+static void finish_fork(void)
+{
+    EXPLORE_CHECK(upgrade_newest(&rig, &old_type) == &newest_type,
+                  "INV-41: what was replaced last is found");
+    upgrade_deinit(&rig);
+}
+
 /* ---- who replaces ---- */
 
 static void finish_two(void)
@@ -210,6 +271,11 @@ static void finish_starting(void)
 #define UPGRADER  EXPLORE_THREAD("upgrader", run_upgrader, &old_by_new)
 #define SECOND    EXPLORE_THREAD("upgrader2", run_upgrader, &old_by_newer)
 #define NEXT      EXPLORE_THREAD("upgrader3", run_upgrader, &new_by_newer_elsewhere)
+#define LOADER    EXPLORE_THREAD("loader", run_loader, NULL)
+#define FINDER    EXPLORE_THREAD("finder", run_finder, NULL)
+#define FINDER2   EXPLORE_THREAD("finder2", run_finder, NULL)
+#define FORKER    EXPLORE_THREAD("forker", run_upgrader, &new_by_newest)
+#define SEARCHER  EXPLORE_THREAD("searcher", run_fork_finder, NULL)
 #define INSPECTOR EXPLORE_THREAD("inspector", run_inspector, NULL)
 
 static const struct explore_model models[] = {
@@ -243,6 +309,18 @@ static const struct explore_model models[] = {
      .setup = setup_starting,
      .threads = {UPGRADER, SECOND},
      .finish = finish_two},
+    {.name = "find_vs_find_vs_upgrade",
+     .mode = EXPLORE_ALL,
+     .stale = UINT32_MAX,
+     .setup = setup_chain,
+     .threads = {LOADER, FINDER, FINDER2},
+     .finish = finish_chain},
+    {.name = "find_vs_fork",
+     .mode = EXPLORE_ALL,
+     .stale = UINT32_MAX,
+     .setup = setup_fork,
+     .threads = {SEARCHER, FORKER},
+     .finish = finish_fork},
     {.name = "upgrade_vs_inspect",
      .mode = EXPLORE_ALL,
      .stale = UINT32_MAX,

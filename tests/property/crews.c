@@ -128,6 +128,14 @@ static uint64_t some_time(uint64_t *random)
     return (1 + draw(random, 4)) * world.program.moment_ns;
 }
 
+/* What is never started again must have no back-off. */
+static void drop_useless(skua_child *child)
+{
+    if (child->restart == SKUA_RESTART_NEVER) {
+        child->backoff = (skua_backoff){.first_ns = 0};
+    }
+}
+
 static void describe_child(struct crew *crew, uint32_t place, uint64_t *random)
 {
     (void)snprintf(crew->names[place], sizeof crew->names[place], "%u", place);
@@ -144,6 +152,7 @@ static void describe_child(struct crew *crew, uint32_t place, uint64_t *random)
         .stop_ns = chance(random, 30) ? first : 0,
         .backoff = {.first_ns = first, .max_ns = 4 * first},
     };
+    drop_useless(&crew->list[place]);
 }
 
 static void describe(struct crew *crew, uint64_t *random)
@@ -156,6 +165,7 @@ static void describe(struct crew *crew, uint64_t *random)
                                   .type = &guest_type,
                                   .restart = (enum skua_restart)(1 + draw(random, 2)),
                                   .backoff = {.first_ns = some_time(random)}};
+    drop_useless(&crew->template);
     const bool is_strict = chance(random, 30);
     crew->specification = (skua_supervisor){
         .name = "crew",
@@ -164,7 +174,7 @@ static void describe(struct crew *crew, uint64_t *random)
         .templates = &crew->template,
         .template_count = 1,
         .strategy = (enum skua_strategy)draw(random, count > 0 ? 3 : 1),
-        .parallel_stop = chance(random, 30),
+        .parallel_stop = chance(random, 30) && count > 0,
     };
     if (is_strict) {
         crew->specification.budget = (skua_budget){1 + draw(random, 4), SKUA_SECOND};
