@@ -127,8 +127,9 @@ static struct process *take_before_yielding(struct worker *worker)
 }
 
 /* With every other worker asleep there is nobody to steal from, and work from outside wakes a
- * sleeper. Yielding would only cost: the kernel delays a thread that has yielded when it next
- * wakes, which made waking an idle runtime three times as slow. */
+ * sleeper. Going on would only cost: a server that sleeps between two requests would do so for
+ * each. And the kernel delays a thread that has yielded when it next wakes, which made waking an
+ * idle runtime three times as slow. */
 static bool is_alone(struct scheduler *sched)
 {
     const uint32_t resting = load_seq_cst(&sched->spare.resting); /* MO-spare */
@@ -203,8 +204,8 @@ static void judge_last_steal(struct last_steal *last_steal, uint64_t now)
     last_steal->count = 0;
 }
 
-/* A worker that is alone looks round once: a server that sleeps between two requests does it for
- * each. Another one may be about to fall asleep, or to be woken, with work in its deque. */
+/* For a worker that is alone. Another one may be about to fall asleep, or to be woken, with work in
+ * its deque. */
 static struct process *look_round(struct worker *worker)
 {
     struct process *process = find_shared(worker);

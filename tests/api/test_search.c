@@ -72,7 +72,7 @@ TEST(search_climbs_the_ladder_while_another_worker_is_awake)
 TEST(search_with_all_others_asleep_gives_way_to_nobody)
 {
     open_and_let_all_sleep(2);
-    check_search(ROUNDS - ROUNDS_YIELD, 0);
+    check_search(1, 0);
 }
 
 TEST(search_of_a_single_worker_gives_way_to_nobody)
