@@ -25,6 +25,9 @@
 /* Begins, with a supervisor called "top". The specification stays valid. */
 void ward_model_open(const skua_supervisor *specification);
 
+/* One of those back-offs whose pauses the model has in a table; children have these only. */
+skua_backoff ward_model_backoff(uint64_t random);
+
 /* From now on there may be no memory now and then. */
 void ward_model_lacks_memory(void);
 
