@@ -155,7 +155,11 @@ static void look_at_deadline(struct play *play)
     const uint64_t deadline = skua_request_deadline(play->ctx, request);
     switch (relations_request(play->relations, request)) {
     case REQUEST_OWED:
-        EXPECT(deadline != 0);
+        if (deadline == 0) { /* the caller has given up, and this one is not told of it, or later */
+            const uint32_t asks = play->relations->asks;
+            EXPECT((asks & RELATIONS_ABANDONS) == 0 || (asks & RELATIONS_PICKS) != 0);
+            relations_note_answer(play->relations, request, SKUA_E_LATE);
+        }
         break;
     case REQUEST_STRANGE:
         EXPECT(deadline == 0);
