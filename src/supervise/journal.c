@@ -114,7 +114,7 @@ void journal_restart(const struct supervisor *self, const struct child *child, s
 }
 
 void journal_restart_with(const struct supervisor *self, const struct child *child,
-                          const struct child *other)
+                          const struct child *failed)
 {
     char line[LINE_SIZE];
     char digits[SKUA_PID_TEXT_SIZE];
@@ -125,7 +125,7 @@ void journal_restart_with(const struct supervisor *self, const struct child *chi
     (void)snprintf(line, sizeof line, "supervisor %s: child %s (%s) %s with child %s",
                    self->spec->name, overview_name(child), skua_pid_format(child->pid, digits),
                    ends ? "is stopped for good" : "is stopped and started again",
-                   overview_name(other));
+                   overview_name(failed));
     tell(self, SKUA_LOG_WARNING, child->pid, overview_type(child), line);
 }
 

@@ -55,14 +55,14 @@ static uint32_t first_of_group(const struct supervisor *self, const struct child
 }
 
 /* Stops those that have to be started again with a child, which comes first or in its place. */
-static void restart_group(struct supervisor *self, const struct child *child)
+static void restart_group(struct supervisor *self, const struct child *failed)
 {
-    const uint32_t from = first_of_group(self, child);
+    const uint32_t from = first_of_group(self, failed);
     self->front = from < self->front ? from : self->front;
     for (uint32_t i = from; i < listed(self); i++) {
         struct child *other = &self->children[i];
         if (!skua_pid_is_none(other->pid) && !other->is_doomed) {
-            journal_restart_with(self, other, child);
+            journal_restart_with(self, other, failed);
             halt_doom(self, other);
         }
     }

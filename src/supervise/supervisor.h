@@ -117,7 +117,7 @@ int specification_check(const skua_supervisor *spec, char *text, size_t size);
 int roster_init(struct supervisor *self, skua_context *ctx);
 
 /* Adds a template's child; an error without memory. Moves the table. */
-int roster_add(struct supervisor *self, const skua_child *spec, struct child **child);
+int roster_add(struct supervisor *self, const skua_child *spec, struct child **added);
 void roster_remove(struct supervisor *self, struct child *child);
 
 /* The child lives, as `pid`; it does not any more. */
@@ -213,7 +213,7 @@ void journal_restart(const struct supervisor *self, const struct child *child, s
                      int error, uint64_t delay_ns, uint32_t others);
 /* A child that lives is stopped, and started again unless it must not be, because another is. */
 void journal_restart_with(const struct supervisor *self, const struct child *child,
-                          const struct child *other);
+                          const struct child *failed);
 void journal_over(const struct supervisor *self, const struct child *child, skua_pid pid,
                   int error);
 void journal_give_up(const struct supervisor *self, const struct child *child, skua_pid pid,
