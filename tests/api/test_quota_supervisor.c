@@ -95,7 +95,8 @@ static int start_supervisor(struct turn *turn, const struct act *act)
 }
 
 static const skua_budget three = {3, 3600 * SKUA_SECOND};
-static const skua_child frugal_template = {.name = "wards", .type = &ward_type, .budget = three};
+static const skua_child frugal_template = {
+    .name = "wards", .type = &ward_type, .budget = {3, 3600 * SKUA_SECOND}};
 static char last_line[400];
 
 static void keep_line(void *arg, const skua_log *log)

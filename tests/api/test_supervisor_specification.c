@@ -268,7 +268,7 @@ static const skua_supervisor pair_below = {.name = "pair", .children = pair, .ch
 
 TEST(quota_must_have_room_for_what_is_below)
 {
-    static const skua_child list[] = {good, {.name = "inner", .supervisor = &pair_below}};
+    const skua_child list[] = {good, {.name = "inner", .supervisor = &pair_below}};
     skua_supervisor top = {
         .name = "top", .children = list, .child_count = 2, .quota = {.processes = 3}};
     const skua_child entry = {.name = "middle", .supervisor = &top};
