@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -17,6 +18,8 @@ void capture_begin(struct capture *capture)
 {
     capture->file = memfd_create("standard error", MFD_CLOEXEC);
     assert_true(capture->file >= 0);
+    /* Or of two threads that write at once, one writes over the other. */
+    assert_int_equal(fcntl(capture->file, F_SETFL, O_APPEND), 0);
     capture->saved = dup(STDERR_FILENO);
     assert_true(capture->saved >= 0);
     assert_int_equal(dup2(capture->file, STDERR_FILENO), STDERR_FILENO);
