@@ -6,7 +6,7 @@
 #include "actor.h"
 #include "sched/held_back.h"
 
-#define CROWD (4 * SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
+#define CROWD (SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
 
 /* Until processes were held back so often. */
 static void await_held_back(uint64_t times)

@@ -10,7 +10,7 @@
 #include "sched/worker.h"
 #include "scheduler_rig.h"
 
-#define CROWD (4 * SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
+#define CROWD (SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
 
 static struct process *receiver; /* of all senders that run */
 static size_t messages;          /* that senders have seen */

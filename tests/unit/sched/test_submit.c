@@ -292,7 +292,7 @@ TEST(spawned_process_from_outside_goes_to_the_global_queue)
 
 /* ---- senders to a process that cannot keep up ---- */
 
-#define CROWD (4 * SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
+#define CROWD (SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
 
 TEST(sender_to_a_crowded_mailbox_has_had_its_slice)
 {
