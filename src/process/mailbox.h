@@ -28,6 +28,15 @@
  * others may have taken its place: a step that defers may leave more than the limit, by
  * SKUA_EVENTS_PER_STEP, and nobody is let in until they are fewer.
  *
+ * Where a worker sends one message after the other to a busy process, it counts sixteen at a time
+ * (MAILBOX_TALLY_MAX), which saves one of two atomic operations. Its *tally* are those that it has
+ * pushed and not counted yet. It settles the tally when it sends to another process, and when the
+ * step, init or close that sends is over. Until then `reserved` lags behind, and so many more than
+ * the limit may wait: a worker pushes without a place only while less than the limit is counted,
+ * and then has fewer than MAILBOX_TALLY_MAX uncounted. So this is for large mailboxes, of whose
+ * limit all tallies together are an eighth at most. A tally is the slot's, like the counters, and
+ * settled before its worker could sleep, so no memory is trimmed that it points to.
+ *
  * Messages to some processes also count against a quota (process/quota.h). In place of their limit
  * such a process has a mark, with the number of the quota, which is negative where limits are
  * compared: no message may wake the process, and no place can be reserved the usual way. So all
@@ -42,12 +51,15 @@
 
 #include "process/process.h"
 
-/* Fewer in models, both. */
+/* Fewer in models, all three. */
 #ifndef MAILBOX_SPARE
 #define MAILBOX_SPARE (2 * SKUA_EVENTS_PER_STEP)
 #endif
 #ifndef MAILBOX_BURST
 #define MAILBOX_BURST 1000
+#endif
+#ifndef MAILBOX_TALLY_MAX
+#define MAILBOX_TALLY_MAX 16
 #endif
 
 /* What stands in place of the limit if messages count against a quota, or if the process only has
@@ -94,6 +106,46 @@ NODISCARD static inline bool mailbox_reserve_within_any(struct process *process,
 NODISCARD static inline bool mailbox_reserve_any(struct process *process)
 {
     return mailbox_reserve_within_any(process, load_relaxed(&process->mailbox_limit)); /* fixed */
+}
+
+/* The lowest limit of large mailboxes, with so many workers. */
+static inline uint32_t mailbox_large(uint32_t workers)
+{
+    return workers * 8 * MAILBOX_TALLY_MAX;
+}
+
+/* Messages that a worker has sent to a process and not counted yet. */
+struct mailbox_tally {
+    struct process *process;
+    uint32_t count;
+};
+
+static inline void mailbox_settle_owner(struct mailbox_tally *tally)
+{
+    if (tally->count > 0) {
+        (void)fetch_add_relaxed(&tally->process->reserved, tally->count); /* counter */
+        tally->count = 0;
+    }
+}
+
+/* Whether a worker may push a message first, and count it then. `large`: see mailbox_large. */
+NODISCARD static inline bool mailbox_may_tally(struct process *process, uint32_t large)
+{
+    const uint32_t limit = load_relaxed(&process->mailbox_limit);                  /* fixed */
+    const uint32_t consumed = load_relaxed(&process->consumed);                    /* counter */
+    const int32_t length = (int32_t)(load_relaxed(&process->reserved) - consumed); /* counter */
+    return (int32_t)limit >= (int32_t)large && length < (int32_t)limit; /* not one with a mark */
+}
+
+static inline void mailbox_tally_owner(struct mailbox_tally *tally, struct process *process)
+{
+    if (tally->process != process) {
+        mailbox_settle_owner(tally);
+        tally->process = process;
+    }
+    if (++tally->count == MAILBOX_TALLY_MAX) {
+        mailbox_settle_owner(tally);
+    }
 }
 
 /* So many more than the limit, as far as there are so many places. */

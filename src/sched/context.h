@@ -94,6 +94,8 @@ static inline void context_close_init(skua_context *context)
     context->phase = CONTEXT_CLOSED;
     if (UNLIKELY(context->worker == NULL)) {
         context_unclaim_outside(context);
+    } else {
+        mailbox_settle_owner(&context->worker->tally);
     }
 }
 
@@ -132,6 +134,7 @@ static inline skua_context *context_open(struct worker *worker, uint32_t phase)
 static inline void context_close(skua_context *context)
 {
     context->phase = CONTEXT_CLOSED;
+    mailbox_settle_owner(&context->worker->tally);
 }
 
 #endif

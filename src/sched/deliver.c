@@ -89,10 +89,10 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     return 0;
 }
 
-/* Back-pressure: a process with more waiting messages than one step takes is *crowded*. Sending to it
- * ends the sender's pick, and may hold it back (held_back.h). Not later, for senders that are held
- * back take turns, and when the turns of all take longer than HELD_BACK_NS, some run on other cores:
- * with four steps' worth of messages each, so did a part of a hundred senders. */
+/* Back-pressure: a process with more waiting messages than one step takes is *crowded*. Sending to
+ * it ends the sender's pick, and may hold it back (held_back.h). Not later, for senders that are
+ * held back take turns, and when the turns of all take longer than HELD_BACK_NS, some run on other
+ * cores: with four steps' worth of messages each, so did a part of a hundred senders. */
 static inline void press(struct worker *worker, struct process *process)
 {
     if (worker != NULL && mailbox_length(process) > worker->events_max) {
@@ -162,12 +162,25 @@ static NOINLINE int find_place(struct scheduler *sched, struct worker *worker,
     return error == 0 ? SHEDDING_SENT : error;
 }
 
+/* Takes a place for a message that is about to be pushed; false if there is none. Only what
+ * processes send is counted late: nothing would settle the tally after the rest. */
+static inline bool take_place(struct scheduler *sched, struct worker *worker, skua_pid from,
+                              struct process *process)
+{
+    if (LIKELY(from.bits != 0) && LIKELY(worker != NULL) &&
+        LIKELY(mailbox_may_tally(process, mailbox_large(sched->capacity)))) {
+        mailbox_tally_owner(&worker->tally, process);
+        return true;
+    }
+    return mailbox_reserve_any(process);
+}
+
 /* Gives a message to a process that runs or is about to run. Returns 0, or an error if it has ended
  * meanwhile or its mailbox is full, or SHEDDING_DROPPED; then the node is released. */
-static int add_message(struct scheduler *sched, struct worker *worker,
+static int add_message(struct scheduler *sched, struct worker *worker, skua_pid from,
                        const struct prepared_event *event)
 {
-    if (UNLIKELY(!mailbox_reserve_any(event->process))) {
+    if (UNLIKELY(!take_place(sched, worker, from, event->process))) {
         const int outcome = find_place(sched, worker, *event);
         if (outcome != SHEDDING_PLACED) {
             return outcome != SHEDDING_SENT ? outcome : 0;
@@ -189,7 +202,7 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
         state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
         submit_ready(sched, worker, event.process);
     } else {
-        error = add_message(sched, worker, &event);
+        error = add_message(sched, worker, from, &event);
         if (UNLIKELY(error != 0)) {
             error = error != SHEDDING_DROPPED ? error : 0; /* none to the sender */
             goto refused;

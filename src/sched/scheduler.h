@@ -19,6 +19,7 @@
 #include "dispatch/registry.h"
 #include "dispatch/service.h"
 #include "process/event.h"
+#include "process/mailbox.h"
 #include "process/quota.h"
 #include "process/step_output.h"
 #include "process/table.h"
@@ -145,6 +146,7 @@ struct worker {
     const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
     uint32_t events_max;                   /* per step; smaller in simulations only */
     uint32_t turns_max;                    /* per pick; smaller in simulations, and to migrate */
+    struct mailbox_tally tally;            /* of what runs; see process/mailbox.h */
     bool is_pressed;                       /* back-pressure: its pick ends with this step */
     struct process *crowded;               /* the receiver that was why, when one last was */
     uint64_t crowded_at;                   /* its steps then */

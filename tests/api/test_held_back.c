@@ -6,7 +6,8 @@
 #include "actor.h"
 #include "sched/held_back.h"
 
-#define CROWD (SKUA_EVENTS_PER_STEP + 1) /* as in deliver.c */
+/* As in deliver.c; some may not be counted yet. */
+#define CROWD (SKUA_EVENTS_PER_STEP + MAILBOX_TALLY_MAX + 1)
 
 /* Until processes were held back so often. */
 static void await_held_back(uint64_t times)

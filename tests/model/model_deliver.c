@@ -10,7 +10,8 @@
  * INV-7:  a message for a process that has ended reaches no later one in its slot.
  * INV-20: each node is given back exactly once.
  * INV-21: a mailbox never holds more messages than its limit, and one more that has woken the
- *         process; one at rest refuses nothing; the counters agree in the end.
+ *         process, and in a large one those that workers have not counted yet; one at rest refuses
+ *         nothing; the counters agree in the end.
  * And: each payload is dropped once; the cancel event of the shutdown comes once; a waiter that
  * was admitted is told. */
 #define TOKENS_MARK EXPLORE_OWN
@@ -38,6 +39,7 @@
 #define MESSAGES_MAX 4    /* of a sender */
 #define OLD_MAX      1000 /* sent before the threads begin */
 #define MESSAGES     (SENDERS * MESSAGES_MAX + OLD_MAX)
+#define LARGE        (8 * MAILBOX_TALLY_MAX * RIG_WORKERS_MAX) /* of large mailboxes the smallest */
 #define NEXT_IN_SLOT 1
 #define REASON       (-77) /* of a cancel */
 
@@ -54,11 +56,13 @@ struct message {
 static struct {
     uint32_t continues;  /* steps that ask for another */
     uint32_t ends_after; /* messages; 0: never */
+    uint32_t sends;      /* messages to itself, in its first step */
     bool next_in_slot;   /* when it has ended, another is made in its place */
 } plan;
 
 static skua_pid next_pid; /* of the later process in the slot */
-static bool is_small;     /* its mailbox: one or two messages */
+static bool is_limited;   /* its mailbox may be full */
+static uint32_t beyond;   /* the limit: so many more may wait */
 static uint32_t incarnation;
 EXPLORE_OWN static uint32_t holders;
 EXPLORE_OWN static uint32_t ended;
@@ -98,7 +102,9 @@ void submit_ending(struct worker *worker, struct process *ending)
     enqueue();
 }
 
-/* ---- the process ---- */
+/* ---- sending ---- */
+
+static const skua_pid somebody = {1};
 
 static void drop_message(void *data, size_t size)
 {
@@ -106,6 +112,28 @@ static void drop_message(void *data, size_t size)
     struct message *message = data;
     EXPLORE_CHECK(++message->dropped == 1, "a payload is dropped once");
 }
+
+static void send(struct message *message, struct worker *worker, skua_pid to)
+{
+    explore_note("sends %u", (unsigned)message->number);
+    skua_payload payload = skua_payload_pointer(0, message, drop_message);
+    const skua_pid from = worker != NULL ? somebody : (skua_pid){0};
+    message->error = deliver_message(&rig, worker, from, to, &payload);
+    explore_note("%s", skua_error_name(message->error));
+    EXPLORE_CHECK(message->error != SKUA_E_MAILBOX_FULL || is_limited,
+                  "a mailbox with room refuses nothing");
+}
+
+static void send_itself(skua_context *ctx)
+{
+    for (; plan.sends > 0; plan.sends--) {
+        struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
+        *message = (struct message){.sender = SENDERS};
+        send(message, ctx->worker, ctx->self);
+    }
+}
+
+/* ---- the process ---- */
 
 static void receive(skua_event *event)
 {
@@ -136,9 +164,10 @@ static int step(void *self, skua_context *ctx, skua_event *events, size_t count)
         }
     }
     /* Who reserved before it went to rest may push after another has woken it. */
-    EXPLORE_CHECK(taken <= load_relaxed(&process->mailbox_limit) + (has_rested ? 1 : 0),
+    EXPLORE_CHECK(taken <= load_relaxed(&process->mailbox_limit) + beyond + (has_rested ? 1 : 0),
                   "INV-21: the limit is kept");
     *received += taken;
+    send_itself(ctx);
     holders--;
     if (plan.ends_after != 0 && *received >= plan.ends_after) {
         return skua_done(ctx, skua_nothing());
@@ -165,6 +194,8 @@ static const skua_process_type small_type = {
     .name = "small", RECEIVER, .cancel = SKUA_CANCEL_EVENT, .mailbox_limit = 1};
 static const skua_process_type pair_type = {
     .name = "pair", RECEIVER, .cancel = SKUA_CANCEL_EVENT, .mailbox_limit = 2};
+static const skua_process_type large_type = {
+    .name = "large", RECEIVER, .cancel = SKUA_CANCEL_EVENT, .mailbox_limit = LARGE};
 static const skua_process_type mortal_type = {.name = "mortal", RECEIVER}; /* a cancel ends it */
 
 /* ---- threads ---- */
@@ -202,19 +233,10 @@ struct letters {
     uint32_t incarnation; /* that they are for */
 };
 
-static void send(struct message *message, struct worker *worker, skua_pid to)
-{
-    explore_note("sends %u", (unsigned)message->number);
-    skua_payload payload = skua_payload_pointer(0, message, drop_message);
-    message->error = deliver_message(&rig, worker, (skua_pid){0}, to, &payload);
-    explore_note("%s", skua_error_name(message->error));
-    EXPLORE_CHECK(message->error != SKUA_E_MAILBOX_FULL || is_small,
-                  "a mailbox with room refuses nothing");
-}
-
 static void run_sender(const void *arg)
 {
     const struct letters *letters = arg;
+    struct worker *worker = &rig.workers[RUNNERS + letters->sender];
     for (uint32_t i = 0; i < letters->count; i++) {
         struct message *message = &messages[letters->sender * MESSAGES_MAX + i];
         *message = (struct message){
@@ -223,8 +245,9 @@ static void run_sender(const void *arg)
         const skua_pid to = letters->incarnation == 0
                                 ? its_pid
                                 : process_table_pid(&rig.table, process, 1 + letters->incarnation);
-        send(message, &rig.workers[RUNNERS + letters->sender], to);
+        send(message, worker, to);
     }
+    mailbox_settle_owner(&worker->tally); /* as when its step is over */
 }
 
 static void run_canceller(const void *arg)
@@ -245,6 +268,7 @@ static void run_reasoner(const void *arg)
     send(&own[0], worker, its_pid);
     (void)deliver_cancel(&rig, worker, its_pid, REASON);
     send(&own[1], worker, its_pid);
+    mailbox_settle_owner(&worker->tally);
 }
 
 /* As skua_process_wait, up to the waiting. */
@@ -268,7 +292,8 @@ static void setup_with(const skua_process_type *its_type)
     memset(&plan, 0, sizeof plan);
     holders = ended = cancels = incarnation = old_count = 0;
     exit_error = 0;
-    is_small = its_type->mailbox_limit != 0;
+    is_limited = its_type->mailbox_limit != 0;
+    beyond = 0;
     has_rested = false;
     make_receiver(its_type);
     waiter = (struct exit_waiter){.pid = its_pid};
@@ -350,16 +375,36 @@ static void setup_next_in_slot(void)
     plan.next_in_slot = true;
 }
 
-/* Messages wait already. */
-static void setup_laden_with(uint32_t count)
+/* It sends to itself, while it runs and so is busy. */
+static void setup_selfish(void)
 {
     setup_with(&type);
+    plan.sends = 1;
+}
+
+/* Messages wait already. */
+static void lade_with(uint32_t count)
+{
     while (old_count < count) {
         struct message *message = &messages[SENDERS * MESSAGES_MAX + old_count++];
         *message = (struct message){.sender = SENDERS};
         send(message, NULL, its_pid);
         EXPLORE_CHECK(message->error == 0, "the rig has memory");
     }
+}
+
+static void setup_laden_with(uint32_t count)
+{
+    setup_with(&type);
+    lade_with(count);
+}
+
+/* All but one place of a mailbox is taken whose senders count late. */
+static void setup_large(void)
+{
+    setup_with(&large_type);
+    beyond = SENDERS * MAILBOX_TALLY_MAX - 1;
+    lade_with(LARGE - 1);
 }
 
 /* So many that the process must go behind before it has seen them all. */
@@ -492,6 +537,9 @@ static const struct explore_model models[] = {
     BOUNDED("watched_killed", 4, setup, check_watched, WORKER, KILLER, WATCHER),
     BOUNDED("next_in_slot", 3, setup_next_in_slot, check_ended, WORKER, SENDER(three_a),
             SENDER2(later_two)),
+    BOUNDED("selfish", 3, setup_selfish, check, WORKER, SENDER(one_a)),
+    BOUNDED("large", 2, setup_large, check, WORKER, SENDER(three_a), SENDER2(two_b)),
+    RANDOM("many_large", setup_large, check, WORKER, WORKER2, SENDER(four_a), SENDER2(four_b)),
     RANDOM("many", setup_small, check, WORKER, SENDER(four_a), SENDER2(four_b)),
     RANDOM("many_resting", setup_pair_resting, check, WORKER, WORKER2, SENDER(four_a),
            SENDER2(four_b)),

@@ -143,3 +143,65 @@ TEST(mailbox_message_that_wakes_takes_a_place)
         assert_false(mailbox_reserve_any(&process));
     }
 }
+
+/* ---- large mailboxes, where senders count late ---- */
+
+#define LARGE mailbox_large(1)
+
+TEST(mailbox_of_a_large_limit_is_counted_late)
+{
+    struct process process = process_with(LARGE, 0);
+    struct mailbox_tally tally = {0};
+    assert_true(mailbox_may_tally(&process, LARGE));
+    for (uint32_t i = 1; i < MAILBOX_TALLY_MAX; i++) {
+        mailbox_tally_owner(&tally, &process);
+    }
+    assert_int_equal(mailbox_length(&process), 0);
+    mailbox_tally_owner(&tally, &process);
+    assert_int_equal(mailbox_length(&process), MAILBOX_TALLY_MAX);
+    mailbox_tally_owner(&tally, &process);
+    mailbox_settle_owner(&tally);
+    mailbox_settle_owner(&tally);
+    assert_int_equal(mailbox_length(&process), MAILBOX_TALLY_MAX + 1);
+}
+
+TEST(mailbox_messages_consumed_before_they_are_counted_leave_no_trace)
+{
+    struct process process = process_with(LARGE, 123456);
+    struct mailbox_tally tally = {0};
+    mailbox_tally_owner(&tally, &process);
+    mailbox_consume_owner(&process, 1);
+    assert_int_equal(mailbox_length(&process), 0);
+    assert_true(mailbox_has_room(&process) && mailbox_may_tally(&process, LARGE));
+    mailbox_settle_owner(&tally);
+    assert_int_equal(mailbox_length(&process), 0);
+    reserve_count(&process, LARGE);
+    assert_full(&process, LARGE);
+}
+
+TEST(mailbox_tally_is_settled_before_it_counts_for_another)
+{
+    struct process first = process_with(LARGE, 0);
+    struct process second = process_with(LARGE, 0);
+    struct mailbox_tally tally = {0};
+    mailbox_tally_owner(&tally, &first);
+    mailbox_tally_owner(&tally, &second);
+    assert_int_equal(mailbox_length(&first), 1);
+    assert_int_equal(mailbox_length(&second), 0);
+    mailbox_settle_owner(&tally);
+    assert_int_equal(mailbox_length(&first), 1);
+    assert_int_equal(mailbox_length(&second), 1);
+}
+
+TEST(mailbox_that_is_small_or_full_or_metered_is_never_counted_late)
+{
+    struct process process = process_with(LARGE - 1, 0);
+    assert_false(mailbox_may_tally(&process, LARGE));
+    process = process_with(LARGE, 0);
+    reserve_count(&process, LARGE - 1);
+    assert_true(mailbox_may_tally(&process, LARGE));
+    reserve_count(&process, 1);
+    assert_false(mailbox_may_tally(&process, LARGE));
+    process = process_with(mailbox_marked(7), 0);
+    assert_false(mailbox_may_tally(&process, LARGE));
+}
