@@ -11,11 +11,12 @@
 #include "sched/process_info.h"
 #include "sched/spawn.h"
 
-static int submit(skua_runtime *runtime, struct spawn_request request)
+/* By pointer: a copy would wait for the fields that were written just before. */
+static int submit(skua_runtime *runtime, struct spawn_request *request)
 {
     struct worker *worker = caller_enter(runtime);
-    request.starter = worker != NULL ? context_of_call(worker) : NULL;
-    const int error = spawn_process(&runtime->sched, worker, &request);
+    request->starter = worker != NULL ? context_of_call(worker) : NULL;
+    const int error = spawn_process(&runtime->sched, worker, request);
     caller_leave(runtime, worker);
     return error;
 }
@@ -34,7 +35,7 @@ int skua_process_submit_from(skua_runtime *runtime, const skua_process_type *typ
     }
     const int error = submit(
         runtime,
-        (struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
+        &(struct spawn_request){.type = type, .input = payload, .input_count = 1, .pid = pid});
     payload_mark_taken(payload);
     return error;
 }
@@ -63,7 +64,8 @@ int skua_process_submit_with_sized(skua_runtime *runtime, const skua_spawn_optio
     if (error != 0) {
         return error;
     }
-    return submit(runtime, spawn_request_of(&own, pid));
+    struct spawn_request request = spawn_request_of(&own, pid);
+    return submit(runtime, &request);
 }
 
 int skua_process_terminate(skua_runtime *runtime, skua_pid pid)
