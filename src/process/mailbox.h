@@ -31,11 +31,12 @@
  * Where a worker sends one message after the other to a busy process, it counts sixteen at a time
  * (MAILBOX_TALLY_MAX), which saves one of two atomic operations. Its *tally* are those that it has
  * pushed and not counted yet. It settles the tally when it sends to another process, and when the
- * step, init or close that sends is over. Until then `reserved` lags behind, and so many more than
- * the limit may wait: a worker pushes without a place only while less than the limit is counted,
- * and then has fewer than MAILBOX_TALLY_MAX uncounted. So this is for large mailboxes, of whose
- * limit all tallies together are an eighth at most. A tally is the slot's, like the counters, and
- * settled before its worker could sleep, so no memory is trimmed that it points to.
+ * step, init, close or slice of a publication that sends is over. Until then `reserved` lags
+ * behind, and so many more than the limit may wait: a worker pushes without a place only while less
+ * than the limit is counted, and then has fewer than MAILBOX_TALLY_MAX uncounted. So this is for
+ * large mailboxes, of whose limit all tallies together are an eighth at most. A tally is the
+ * slot's, like the counters, and settled before its worker could sleep, so no memory is trimmed
+ * that it points to.
  *
  * Messages to some processes also count against a quota (process/quota.h). In place of their limit
  * such a process has a mark, with the number of the quota, which is negative where limits are

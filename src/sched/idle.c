@@ -333,6 +333,7 @@ static struct process *find_or_exit(struct worker *worker, bool searching)
 
 struct process *idle_find(struct worker *worker)
 {
+    SKUA_ASSERT(worker->tally.count == 0);            /* mailbox.h: from here on others may trim */
     worker->retries = 0;                              /* it has not slept */
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     struct process *process =

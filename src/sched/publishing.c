@@ -117,6 +117,7 @@ static bool send_slice(struct worker *worker, struct publishing *record, uint32_
         }
         record->accepted += send_to(worker, pids[i], &record->payload);
     }
+    mailbox_settle_owner(&worker->tally); /* there may be no step after this */
     return record->group == NULL;
 }
 

@@ -121,6 +121,7 @@ void spare_rest_if_surplus(struct worker *worker)
         return;
     }
     submit_all_to_global(worker);
+    SKUA_ASSERT(worker->tally.count == 0);            /* as in idle.c */
     store_seq_cst(&worker->running, RUNNING_NOTHING); /* MO-busy */
     shutdown_worker_is_quiet(worker->sched);
     if (register_rest(worker)) {

@@ -207,6 +207,20 @@ TEST(end_of_the_publisher_comes_after_what_it_has_published)
     }
 }
 
+/* Without waiting for the next step of the publisher's worker. */
+TEST(message_of_a_publisher_that_has_ended_counts_in_the_mailbox_of_a_busy_member)
+{
+    world_open_with((skua_runtime_config){.worker_count = 2});
+    struct actor *busy = actor_start(ACTS(enters("choir"), holds()));
+    actor_await_held(busy, 1);
+    struct actor *publisher = actor_start(ACTS(publishes(1, "choir", SONG, 1), finishes(0)));
+    actor_await_end(publisher);
+    assert_int_equal(world_info(busy->pid).mailbox_length, 1);
+    actor_let_go(busy);
+    actor_await_seen(busy, 1);
+    assert_saw(busy, message(SONG, 1));
+}
+
 TEST(publish_that_is_taken_back_is_sent_all_the_same)
 {
     FOR_ROUNDS (driver, DRIVERS) {
