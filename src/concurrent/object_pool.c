@@ -70,8 +70,8 @@ bool object_pool_init(struct object_pool *pool, const struct allocator *allocato
 void object_pool_deinit(struct object_pool *pool)
 {
     for (uint32_t i = 0; i < pool->segment_count; i++) {
-        void *segment = load_relaxed(&pool->segments[i]); /* no other thread is left */
-        allocator_free(pool->allocator, segment, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
+        allocator_free(pool->allocator, pool->segments[i], OBJECT_POOL_SEGMENT_SIZE,
+                       pool->page_size);
     }
     allocator_free(pool->allocator, pool->trimmed, pool->trimmed_capacity * sizeof *pool->trimmed,
                    _Alignof(struct trimmed_page));
@@ -97,8 +97,7 @@ uint32_t object_pool_index_of(struct object_pool *pool, const void *address)
     const uint32_t shift = object_segment_shift(pool->shape.layout);
     const uint32_t ready = load_acquire(&pool->ready);                     /* MO-pool */
     for (uint32_t i = 0; ready > 1 && (uint64_t)i << shift < ready; i++) { /* 1: no segment yet */
-        const void *segment = load_relaxed(&pool->segments[i]);            /* as object_at */
-        const uintptr_t offset = (uintptr_t)address - (uintptr_t)segment;
+        const uintptr_t offset = (uintptr_t)address - (uintptr_t)pool->segments[i];
         if (offset < OBJECT_POOL_SEGMENT_SIZE) {
             const uint32_t within = (uint32_t)(offset / pool->shape.layout.size);
             const uint32_t index = (i << shift) + within;
@@ -170,13 +169,13 @@ static bool reuse_locked(struct object_pool *pool, struct object_chain *chain)
 
 static bool ensure_segment_locked(struct object_pool *pool, uint32_t index)
 {
-    atomic_ptr *segment = &pool->segments[index >> object_segment_shift(pool->shape.layout)];
-    if (load_relaxed(segment) == NULL) { /* written under the lock only */
+    void **segment = &pool->segments[index >> object_segment_shift(pool->shape.layout)];
+    if (*segment == NULL) {
         void *memory = allocator_alloc(pool->allocator, OBJECT_POOL_SEGMENT_SIZE, pool->page_size);
         if (memory == NULL) {
             return false;
         }
-        store_relaxed(segment, memory); /* published by `ready` */
+        *segment = memory; /* published by `ready` */
     }
     return true;
 }

@@ -80,9 +80,9 @@ struct object_pool {
     const struct allocator *allocator;
     uint32_t segment_count; /* entries in the directory */
     uint32_t batch;
-    uint32_t page_shift;  /* to the page of an index; pages are the unit of trimming */
-    size_t page_size;     /* in bytes; segments are aligned to it */
-    atomic_ptr *segments; /* each written once, under lock */
+    uint32_t page_shift; /* to the page of an index; pages are the unit of trimming */
+    size_t page_size;    /* in bytes; segments are aligned to it */
+    void **segments;     /* each written once, under lock, before `ready` covers it */
     /* Indices below it are constructed. Written under lock. */
     CACHE_ALIGNED atomic_u32 ready;
     CACHE_ALIGNED pthread_mutex_t lock;
@@ -169,9 +169,9 @@ static inline void *object_at(const struct object_pool *pool, struct object_layo
                               uint32_t index)
 {
     const uint32_t shift = object_segment_shift(layout);
-    /* Relaxed: written once, before any thread knew the index; whatever carried it here ordered
-     * that. */
-    char *segment = load_relaxed(&pool->segments[index >> shift]);
+    /* Not atomic, so that the compiler may look a segment up once for several uses. It was written
+     * before any thread knew the index; whatever carried that here ordered the two. */
+    char *segment = pool->segments[index >> shift];
     const uint32_t within = index & ((UINT32_C(1) << shift) - 1);
     return segment + ((size_t)within << __builtin_ctz(layout.size));
 }

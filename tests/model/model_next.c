@@ -25,7 +25,7 @@ static uint32_t outside_first; /* processes from here on come from outside */
 
 /* Where a thief finds the events of what it has taken. */
 static struct event_node nodes[SOME_EVENT + 1];
-static atomic_ptr node_segment = nodes;
+static void *node_segment = nodes;
 
 /* In place of idle.c. */
 void idle_wake_one(struct scheduler *all, struct worker *worker)

@@ -404,7 +404,7 @@ static uint32_t resident_pages(void)
     uint32_t resident = 0;
     unsigned char states[OBJECT_POOL_SEGMENT_SIZE / 4096];
     for (uint32_t i = 0; i < pool->segment_count; i++) {
-        void *segment = load_relaxed(&pool->segments[i]);
+        void *segment = pool->segments[i];
         if (segment != NULL) {
             assert_int_equal(mincore(segment, OBJECT_POOL_SEGMENT_SIZE, states), 0);
             for (size_t page = 0; page < OBJECT_POOL_SEGMENT_SIZE / pool->page_size; page++) {
