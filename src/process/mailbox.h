@@ -129,13 +129,12 @@ static inline void mailbox_settle_owner(struct mailbox_tally *tally)
     }
 }
 
-/* Whether a worker may push a message first, and count it then. `large`: see mailbox_large. */
+/* Whether a worker may push a message first, and count it then, if the mailbox has room. `large`:
+ * see mailbox_large. */
 NODISCARD static inline bool mailbox_may_tally(struct process *process, uint32_t large)
 {
-    const uint32_t limit = load_relaxed(&process->mailbox_limit);                  /* fixed */
-    const uint32_t consumed = load_relaxed(&process->consumed);                    /* counter */
-    const int32_t length = (int32_t)(load_relaxed(&process->reserved) - consumed); /* counter */
-    return (int32_t)limit >= (int32_t)large && length < (int32_t)limit; /* not one with a mark */
+    return (int32_t)load_relaxed(&process->mailbox_limit) >= /* fixed; not one with a mark */
+           (int32_t)large;
 }
 
 static inline void mailbox_tally_owner(struct mailbox_tally *tally, struct process *process)

@@ -44,12 +44,18 @@ static ALWAYS_INLINE bool finish_push(struct scheduler *sched, struct worker *wo
 }
 
 /* Pushes a filled node. False if the process is gone. */
-static bool push_event(struct scheduler *sched, struct worker *worker,
-                       const struct prepared_event *event)
+static ALWAYS_INLINE bool push_here(struct scheduler *sched, struct worker *worker,
+                                    const struct prepared_event *event)
 {
     return finish_push(
         sched, worker, event->process,
         state_push_any(event->process, event->generation, event->index, &event->node->next));
+}
+
+static NOINLINE bool push_event(struct scheduler *sched, struct worker *worker,
+                                const struct prepared_event *event)
+{
+    return push_here(sched, worker, event);
 }
 
 static NOINLINE bool push_urgent(struct scheduler *sched, struct worker *worker,
@@ -74,9 +80,11 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    if (UNLIKELY(!deliver_acquire_node(sched, worker, &event->index))) {
+    uint32_t index; /* with its address known elsewhere the event would not be kept in registers */
+    if (UNLIKELY(!deliver_acquire_node(sched, worker, &index))) {
         return SKUA_E_NO_MEMORY;
     }
+    event->index = index;
     event->generation = pid_generation(to);
     event->node = event_at(&sched->events, event->index);
     skua_event *content = &event->node->as.event;
@@ -165,9 +173,9 @@ static NOINLINE int find_place(struct scheduler *sched, struct worker *worker,
 /* Takes a place for a message that is about to be pushed; false if there is none. Only what
  * processes send is counted late: nothing would settle the tally after the rest. */
 static inline bool take_place(struct scheduler *sched, struct worker *worker, skua_pid from,
-                              struct process *process)
+                              struct process *process, bool has_room)
 {
-    if (LIKELY(from.bits != 0) && LIKELY(worker != NULL) &&
+    if (LIKELY(has_room) && LIKELY(from.bits != 0) && LIKELY(worker != NULL) &&
         LIKELY(mailbox_may_tally(process, mailbox_large(sched->capacity)))) {
         mailbox_tally_owner(&worker->tally, process);
         return true;
@@ -177,16 +185,16 @@ static inline bool take_place(struct scheduler *sched, struct worker *worker, sk
 
 /* Gives a message to a process that runs or is about to run. Returns 0, or an error if it has ended
  * meanwhile or its mailbox is full, or SHEDDING_DROPPED; then the node is released. */
-static int add_message(struct scheduler *sched, struct worker *worker, skua_pid from,
-                       const struct prepared_event *event)
+static ALWAYS_INLINE int add_message(struct scheduler *sched, struct worker *worker, skua_pid from,
+                                     const struct prepared_event *event, bool has_room)
 {
-    if (UNLIKELY(!take_place(sched, worker, from, event->process))) {
+    if (UNLIKELY(!take_place(sched, worker, from, event->process, has_room))) {
         const int outcome = find_place(sched, worker, *event);
         if (outcome != SHEDDING_PLACED) {
             return outcome != SHEDDING_SENT ? outcome : 0;
         }
     }
-    return finish_add(sched, worker, event, push_event(sched, worker, event));
+    return finish_add(sched, worker, event, push_here(sched, worker, event));
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,
@@ -198,11 +206,12 @@ int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid fro
         goto refused;
     }
     note_send(sched, worker, from, to, event.index, payload->type);
-    if (LIKELY(mailbox_has_room(event.process)) &&
+    const bool has_room = mailbox_has_room(event.process);
+    if (LIKELY(has_room) &&
         state_wake_any(event.process, event.generation, event.index, &event.node->next)) {
         submit_ready(sched, worker, event.process);
     } else {
-        error = add_message(sched, worker, from, &event);
+        error = add_message(sched, worker, from, &event, has_room);
         if (UNLIKELY(error != 0)) {
             error = error != SHEDDING_DROPPED ? error : 0; /* none to the sender */
             goto refused;

@@ -127,6 +127,31 @@ static void tell_described(struct worker *worker, const struct delivery *deliver
     }
 }
 
+/* Takes messages from the front of the backlog, up to the first event of another kind; returns how
+ * many. What it counts stays in registers: from store to load through memory would take longer than
+ * all the rest. */
+static ALWAYS_INLINE uint32_t gather_messages(struct worker *worker, struct process *process,
+                                              struct delivery *delivery, uint32_t most)
+{
+    struct object_pool *events = &worker->sched->events;
+    const uint32_t before = delivery->count;
+    uint32_t index = process->backlog;
+    uint32_t count = before;
+    while (index != OBJECT_NONE && count < most) {
+        const struct event_node *node = event_at(events, index);
+        if (node->as.event.type != SKUA_EVENT_MESSAGE) {
+            break;
+        }
+        const uint32_t next = node->next;
+        delivery->events[count++] = node->as.event;
+        event_release_owner(events, &worker->caches.events, index);
+        index = next;
+    }
+    process->backlog = index;
+    delivery->count = count;
+    return count - before;
+}
+
 /* `keeps`: see gather_kept. */
 static ALWAYS_INLINE void gather_events(struct worker *worker, struct process *process,
                                         struct delivery *delivery, uint32_t most, bool keeps)
@@ -134,7 +159,13 @@ static ALWAYS_INLINE void gather_events(struct worker *worker, struct process *p
     struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
     uint32_t signals = 0;
-    while (process->backlog != OBJECT_NONE && delivery->count < most && signals < SIGNALS_MAX) {
+    for (;;) {
+        if (!keeps && LIKELY(delivery->trace == NULL)) {
+            messages += gather_messages(worker, process, delivery, most);
+        }
+        if (process->backlog == OBJECT_NONE || delivery->count >= most || signals >= SIGNALS_MAX) {
+            break;
+        }
         const uint32_t index = process->backlog;
         struct event_node *node = event_at(events, index);
         uint32_t type = node->as.event.type;
