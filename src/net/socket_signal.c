@@ -169,8 +169,10 @@ static void go_on_waiting_for_end(struct worker *worker, struct process *process
     }
 }
 
-static void serve_stream(struct sockets *sockets, struct worker *worker, struct process *process,
-                         struct socket *socket, uint32_t slot, uint32_t flags)
+/* The same as serve_stream, whatever there may be to do. */
+static NOINLINE void serve_all(struct sockets *sockets, struct worker *worker,
+                               struct process *process, struct socket *socket, uint32_t slot,
+                               uint32_t flags)
 {
     if (UNLIKELY((flags & SOCKET_ALARM) != 0) && socket->failure == 0) {
         look_at_deadlines(sockets, worker, process, socket);
@@ -184,9 +186,24 @@ static void serve_stream(struct sockets *sockets, struct worker *worker, struct 
     }
 }
 
+/* Most often there is only something to read. That comes last, so that it returns to whoever has
+ * taken the signal (base/system_call.h). */
+static ALWAYS_INLINE void serve_stream(struct sockets *sockets, struct worker *worker,
+                                       struct process *process, struct socket *socket,
+                                       uint32_t slot, uint32_t flags)
+{
+    if (UNLIKELY((flags & SOCKET_ALARM) != 0 || socket->first != OBJECT_NONE ||
+                 socket->extra != NULL)) {
+        serve_all(sockets, worker, process, socket, slot, flags);
+    } else {
+        socket_go_on_reading(sockets, worker, process, socket, slot);
+    }
+}
+
 /* The socket of this process may be ready. */
-static void serve(struct sockets *sockets, struct worker *worker, struct process *process,
-                  struct socket *socket, uint32_t slot, uint32_t flags)
+static ALWAYS_INLINE void serve(struct sockets *sockets, struct worker *worker,
+                                struct process *process, struct socket *socket, uint32_t slot,
+                                uint32_t flags)
 {
     switch ((enum socket_kind)socket->kind) {
     case SOCKET_LISTENER:

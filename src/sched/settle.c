@@ -272,7 +272,7 @@ static void refill_reserve(struct step_output *out)
 }
 
 /* No yields are added meanwhile: the step has returned. */
-static NOINLINE void dispatch_yields(struct worker *worker, struct process *process)
+static ALWAYS_INLINE void dispatch_yields(struct worker *worker, struct process *process)
 {
     struct step_output *out = &worker->out;
     struct finished_calls finished = {.newest = OBJECT_NONE};
@@ -332,20 +332,11 @@ enum settlement settle_rest(struct worker *worker, struct process *process)
     return rest(worker, process, process_progress(process));
 }
 
-enum settlement settle_output(struct worker *worker, struct process *process, int error)
+/* What the process does next, when its yields are with their handlers. */
+static ALWAYS_INLINE enum settlement choose_state(struct worker *worker, struct process *process)
 {
     struct step_output *out = &worker->out;
-    const bool is_done = out->status == STEP_DONE;
-    if (UNLIKELY(error < 0 && !is_done)) {
-        discard_yields(worker);
-        exit_process(worker, process, error,
-                     children_blamed(worker->sched, process, worker->context->self), NULL);
-        return SETTLED;
-    }
-    if (out->yield_count > 0) {
-        dispatch_yields(worker, process);
-    }
-    if (is_done) {
+    if (out->status == STEP_DONE) {
         exit_process(worker, process, 0, (skua_pid){0}, &out->result);
         return SETTLED;
     }
@@ -356,4 +347,25 @@ enum settlement settle_output(struct worker *worker, struct process *process, in
     }
     process_set_progress_owner(process, progress);
     return rest(worker, process, progress);
+}
+
+/* One function does both: a handler may have made a system call, and the fewer functions return
+ * after one, the better (base/system_call.h). */
+static NOINLINE enum settlement dispatch_and_choose(struct worker *worker, struct process *process)
+{
+    dispatch_yields(worker, process);
+    return choose_state(worker, process);
+}
+
+enum settlement settle_output(struct worker *worker, struct process *process, int error)
+{
+    const struct step_output *out = &worker->out;
+    if (UNLIKELY(error < 0 && out->status != STEP_DONE)) {
+        discard_yields(worker);
+        exit_process(worker, process, error,
+                     children_blamed(worker->sched, process, worker->context->self), NULL);
+        return SETTLED;
+    }
+    return out->yield_count > 0 ? dispatch_and_choose(worker, process)
+                                : choose_state(worker, process);
 }
