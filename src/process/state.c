@@ -67,29 +67,6 @@ uint32_t state_put_back_owner(struct process *process, uint32_t index)
     return event_list_first(seen);
 }
 
-uint32_t state_prepare_owner(struct process *process)
-{
-    const uint32_t tag = state_peek(process); /* nobody else writes a Free word */
-    SKUA_ASSERT(state_of(tag) == STATE_FREE);
-    const uint32_t generation = state_generation(tag);
-    store_relaxed(
-        &process->word,
-        event_list_word(OBJECT_NONE, state_tag(generation, STATE_INIT))); /* not visible */
-    return generation;
-}
-
-bool state_free_owner(struct process *process)
-{
-    const uint32_t tag = state_peek(process); /* nobody else writes Init or Complete */
-    SKUA_ASSERT(state_of(tag) == STATE_INIT || state_of(tag) == STATE_COMPLETE);
-    const uint32_t generation = state_generation(tag);
-    const bool reusable = generation < GENERATION_MAX;
-    const uint32_t next =
-        reusable ? state_tag(generation + 1, STATE_FREE) : state_tag(generation, STATE_RETIRED);
-    store_release(&process->word, event_list_word(OBJECT_NONE, next)); /* MO-state */
-    return reusable;
-}
-
 const char *skua_process_state_name(enum skua_process_state state)
 {
     switch (state) {

@@ -235,7 +235,16 @@ NODISCARD static inline uint64_t state_finish_owner(struct process *process)
 }
 
 /* Free -> Init. Returns the generation. */
-uint32_t state_prepare_owner(struct process *process);
+static inline uint32_t state_prepare_owner(struct process *process)
+{
+    const uint32_t tag = state_peek(process); /* nobody else writes a Free word */
+    SKUA_ASSERT(state_of(tag) == STATE_FREE);
+    const uint32_t generation = state_generation(tag);
+    store_relaxed(
+        &process->word,
+        event_list_word(OBJECT_NONE, state_tag(generation, STATE_INIT))); /* not visible */
+    return generation;
+}
 
 /* Init -> Ready. seq_cst MO-stop: the spawner checks the stop flag after it. */
 static inline void state_publish_owner(struct process *process, uint32_t generation)
@@ -246,6 +255,16 @@ static inline void state_publish_owner(struct process *process, uint32_t generat
 
 /* Complete or Init -> Free, with the next generation: every PID to this slot is stale from now on.
  * Returns false if the generations of the slot are used up; it must then never be used again. */
-NODISCARD bool state_free_owner(struct process *process);
+NODISCARD static inline bool state_free_owner(struct process *process)
+{
+    const uint32_t tag = state_peek(process); /* nobody else writes Init or Complete */
+    SKUA_ASSERT(state_of(tag) == STATE_INIT || state_of(tag) == STATE_COMPLETE);
+    const uint32_t generation = state_generation(tag);
+    const bool reusable = generation < GENERATION_MAX;
+    const uint32_t next =
+        reusable ? state_tag(generation + 1, STATE_FREE) : state_tag(generation, STATE_RETIRED);
+    store_release(&process->word, event_list_word(OBJECT_NONE, next)); /* MO-state */
+    return reusable;
+}
 
 #endif

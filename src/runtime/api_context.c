@@ -151,10 +151,7 @@ int skua_spawn_from(skua_context *ctx, const skua_process_type *type, skua_paylo
     if (UNLIKELY(refused != 0 || payload == NULL)) {
         return refuse_spawn(payload, refused != 0 ? refused : SKUA_E_INVALID);
     }
-    return spawn_process(
-        ctx->sched, ctx->worker,
-        &(struct spawn_request){
-            .type = type, .input = payload, .input_count = 1, .pid = pid, .starter = ctx});
+    return spawn_from(ctx, type, payload, pid);
 }
 
 /* For options of another size, and for what is refused. */

@@ -51,16 +51,21 @@ static int poller_holder(struct scheduler *sched)
     return holder <= sched->capacity ? (int)holder - 1 : PARKING_NOBODY;
 }
 
-void idle_wake_one(struct scheduler *sched, struct worker *worker)
+/* Off the path of those who publish. */
+static NOINLINE void claim_and_wake(struct scheduler *sched, struct worker *worker)
 {
-    if (LIKELY(!parking_may_claim(&sched->parking))) { /* P2 */
-        return;
-    }
     const int claimed =
         parking_claim_sleeper_any(&sched->parking, poller_holder(sched)); /* P3, P4 */
     if (claimed != PARKING_NOBODY) {
         NOTE_COUNT(sched, worker, wakes);
         give_token(sched, (uint32_t)claimed);
+    }
+}
+
+void idle_wake_one(struct scheduler *sched, struct worker *worker)
+{
+    if (UNLIKELY(parking_may_claim(&sched->parking))) { /* P2 */
+        claim_and_wake(sched, worker);
     }
 }
 

@@ -144,6 +144,7 @@ struct worker {
     bool is_checked; /* its contexts are (context.h) */
     bool puts_off;   /* the handler's result: set by the simulator while the handler runs */
     const skua_process_type *checked_type; /* the last one that it found valid (spawn.c) */
+    const skua_process_type *plain_type;   /* the same, if it is plain; otherwise null */
     uint32_t events_max;                   /* per step; smaller in simulations only */
     uint32_t turns_max;                    /* per pick; smaller in simulations, and to migrate */
     struct mailbox_tally tally;            /* of what runs; see process/mailbox.h */

@@ -82,6 +82,13 @@ bool spawn_type_is_valid(const skua_process_type *type)
            reserved_are_zero(type->reserved, sizeof type->reserved);
 }
 
+/* Whether a process of a valid type can be started the short way (spawn_from). */
+static bool type_is_plain(const skua_process_type *type)
+{
+    return !process_is_task(type) && type->state_size <= PROCESS_TASK_STATE &&
+           process_type_flags(type) == 0 && methods_of(type)[0] != NULL;
+}
+
 /* A type does not change, so a worker need not check again the one that it has checked last. */
 static bool check_type(struct worker *worker, const skua_process_type *type)
 {
@@ -93,6 +100,7 @@ static bool check_type(struct worker *worker, const skua_process_type *type)
             return false;
         }
         worker->checked_type = type;
+        worker->plain_type = type_is_plain(type) ? type : NULL;
     }
     return true;
 }
@@ -161,27 +169,27 @@ uint32_t spawn_release_state(struct scheduler *sched, struct process *process)
     return annex;
 }
 
-static void fill_record(struct scheduler *sched, struct process *process,
-                        const skua_process_type *type, uint32_t method)
+static ALWAYS_INLINE void fill_record(struct scheduler *sched, struct process *process,
+                                      const skua_process_type *type, uint32_t method,
+                                      uint64_t flags)
 {
     /* Published by state_publish_owner. Release MO-inspect: who reads one of these by an older PID
      * finds that the word has changed. */
     store_release(&process->type, type);
     store_release(&process->mailbox_limit, spawn_mailbox_limit(sched, type));
-    uint64_t progress = PROCESS_CONTINUES | (uint64_t)method << PROCESS_METHOD_SHIFT;
-    if (UNLIKELY(type->overflow == SKUA_OVERFLOW_DROP_OLD)) {
-        progress |= PROCESS_TENDED;
-    }
-    store_release(&process->progress, progress); /* the first step needs no event */
+    /* The first step needs no event. */
+    store_release(&process->progress,
+                  PROCESS_CONTINUES | (uint64_t)method << PROCESS_METHOD_SHIFT | flags);
     account_begin(&sched->account, process);
     process->backlog = OBJECT_NONE;
     process->calls = OBJECT_NONE;
 }
 
-static int run_init(struct scheduler *sched, struct worker *worker, struct process *process,
-                    skua_pid pid, const struct spawn_request *request)
+static ALWAYS_INLINE int run_init(struct scheduler *sched, struct worker *worker,
+                                  struct process *process, skua_pid pid, skua_payload *input,
+                                  size_t input_count)
 {
-    const skua_process_type *type = request->type;
+    const skua_process_type *type = process_type(process);
     skua_context spare;
     skua_context *context = context_open_init(sched, worker, process, pid, CONTEXT_INIT, &spare);
     const skua_context *outer = NULL;
@@ -189,13 +197,21 @@ static int run_init(struct scheduler *sched, struct worker *worker, struct proce
         outer = worker->starting;
         worker->starting = context;
     }
-    const int error =
-        type->init(process_state(process, type), context, request->input, request->input_count);
+    const int error = type->init(process_state(process, type), context, input, input_count);
     if (LIKELY(worker != NULL)) {
         worker->starting = outer;
     }
     context_close_init(context);
     return LIKELY(error <= 0) ? error : SKUA_E_INVALID;
+}
+
+/* The runtime stops, and its scan may have missed the process. */
+static NOINLINE void ask_to_end(struct process *process, uint32_t generation,
+                                enum sched_phase phase)
+{
+    const uint32_t bit = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
+    const enum state_duty duty = state_request_any(process, generation, bit);
+    SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
 }
 
 /* Publishes the process, with its name if it has one, and makes it Ready. */
@@ -230,9 +246,7 @@ static int publish(struct scheduler *sched, struct worker *worker, struct proces
     const enum sched_phase phase = shutdown_phase(sched);
     const bool is_child = request->birth != NULL;
     if (UNLIKELY(phase != PHASE_RUNNING) && !(is_child && phase == PHASE_STOPPING)) {
-        const uint32_t bit = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
-        const enum state_duty duty = state_request_any(process, generation, bit);
-        SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+        ask_to_end(process, generation, phase);
     }
     if (UNLIKELY(is_child)) {
         children_announce(sched, worker, process, pid, request->birth);
@@ -344,7 +358,7 @@ static int spawn(struct scheduler *sched, struct worker *worker,
         return no_slot;
     }
     const uint32_t generation = state_prepare_owner(process);
-    fill_record(sched, process, request->type, method);
+    fill_record(sched, process, request->type, method, process_type_flags(request->type));
     const skua_pid pid = process_table_pid(&sched->table, process, generation);
     if (UNLIKELY(!prepare_start(sched, worker, process, pid))) {
         slot_release(sched, worker, process);
@@ -354,7 +368,9 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    error = request->type->init != NULL ? run_init(sched, worker, process, pid, request) : 0;
+    if (request->type->init != NULL) {
+        error = run_init(sched, worker, process, pid, request->input, request->input_count);
+    }
     if (LIKELY(error == 0) && UNLIKELY(request->options != NULL)) {
         error = relate_at_spawn(sched, worker, request, process, pid);
     }
@@ -435,4 +451,89 @@ int spawn_process(struct scheduler *sched, struct worker *worker,
     const int error = spawn(sched, worker, request);
     discard_input(request);
     return error;
+}
+
+/* ---- the short way ---- */
+
+/* The long way, which also says what is wrong. */
+static NOINLINE int spawn_from_otherwise(const skua_context *starter, const skua_process_type *type,
+                                         skua_payload *input, skua_pid *pid)
+{
+    return spawn_process(
+        starter->sched, starter->worker,
+        &(struct spawn_request){
+            .type = type, .input = input, .input_count = 1, .pid = pid, .starter = starter});
+}
+
+/* Whether nothing needs the long way: the rest of the request is as most are. */
+static ALWAYS_INLINE bool takes_short_way(const skua_context *starter,
+                                          const skua_process_type *type, const skua_payload *input)
+{
+    struct scheduler *sched = starter->sched;
+    const struct worker *worker = starter->worker;
+    return LIKELY(worker != NULL) && LIKELY(type != NULL && worker->plain_type == type) &&
+           LIKELY(payload_refuse(input, sched->config.payload_limit) == 0) &&
+           LIKELY(check_phase(sched) == 0) && LIKELY(!upgrade_is_known(sched)) &&
+           LIKELY(sched->observer == NULL) && LIKELY(!mailbox_is_marked(starter->process));
+}
+
+static NOINLINE int give_up_plain(struct worker *worker, struct process *process, skua_pid pid,
+                                  int error)
+{
+    give_up(worker->sched, worker, process, pid, error, &(struct spawn_request){0});
+    return error;
+}
+
+/* As publish. */
+static ALWAYS_INLINE void publish_plain(struct worker *worker, struct process *process,
+                                        uint32_t generation, skua_pid pid)
+{
+    struct scheduler *sched = worker->sched;
+    const skua_process_type *type = process_type(process);
+    counter_add_owner(&worker->stats.spawned, 1);
+    note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)type, 0);
+    state_publish_owner(process, generation);
+    const enum sched_phase phase = shutdown_phase(sched); /* MO-stop */
+    if (UNLIKELY(phase != PHASE_RUNNING)) {
+        ask_to_end(process, generation, phase);
+    }
+    if (upgrade_is_known(sched)) { /* MO-upgrade */
+        upgrade_check_new(sched, worker, pid, type, NULL);
+    }
+    submit_spawned(sched, worker, process);
+}
+
+int spawn_from(const skua_context *starter, const skua_process_type *type, skua_payload *input,
+               skua_pid *pid)
+{
+    struct scheduler *sched = starter->sched;
+    struct worker *worker = starter->worker;
+    struct process *process;
+    if (UNLIKELY(!takes_short_way(starter, type, input))) {
+        return spawn_from_otherwise(starter, type, input, pid);
+    }
+    int error = slot_acquire(sched, worker, &process);
+    if (UNLIKELY(error != 0)) {
+        payload_discard(input);
+        return error;
+    }
+    const uint32_t generation = state_prepare_owner(process);
+    fill_record(sched, process, type, 0, 0);
+    memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
+    const skua_pid self = process_table_pid(&sched->table, process, generation);
+    if (type->init != NULL) {
+        error = run_init(sched, worker, process, self, input, 1);
+    }
+    payload_discard(input);
+    if (LIKELY(error == 0) && UNLIKELY(shutdown_phase(sched) != PHASE_RUNNING)) {
+        error = SKUA_E_STOPPED; /* meanwhile */
+    }
+    if (UNLIKELY(error != 0)) {
+        return give_up_plain(worker, process, self, error);
+    }
+    if (pid != NULL) {
+        *pid = self;
+    }
+    publish_plain(worker, process, generation, self);
+    return 0;
 }

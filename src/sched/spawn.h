@@ -44,6 +44,12 @@ static inline struct spawn_request spawn_request_of(const skua_spawn_options *op
 NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
                             const struct spawn_request *request);
 
+/* The same for the process of an open context, with one input and nothing else. Most processes are
+ * started like this, so there is a short way for those of the type that the worker has started
+ * last. */
+NODISCARD int spawn_from(const skua_context *starter, const skua_process_type *type,
+                         skua_payload *input, skua_pid *pid);
+
 /* Closes the state of a process, with an open context of that process. */
 void spawn_close_state(skua_context *ctx, const skua_exit *exit);
 
