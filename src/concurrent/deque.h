@@ -110,6 +110,13 @@ static inline bool deque_push_owner(struct deque *deque, void *item)
     return true;
 }
 
+/* Who has stored X, calls this and then reads Y, all seq_cst, sees what the owner stored to Y
+ * before a push, or else the owner sees X if it reads that, seq_cst, after the push (MO-stop). */
+static inline void deque_see_pushes_any(struct deque *deque)
+{
+    (void)load_seq_cst(&deque->bottom); /* MO-stop */
+}
+
 /* Adds as many of the items as there is room for, all by one publication: the last of them is the
  * newest. Returns how many. */
 static inline uint32_t deque_push_many_owner(struct deque *deque, void *const *items,

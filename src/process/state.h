@@ -253,6 +253,14 @@ static inline void state_publish_owner(struct process *process, uint32_t generat
     (void)exchange_seq_cst(&process->word, ready);
 }
 
+/* The same for a worker that pushes the process to its deque at once, and checks that flag then.
+ * MO-stop: the seq_cst exchange of the push stands for the one above, since those who scan the
+ * words have looked at all deques before (scheduler_see_spawned). Release MO-inspect. */
+static inline void state_publish_to_deque_owner(struct process *process, uint32_t generation)
+{
+    store_release(&process->word, event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY)));
+}
+
 /* Complete or Init -> Free, with the next generation: every PID to this slot is stale from now on.
  * Returns false if the generations of the slot are used up; it must then never be used again. */
 NODISCARD static inline bool state_free_owner(struct process *process)

@@ -336,8 +336,8 @@ struct scheduler {
         uint32_t open;    /* under lock: questions on their way, those included */
     } descriptions;
 
-    /* Start and stop. seq_cst MO-stop: `phase` against state_publish_owner, `exiting` against
-     * parking. */
+    /* Start and stop. seq_cst MO-stop: `phase` against those who publish processes, `exiting`
+     * against parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
     atomic_u32 exiting;
     atomic_u32 gate;         /* threads between shutdown_gate_enter and leave */
@@ -359,6 +359,17 @@ struct scheduler {
 static inline uint32_t scheduler_threads(struct scheduler *sched)
 {
     return load_seq_cst(&sched->threads); /* MO-spare: before looking at what they hold */
+}
+
+/* Before a scan of all processes for the sake of what was stored just now: either the scan sees a
+ * process, or its spawner sees that (MO-stop, MO-upgrade). Most are published by the exchange that
+ * pushes them to a deque. */
+static inline void scheduler_see_spawned(struct scheduler *sched)
+{
+    const uint32_t threads = scheduler_threads(sched);
+    for (uint32_t i = 0; i < threads; i++) {
+        deque_see_pushes_any(&sched->workers[i].deque);
+    }
 }
 
 /* `config` has its defaults filled in; `runtime_id` is 1 to PID_RUNTIME_MAX.

@@ -213,6 +213,7 @@ static bool is_root(struct scheduler *sched, uint32_t slot)
 static void cancel_roots_locked(struct scheduler *sched)
 {
     skua_pid pid;
+    scheduler_see_spawned(sched);
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         if (live_pid(sched, slot, &pid) && is_root(sched, slot)) {
             (void)deliver_request(sched, NULL, pid, STATE_CANCEL); /* gone meanwhile: fine */
@@ -256,6 +257,7 @@ static bool name_survivors_locked(struct scheduler *sched)
 
 static bool end_survivors_locked(struct scheduler *sched)
 {
+    scheduler_see_spawned(sched);
     bool any = sched->config.on_survivor != NULL && name_survivors_locked(sched);
     skua_pid pid;
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {

@@ -205,13 +205,10 @@ static ALWAYS_INLINE int run_init(struct scheduler *sched, struct worker *worker
     return LIKELY(error <= 0) ? error : SKUA_E_INVALID;
 }
 
-/* The runtime stops, and its scan may have missed the process. */
-static NOINLINE void ask_to_end(struct process *process, uint32_t generation,
-                                enum sched_phase phase)
+/* What the runtime's stop asks of a process in this phase. */
+static uint32_t bit_of_phase(enum sched_phase phase)
 {
-    const uint32_t bit = phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
-    const enum state_duty duty = state_request_any(process, generation, bit);
-    SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+    return phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
 }
 
 /* Publishes the process, with its name if it has one, and makes it Ready. */
@@ -246,7 +243,8 @@ static int publish(struct scheduler *sched, struct worker *worker, struct proces
     const enum sched_phase phase = shutdown_phase(sched);
     const bool is_child = request->birth != NULL;
     if (UNLIKELY(phase != PHASE_RUNNING) && !(is_child && phase == PHASE_STOPPING)) {
-        ask_to_end(process, generation, phase);
+        const enum state_duty duty = state_request_any(process, generation, bit_of_phase(phase));
+        SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     if (UNLIKELY(is_child)) {
         children_announce(sched, worker, process, pid, request->birth);
@@ -484,7 +482,7 @@ static NOINLINE int give_up_plain(struct worker *worker, struct process *process
     return error;
 }
 
-/* As publish. */
+/* As publish; but it looks at what may concern the process when that may run already. */
 static ALWAYS_INLINE void publish_plain(struct worker *worker, struct process *process,
                                         uint32_t generation, skua_pid pid)
 {
@@ -492,15 +490,14 @@ static ALWAYS_INLINE void publish_plain(struct worker *worker, struct process *p
     const skua_process_type *type = process_type(process);
     counter_add_owner(&worker->stats.spawned, 1);
     note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)type, 0);
-    state_publish_owner(process, generation);
+    submit_new(worker, process, generation);
     const enum sched_phase phase = shutdown_phase(sched); /* MO-stop */
     if (UNLIKELY(phase != PHASE_RUNNING)) {
-        ask_to_end(process, generation, phase);
+        (void)deliver_request(sched, worker, pid, bit_of_phase(phase)); /* gone meanwhile: fine */
     }
     if (upgrade_is_known(sched)) { /* MO-upgrade */
         upgrade_check_new(sched, worker, pid, type, NULL);
     }
-    submit_spawned(sched, worker, process);
 }
 
 int spawn_from(const skua_context *starter, const skua_process_type *type, skua_payload *input,

@@ -111,6 +111,19 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
     }
 }
 
+/* What the exchange of the deque publishes need not be published by one of its own. */
+void submit_new(struct worker *worker, struct process *process, uint32_t generation)
+{
+    if (UNLIKELY(worker->blocks) || load_relaxed(&worker->next) != NULL) { /* its own */
+        state_publish_to_deque_owner(process, generation);
+        submit_to_deque(worker, process);
+    } else {
+        state_publish_owner(process, generation);
+        store_release(&worker->next, process); /* MO-next */
+        idle_wake_one(worker->sched, worker);  /* as above */
+    }
+}
+
 static ALWAYS_INLINE void put_in_next(struct worker *worker, struct process *process)
 {
     if (put_in_empty_next(worker, process)) {

@@ -203,6 +203,7 @@ static bool ask(struct scheduler *sched, struct worker *worker, struct upgrade *
 /* Asks all processes of the old type. */
 static int ask_all(struct scheduler *sched, struct worker *worker, struct upgrade *upgrade)
 {
+    scheduler_see_spawned(sched);
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         struct process *process = process_at(&sched->table, slot);
         const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-upgrade */

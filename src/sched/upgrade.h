@@ -22,9 +22,10 @@
  * MO-upgrade: a process that is started while its type is replaced either starts as the new one, or
  * is found by the scan of upgrade_start, or finds out itself: the upgrade is published before the
  * scan looks at the words of the processes, and the spawner publishes the process before it looks
- * for an upgrade. All four are seq_cst. Likewise for a process that changes to a type while that is
- * replaced in turn: it stores its new type before it looks for the next upgrade, which is published
- * before its scan looks at the types. These two are seq_cst as well. */
+ * for an upgrade. All four are seq_cst. (Where a push to a deque publishes the process, the scan
+ * begins with the deques: scheduler_see_spawned.) Likewise for a process that changes to a type
+ * while that is replaced in turn: it stores its new type before it looks for the next upgrade,
+ * which is published before its scan looks at the types. These two are seq_cst as well. */
 #ifndef SKUA_SCHED_UPGRADE_H
 #define SKUA_SCHED_UPGRADE_H
 

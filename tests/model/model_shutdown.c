@@ -41,6 +41,7 @@ enum habit {
     IGNORES,         /* does not end */
     SPAWNS,          /* first starts the next one, then obeys */
     SPAWNS_AND_ENDS, /* starts the next one and ends */
+    STARTS_TWO,      /* the same with two, in the short way: the second goes to the deque */
     SUPERVISES,      /* first starts the next one as its child, then obeys */
     LEAVES_ONE,      /* ends, and on_exit starts the next one */
     LINGERS,         /* ends, and on_exit waits for a permission */
@@ -139,6 +140,7 @@ int sched_yield(void)
 
 static int spawn(struct worker *worker, uint32_t number);
 static int spawn_under(skua_context *ctx, uint32_t number);
+static void start(skua_context *ctx, uint32_t number);
 
 static uint32_t number_of(const struct life *life)
 {
@@ -178,6 +180,12 @@ static void act(struct life *life, bool cancelled, skua_context *ctx)
     case SPAWNS_AND_ENDS:
         if (first) {
             (void)spawn(worker, number_of(life) + 1);
+        }
+        break;
+    case STARTS_TWO:
+        if (first) {
+            start(ctx, number_of(life) + 1);
+            start(ctx, number_of(life) + 2);
         }
         break;
     case SUPERVISES:
@@ -221,6 +229,7 @@ static bool ends(const struct life *life, bool cancelled)
         return false;
     case OBEYS:
     case SPAWNS:
+    case STARTS_TWO:
     case SUPERVISES:
     case SPAWNS_LATE:
     case STAYS:
@@ -260,9 +269,16 @@ static const skua_process_type type = {
     .cancel = SKUA_CANCEL_EVENT,
 };
 
+static int outcome(uint32_t number, int error)
+{
+    lives[number].error = error;
+    explore_note("process %u is %s", (unsigned)number, error == 0 ? "accepted" : "refused");
+    EXPLORE_CHECK(error == 0 || error == SKUA_E_STOPPED, "INV-21: the right error");
+    return error;
+}
+
 static int spawn_with(struct worker *worker, uint32_t number, skua_context *supervisor)
 {
-    struct life *life = &lives[number];
     skua_payload input = skua_payload_u64(0, number);
     const skua_spawn_options options = {.supervisor =
                                             supervisor != NULL ? supervisor->self : (skua_pid){0}};
@@ -271,10 +287,14 @@ static int spawn_with(struct worker *worker, uint32_t number, skua_context *supe
                                           .input_count = 1,
                                           .options = supervisor != NULL ? &options : NULL,
                                           .parent = supervisor};
-    life->error = spawn_process(&rig, worker, &request);
-    explore_note("process %u is %s", (unsigned)number, life->error == 0 ? "accepted" : "refused");
-    EXPLORE_CHECK(life->error == 0 || life->error == SKUA_E_STOPPED, "INV-21: the right error");
-    return life->error;
+    return outcome(number, spawn_process(&rig, worker, &request));
+}
+
+/* The worker has started one before. */
+static void start(skua_context *ctx, uint32_t number)
+{
+    skua_payload input = skua_payload_u64(0, number);
+    (void)outcome(number, spawn_from(ctx, &type, &input, NULL));
 }
 
 static int spawn(struct worker *worker, uint32_t number)
@@ -514,6 +534,32 @@ SETUP_SPAWNING(setup_many_timed, 2, 1, SPAWNS, IGNORES, OBEYS, GOES_ON)
 SETUP_SPAWNING(setup_heir_of_worker, 1, 1, LEAVES_ONE, OBEYS)
 SETUP_SPAWNING(setup_survivor_of_worker, 1, 1, LEAVES_ONE, IGNORES)
 
+static void setup_starting(const enum habit *habits)
+{
+    setup(1, 1, habits);
+    struct worker *worker = &rig.workers[0];
+    const enum object_pool_result result =
+        object_pool_refill_owner(&rig.table.pool, &worker->caches.processes);
+    EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
+    ignore_cache(1 + SLOTS_EACH, 2);
+    worker->checked_type = worker->plain_type = &type;
+    explore_heed(&worker->deque);
+    explore_ignore(&worker->deque.head, sizeof worker->deque.head); /* there are no thieves */
+    explore_ignore(worker->deque.slots, sizeof worker->deque.slots);
+}
+
+static void setup_starts_two(void)
+{
+    static const enum habit habits[LIVES_MAX] = {STARTS_TWO, ENDS, OBEYS};
+    setup_starting(habits);
+}
+
+static void setup_starts_survivor(void)
+{
+    static const enum habit habits[LIVES_MAX] = {STARTS_TWO, ENDS, IGNORES};
+    setup_starting(habits);
+}
+
 static void setup_heir(void)
 {
     setup_heir_of_worker();
@@ -673,6 +719,7 @@ static const struct explore_model models[] = {
     BOUNDED("spawns", 2, 1, setup_spawns, WORKER(0), STOPPER),
     BOUNDED("spawns_growing", 2, 1, setup_spawns_growing, WORKER(0), STOPPER),
     BOUNDED("spawns_two", 1, 0, setup_spawns_two, WORKER(0), WORKER(1), STOPPER),
+    BOUNDED("starts_two", 2, 1, setup_starts_two, WORKER(0), STOPPER),
     BOUNDED("hands_over", 3, 1, setup_hands_over, WORKER(0), STOPPER),
     BOUNDED("hands_over_two", 1, 0, setup_hands_over_two, WORKER(0), WORKER(1), STOPPER),
     BOUNDED("heir", 3, 1, setup_heir, WORKER(0), STOPPER),
@@ -685,6 +732,7 @@ static const struct explore_model models[] = {
     TIMED("submit_survivor", 2, 0, 1, setup_submit_survivor, WORKER(0), SUBMITTER(0),
           HASTY_STOPPER),
     TIMED("spawns_survivor", 2, 1, 1, setup_spawns_survivor, WORKER(0), HASTY_STOPPER),
+    TIMED("starts_survivor", 2, 1, 1, setup_starts_survivor, WORKER(0), HASTY_STOPPER),
     TIMED("surviving_heir", 2, 1, 1, setup_surviving_heir, WORKER(0), HASTY_STOPPER),
     MODEL("spawns_ignoring", EXPLORE_PREEMPTIONS, 2, 0, 1, true, setup_spawns_survivor,
           finish_timed, WORKER(0), HASTY_STOPPER),

@@ -99,6 +99,19 @@ static void run_spawner(const void *arg)
     }
 }
 
+/* The same where the push to the deque publishes the process. */
+static void run_pusher(const void *arg)
+{
+    (void)arg;
+    struct worker *worker = &rig.workers[0];
+    state_publish_to_deque_owner(process, generation);
+    EXPLORE_CHECK(deque_push_owner(&worker->deque, process), "there is room");
+    explore_note("has pushed it");
+    if (upgrade_is_known(&rig)) {
+        upgrade_check_new(&rig, worker, pid, &old_type, NULL);
+    }
+}
+
 /* What is replaced by what, and on which worker. */
 struct replacement {
     uint32_t worker;
@@ -268,6 +281,7 @@ static void finish_starting(void)
 #define READER2   EXPLORE_THREAD("reader2", run_reader, NULL)
 #define ASKED     EXPLORE_THREAD("asked", run_asked, NULL)
 #define SPAWNER   EXPLORE_THREAD("spawner", run_spawner, NULL)
+#define PUSHER    EXPLORE_THREAD("pusher", run_pusher, NULL)
 #define UPGRADER  EXPLORE_THREAD("upgrader", run_upgrader, &old_by_new)
 #define SECOND    EXPLORE_THREAD("upgrader2", run_upgrader, &old_by_newer)
 #define NEXT      EXPLORE_THREAD("upgrader3", run_upgrader, &new_by_newer_elsewhere)
@@ -296,6 +310,12 @@ static const struct explore_model models[] = {
      .stale = UINT32_MAX,
      .setup = setup_second,
      .threads = {SPAWNER, UPGRADER},
+     .finish = finish_starting},
+    {.name = "push_vs_upgrade",
+     .mode = EXPLORE_ALL,
+     .stale = UINT32_MAX,
+     .setup = setup_starting,
+     .threads = {PUSHER, UPGRADER},
      .finish = finish_starting},
     {.name = "become_vs_next_upgrade",
      .mode = EXPLORE_ALL,
