@@ -203,34 +203,56 @@ static inline struct pool_link *object_pool_link(const struct object_pool *pool,
     return object_link(pool->shape.layout, object);
 }
 
+/* Sees to it that the owner's cache has a free object. */
+NODISCARD static inline enum object_pool_result object_provide_owner(struct object_pool *pool,
+                                                                     struct pool_cache *cache)
+{
+    return LIKELY(cache->active.count > 0) ? OBJECT_POOL_OK : object_pool_refill_owner(pool, cache);
+}
+
+/* Acquires one that the cache has. Returns it, and writes its index to *index. */
+static inline void *object_acquire_cached_owner(const struct object_pool *pool,
+                                                struct object_layout layout,
+                                                struct pool_cache *cache, uint32_t *index)
+{
+    const uint32_t first = cache->active.first;
+    void *object = object_at(pool, layout, first);
+    cache->active.first = object_link(layout, object)->next;
+    cache->active.count--;
+    *index = first;
+    return object;
+}
+
 /* Acquires a free object through the owner's cache and writes its index to *index. */
 NODISCARD static inline enum object_pool_result object_acquire_owner(struct object_pool *pool,
                                                                      struct object_layout layout,
                                                                      struct pool_cache *cache,
                                                                      uint32_t *index)
 {
-    if (UNLIKELY(cache->active.count == 0)) {
-        const enum object_pool_result result = object_pool_refill_owner(pool, cache);
-        if (result != OBJECT_POOL_OK) {
-            return result;
-        }
+    const enum object_pool_result result = object_provide_owner(pool, cache);
+    if (LIKELY(result == OBJECT_POOL_OK)) {
+        (void)object_acquire_cached_owner(pool, layout, cache, index);
     }
-    *index = cache->active.first;
-    cache->active.first = object_link(layout, object_at(pool, layout, *index))->next;
-    cache->active.count--;
-    return OBJECT_POOL_OK;
+    return result;
 }
 
-/* Releases an object into the owner's cache. */
-static inline void object_release_owner(struct object_pool *pool, struct object_layout layout,
-                                        struct pool_cache *cache, uint32_t index)
+/* Releases an object, whose index that is, into the owner's cache. */
+static inline void object_return_owner(struct object_pool *pool, struct object_layout layout,
+                                       struct pool_cache *cache, void *object, uint32_t index)
 {
-    object_link(layout, object_at(pool, layout, index))->next = cache->active.first;
+    object_link(layout, object)->next = cache->active.first;
     cache->active.first = index;
     cache->active.count++;
     if (UNLIKELY(cache->active.count >= pool->batch)) {
         object_pool_put_away_owner(pool, cache);
     }
+}
+
+/* The same for who knows only the index. */
+static inline void object_release_owner(struct object_pool *pool, struct object_layout layout,
+                                        struct pool_cache *cache, uint32_t index)
+{
+    object_return_owner(pool, layout, cache, object_at(pool, layout, index), index);
 }
 
 #endif

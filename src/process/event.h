@@ -259,6 +259,15 @@ NODISCARD static inline bool event_acquire_owner(struct object_pool *pool, struc
     return object_acquire_owner(pool, EVENT_LAYOUT, cache, index) == OBJECT_POOL_OK;
 }
 
+/* The same; returns the node, or null. */
+NODISCARD static inline struct event_node *
+event_acquire_node_owner(struct object_pool *pool, struct pool_cache *cache, uint32_t *index)
+{
+    return LIKELY(object_provide_owner(pool, cache) == OBJECT_POOL_OK)
+               ? object_acquire_cached_owner(pool, EVENT_LAYOUT, cache, index)
+               : NULL;
+}
+
 static inline void event_release_owner(struct object_pool *pool, struct pool_cache *cache,
                                        uint32_t index)
 {

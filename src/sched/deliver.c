@@ -44,8 +44,8 @@ static ALWAYS_INLINE bool finish_push(struct scheduler *sched, struct worker *wo
 }
 
 /* Pushes a filled node. False if the process is gone. */
-static ALWAYS_INLINE bool push_here(struct scheduler *sched, struct worker *worker,
-                                    const struct prepared_event *event)
+static ALWAYS_INLINE bool push_at_once(struct scheduler *sched, struct worker *worker,
+                                       const struct prepared_event *event)
 {
     return finish_push(
         sched, worker, event->process,
@@ -55,7 +55,7 @@ static ALWAYS_INLINE bool push_here(struct scheduler *sched, struct worker *work
 static NOINLINE bool push_event(struct scheduler *sched, struct worker *worker,
                                 const struct prepared_event *event)
 {
-    return push_here(sched, worker, event);
+    return push_at_once(sched, worker, event);
 }
 
 static NOINLINE bool push_urgent(struct scheduler *sched, struct worker *worker,
@@ -64,6 +64,21 @@ static NOINLINE bool push_urgent(struct scheduler *sched, struct worker *worker,
     return finish_push(
         sched, worker, event->process,
         state_push_urgent_any(event->process, event->generation, event->index, &event->node->next));
+}
+
+/* As deliver_acquire_node; returns the node, or null. */
+static ALWAYS_INLINE struct event_node *acquire_node(struct scheduler *sched, struct worker *worker,
+                                                     uint32_t *index)
+{
+    if (LIKELY(worker != NULL)) {
+        return event_acquire_node_owner(&sched->events, &worker->caches.events, index);
+    }
+    uint32_t taken; /* the caller keeps its own in a register */
+    if (!deliver_acquire_node_outside(sched, &taken)) {
+        return NULL;
+    }
+    *index = taken;
+    return event_at(&sched->events, taken);
 }
 
 /* Builds the event of a message; reserves no place in the mailbox. Inline: sending is the one path
@@ -80,13 +95,11 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
     if (UNLIKELY(error != 0)) {
         return error;
     }
-    uint32_t index; /* with its address known elsewhere the event would not be kept in registers */
-    if (UNLIKELY(!deliver_acquire_node(sched, worker, &index))) {
+    event->node = acquire_node(sched, worker, &event->index);
+    if (UNLIKELY(event->node == NULL)) {
         return SKUA_E_NO_MEMORY;
     }
-    event->index = index;
     event->generation = pid_generation(to);
-    event->node = event_at(&sched->events, event->index);
     skua_event *content = &event->node->as.event;
     content->type = SKUA_EVENT_MESSAGE;
     content->error = 0;
@@ -194,7 +207,7 @@ static ALWAYS_INLINE int add_message(struct scheduler *sched, struct worker *wor
             return outcome != SHEDDING_SENT ? outcome : 0;
         }
     }
-    return finish_add(sched, worker, event, push_here(sched, worker, event));
+    return finish_add(sched, worker, event, push_at_once(sched, worker, event));
 }
 
 int deliver_message(struct scheduler *sched, struct worker *worker, skua_pid from, skua_pid to,

@@ -436,6 +436,14 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
     leave_and_end(worker, process, &ending, OBJECT_NONE);
 }
 
+/* The same for one that others notice. */
+static NOINLINE void end_noticeably(struct worker *worker, struct process *process, int error,
+                                    skua_pid cause, const skua_payload *result, uint64_t before)
+{
+    struct ending ending = make_ending(error, cause, result);
+    end_process(worker, process, &ending, before);
+}
+
 void exit_process(struct worker *worker, struct process *process, int error, skua_pid cause,
                   skua_payload *result)
 {
@@ -456,8 +464,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
         count_finished(worker);
         return;
     }
-    struct ending ending = make_ending(error, cause, result);
-    end_process(worker, process, &ending, before);
+    end_noticeably(worker, process, error, cause, result, before);
 }
 
 void exit_go_on(struct worker *worker, struct process *process)

@@ -7,7 +7,8 @@
 #include "sched/scheduler.h"
 
 /* For outside threads: takes the lock of their cache. */
-NODISCARD enum object_pool_result slot_acquire_outside(struct scheduler *sched, uint32_t *slot);
+NODISCARD enum object_pool_result slot_acquire_outside(struct scheduler *sched,
+                                                       struct process **process);
 void slot_release_outside(struct scheduler *sched, uint32_t slot);
 
 /* Acquires a free record. Returns 0, SKUA_E_PROCESS_LIMIT or SKUA_E_NO_MEMORY. */
@@ -16,13 +17,15 @@ NODISCARD static inline int slot_acquire(struct scheduler *sched, struct worker 
 {
     uint32_t slot;
     const enum object_pool_result result =
-        LIKELY(worker != NULL) ? object_acquire_owner(&sched->table.pool, PROCESS_LAYOUT,
-                                                      &worker->caches.processes, &slot)
-                               : slot_acquire_outside(sched, &slot);
+        LIKELY(worker != NULL) ? object_provide_owner(&sched->table.pool, &worker->caches.processes)
+                               : slot_acquire_outside(sched, process);
     if (UNLIKELY(result != OBJECT_POOL_OK)) {
         return result == OBJECT_POOL_LIMIT ? SKUA_E_PROCESS_LIMIT : SKUA_E_NO_MEMORY;
     }
-    *process = process_at(&sched->table, slot);
+    if (LIKELY(worker != NULL)) {
+        *process = object_acquire_cached_owner(&sched->table.pool, PROCESS_LAYOUT,
+                                               &worker->caches.processes, &slot);
+    }
     return 0;
 }
 
@@ -34,7 +37,8 @@ static inline void slot_release(struct scheduler *sched, struct worker *worker,
     if (UNLIKELY(!state_free_owner(process))) {
         object_pool_retire_any(&sched->table.pool);
     } else if (LIKELY(worker != NULL)) {
-        object_release_owner(&sched->table.pool, PROCESS_LAYOUT, &worker->caches.processes, slot);
+        object_return_owner(&sched->table.pool, PROCESS_LAYOUT, &worker->caches.processes, process,
+                            slot);
     } else {
         slot_release_outside(sched, slot);
     }

@@ -376,8 +376,10 @@ static ALWAYS_INLINE void clean_up(struct worker *worker, const struct delivery 
         skua_payload_drop(&event->payload);
         event++;
     } while (--left > 0);
-    if (delivery->node != OBJECT_NONE) {
-        event_release_owner(&worker->sched->events, &worker->caches.events, delivery->node);
+    if (delivery->node != OBJECT_NONE) { /* that of the event, which was delivered in place */
+        struct event_node *node = CONTAINER_OF(delivery->events, struct event_node, as.event);
+        object_return_owner(&worker->sched->events, EVENT_LAYOUT, &worker->caches.events, node,
+                            delivery->node);
     }
 }
 
