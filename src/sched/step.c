@@ -36,6 +36,9 @@
 #define NEWS_TURNS_MAX 4
 #define CLOCK_TURNS    4
 
+/* What there is for the step is not just the backlog. */
+#define SPECIAL (PROCESS_CANCEL_DUE | PROCESS_CONTINUES | PROCESS_TENDED | PROCESS_DEFERS)
+
 static void add_event(struct delivery *delivery, enum skua_event_type type, int error)
 {
     event_make(&delivery->events[delivery->count++], type, error);
@@ -52,20 +55,27 @@ static bool ends_when_cancelled(struct process *process)
     return process_type(process)->cancel == SKUA_CANCEL_END;
 }
 
-/* Delivers the only event of the backlog in place. */
+/* Takes the only event of the backlog, to be delivered in place. */
+static ALWAYS_INLINE void take_one(struct worker *worker, struct process *process,
+                                   struct event_node *node, uint32_t index, struct trace *trace)
+{
+    process->backlog = OBJECT_NONE;
+    note_event_in(trace, worker, TRACE_TAKE, worker->context->self, index);
+    if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
+        mailbox_consume_owner(process, 1);
+    } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
+        call_unlink_owner(&worker->sched->events, process, node, index);
+    }
+}
+
+/* Delivers it. */
 static ALWAYS_INLINE void gather_one(struct worker *worker, struct process *process,
                                      struct event_node *node, struct delivery *delivery)
 {
     delivery->node = process->backlog;
     delivery->events = &node->as.event;
     delivery->count = 1;
-    process->backlog = OBJECT_NONE;
-    note_event_in(delivery->trace, worker, TRACE_TAKE, worker->context->self, delivery->node);
-    if (LIKELY(node->as.event.type == SKUA_EVENT_MESSAGE)) {
-        mailbox_consume_owner(process, 1);
-    } else if (node->as.event.type == SKUA_EVENT_COMPLETION) {
-        call_unlink_owner(&worker->sched->events, process, node, delivery->node);
-    }
+    take_one(worker, process, node, delivery->node, delivery->trace);
 }
 
 /* Whether the batch ends before this event, at the front of the backlog: a cancel ends the process,
@@ -290,24 +300,7 @@ static NOINLINE void gather_deferring(struct worker *worker, struct process *pro
     delivery->count = 0;
 }
 
-/* The same as gather_mixed if that is the only event. */
-static inline void gather_special(struct worker *worker, struct process *process,
-                                  struct delivery *delivery, uint64_t progress)
-{
-    if (UNLIKELY((progress & PROCESS_DEFERS) != 0)) {
-        gather_deferring(worker, process, delivery, progress);
-        return;
-    }
-    if (UNLIKELY(process->backlog != OBJECT_NONE ||
-                 (progress & (PROCESS_CANCEL_DUE | PROCESS_TENDED)) != 0)) {
-        gather_mixed(worker, process, delivery, progress);
-        return;
-    }
-    delivery->count = 1;
-    event_make(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
-}
-
-/* The same for one request that comes alone, as those of a server do that has little to do. */
+/* One request that comes alone, as those of a server do that has little to do. */
 static NOINLINE void gather_call(struct worker *worker, struct process *process,
                                  struct delivery *delivery)
 {
@@ -338,6 +331,7 @@ static ALWAYS_INLINE void gather_socket(struct worker *worker, struct process *p
     }
 }
 
+/* What turn_of_step does not find. */
 static void gather(struct worker *worker, struct process *process, struct delivery *delivery)
 {
     const uint64_t progress = process_progress(process);
@@ -347,18 +341,16 @@ static void gather(struct worker *worker, struct process *process, struct delive
     delivery->node = OBJECT_NONE;
     delivery->cancelled = 0;
     delivery->trace = tracer_active(&worker->sched->tracer);
-    if (UNLIKELY((progress & (PROCESS_CANCEL_DUE | PROCESS_CONTINUES | PROCESS_TENDED |
-                              PROCESS_DEFERS)) != 0)) {
-        gather_special(worker, process, delivery, progress);
+    if (UNLIKELY((progress & SPECIAL) != 0)) {
+        ((progress & PROCESS_DEFERS) != 0 ? gather_deferring : gather_mixed)(worker, process,
+                                                                             delivery, progress);
         return;
     }
     if (first == OBJECT_NONE) {
         return;
     }
     struct event_node *node = event_at(&worker->sched->events, first);
-    if (LIKELY(node->next == OBJECT_NONE && node->as.event.type <= SKUA_EVENT_COMPLETION)) {
-        gather_one(worker, process, node, delivery);
-    } else if (node->next == OBJECT_NONE && node->as.event.type == SKUA_EVENT_CALL) {
+    if (node->next == OBJECT_NONE && node->as.event.type == SKUA_EVENT_CALL) {
         gather_call(worker, process, delivery);
     } else if (node->next == OBJECT_NONE && node->as.event.type == EVENT_SOCKET) {
         gather_socket(worker, process, delivery);
@@ -492,6 +484,56 @@ static NOINLINE enum settlement turn_of_task(struct worker *worker, struct proce
     return settle_output(worker, process, error);
 }
 
+/* Whatever there is for the step. */
+static NOINLINE enum settlement turn_of_any(struct worker *worker, struct process *process)
+{
+    struct delivery delivery;
+    gather(worker, process, &delivery);
+    if (UNLIKELY(delivery.count == 0)) {
+        return turn_without_step(worker, process, &delivery);
+    }
+    const int error = run_step(worker, process, &delivery, false);
+    clean_up(worker, &delivery);
+    return settle_output(worker, process, error);
+}
+
+/* The only event of the backlog, which is delivered in place; or null: it is not so simple. */
+static ALWAYS_INLINE struct event_node *find_one(struct worker *worker, struct process *process,
+                                                 uint64_t progress)
+{
+    if (UNLIKELY((progress & SPECIAL) != 0) || process->backlog == OBJECT_NONE) {
+        return NULL;
+    }
+    struct event_node *node = event_at(&worker->sched->events, process->backlog);
+    const bool is_simple =
+        node->next == OBJECT_NONE && node->as.event.type <= SKUA_EVENT_COMPLETION;
+    return LIKELY(is_simple) ? node : NULL;
+}
+
+/* Most turns are for one event: this is the same as turn_of_any, but all of the delivery is in
+ * registers. */
+static ALWAYS_INLINE enum settlement turn_of_step(struct worker *worker, struct process *process)
+{
+    const uint64_t progress = process_progress(process);
+    struct delivery one = {.events = worker->batch,
+                           .count = 1,
+                           .node = OBJECT_NONE,
+                           .trace = tracer_active(&worker->sched->tracer)};
+    struct event_node *node = find_one(worker, process, progress);
+    if (node != NULL) {
+        one.events = &node->as.event;
+        one.node = process->backlog;
+        take_one(worker, process, node, one.node, one.trace);
+    } else if ((progress & SPECIAL) == PROCESS_CONTINUES && process->backlog == OBJECT_NONE) {
+        event_make(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
+    } else {
+        return turn_of_any(worker, process);
+    }
+    const int error = run_step(worker, process, &one, false);
+    clean_up(worker, &one);
+    return settle_output(worker, process, error);
+}
+
 /* One turn with what take_news brought. */
 static enum settlement turn(struct worker *worker, struct process *process, uint64_t news)
 {
@@ -510,14 +552,7 @@ static enum settlement turn(struct worker *worker, struct process *process, uint
     if (UNLIKELY(process_is_task(process_type(process)))) {
         return turn_of_task(worker, process);
     }
-    struct delivery delivery;
-    gather(worker, process, &delivery);
-    if (UNLIKELY(delivery.count == 0)) {
-        return turn_without_step(worker, process, &delivery);
-    }
-    const int error = run_step(worker, process, &delivery, false);
-    clean_up(worker, &delivery);
-    return settle_output(worker, process, error);
+    return turn_of_step(worker, process);
 }
 
 /* Takes what has arrived: the requests, and the events if they fit behind the backlog. They fit

@@ -119,8 +119,8 @@ void submit_new(struct worker *worker, struct process *process, uint32_t generat
         submit_to_deque(worker, process);
     } else {
         state_publish_owner(process, generation);
-        store_release(&worker->next, process); /* MO-next */
-        idle_wake_one(worker->sched, worker);  /* as above */
+        (void)put_in_empty_next(worker, process);
+        idle_wake_one(worker->sched, worker); /* as above */
     }
 }
 
