@@ -357,14 +357,20 @@ static NOINLINE enum settlement dispatch_and_choose(struct worker *worker, struc
     return choose_state(worker, process);
 }
 
+static NOINLINE enum settlement settle_failure(struct worker *worker, struct process *process,
+                                               int error)
+{
+    discard_yields(worker);
+    exit_process(worker, process, error,
+                 children_blamed(worker->sched, process, worker->context->self), NULL);
+    return SETTLED;
+}
+
 enum settlement settle_output(struct worker *worker, struct process *process, int error)
 {
     const struct step_output *out = &worker->out;
     if (UNLIKELY(error < 0 && out->status != STEP_DONE)) {
-        discard_yields(worker);
-        exit_process(worker, process, error,
-                     children_blamed(worker->sched, process, worker->context->self), NULL);
-        return SETTLED;
+        return settle_failure(worker, process, error);
     }
     return out->yield_count > 0 ? dispatch_and_choose(worker, process)
                                 : choose_state(worker, process);
