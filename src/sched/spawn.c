@@ -122,8 +122,8 @@ static int check_request(struct scheduler *sched, struct worker *worker,
     return unrelated != 0 ? unrelated : check_phase(sched);
 }
 
-static bool prepare_state(struct scheduler *sched, struct process *process,
-                          const skua_process_type *type)
+static ALWAYS_INLINE bool prepare_state(struct scheduler *sched, struct process *process,
+                                        const skua_process_type *type)
 {
     memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
     if (LIKELY(process_state_is_inline(type))) {
@@ -331,8 +331,8 @@ static NOINLINE int limit(struct scheduler *sched, struct worker *worker, struct
 }
 
 /* Has all that its start needs made ready; false without memory. */
-static bool prepare_start(struct scheduler *sched, const struct worker *worker,
-                          struct process *process, skua_pid pid)
+static ALWAYS_INLINE bool prepare_start(struct scheduler *sched, const struct worker *worker,
+                                        struct process *process, skua_pid pid)
 {
     struct observer *observer = sched->observer;
     return (LIKELY(observer == NULL) || observer->process_starts(observer, worker, pid)) &&
@@ -472,7 +472,7 @@ static ALWAYS_INLINE bool takes_short_way(const skua_context *starter,
     return LIKELY(worker != NULL) && LIKELY(type != NULL && worker->plain_type == type) &&
            LIKELY(payload_refuse(input, sched->config.payload_limit) == 0) &&
            LIKELY(check_phase(sched) == 0) && LIKELY(!upgrade_is_known(sched)) &&
-           LIKELY(sched->observer == NULL) && LIKELY(!mailbox_is_marked(starter->process));
+           LIKELY(!mailbox_is_marked(starter->process));
 }
 
 static NOINLINE int give_up_plain(struct worker *worker, struct process *process, skua_pid pid,
@@ -516,8 +516,12 @@ int spawn_from(const skua_context *starter, const skua_process_type *type, skua_
     }
     const uint32_t generation = state_prepare_owner(process);
     fill_record(sched, process, type, 0, 0);
-    memset(process->state.inline_state, 0, PROCESS_INLINE_STATE);
     const skua_pid self = process_table_pid(&sched->table, process, generation);
+    if (UNLIKELY(!prepare_start(sched, worker, process, self))) {
+        slot_release(sched, worker, process);
+        payload_discard(input);
+        return SKUA_E_NO_MEMORY;
+    }
     if (type->init != NULL) {
         error = run_init(sched, worker, process, self, input, 1);
     }
