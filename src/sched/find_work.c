@@ -22,7 +22,7 @@
  *    is due again: it gets half of the time if the first class always has work, and no more.
  *
  * The bound (INV-16), for a Ready process with n others ahead of it in its queue. Let p be the
- * longest pick that is made meanwhile: SLICE_NS and four steps at most (step.c), or one step while
+ * longest pick that is made meanwhile: SLICE_NS and four steps at most (slice.h), or one step while
  * picks are long.
  *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque;
  *    or, if it has readied all that is in the deque, it gives way to that until the next pick of

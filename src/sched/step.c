@@ -16,6 +16,7 @@
 #include "sched/note.h"
 #include "sched/shedding.h"
 #include "sched/signal.h"
+#include "sched/slice.h"
 #include "sched/socket_hooks.h"
 #include "sched/spare.h"
 #include "sched/tasks.h"
@@ -23,18 +24,10 @@
 #include "sched/urgent.h"
 #include "sched/worker.h"
 
-/* Processes that may wait in the deque while another continues. */
-#define READIED_MAX 256
-
 /* Signals that are taken in one turn, fewer in models: most of them are no events for the step. */
 #ifndef SIGNALS_MAX
 #define SIGNALS_MAX 256
 #endif
-
-/* Turns of a process that goes on because of events, and from one reading of the clock to the next
- * of one that continues. */
-#define NEWS_TURNS_MAX 4
-#define CLOCK_TURNS    4
 
 /* What there is for the step is not just the backlog. */
 #define SPECIAL (PROCESS_CANCEL_DUE | PROCESS_CONTINUES | PROCESS_TENDED | PROCESS_DEFERS)
@@ -570,33 +563,6 @@ static uint64_t take_news(struct worker *worker, struct process *process)
     return fits ? state_take_owner(process) : state_take_requests_owner(process);
 }
 
-/* A process that continues has its slice, unless it has readied so many others that they had better
- * run while they are in the cache. Reading the clock takes a third of a short turn. */
-static bool may_continue(struct worker *worker, uint32_t turns)
-{
-    const bool reads_clock = turns % CLOCK_TURNS == 1 || worker->picks_are_long;
-    if (turns >= worker->turns_max || worker->is_pressed ||
-        (reads_clock && checkpoint_slice_is_over(worker))) {
-        return false;
-    }
-    worker->is_pressed = deque_length_owner(&worker->deque) > READIED_MAX;
-    return !worker->is_pressed;
-}
-
-/* A process that goes on because events have arrived meanwhile has a few turns only: if they come
- * one by one from another worker, it had better let them gather while it gives way. */
-static bool may_react(struct worker *worker, uint32_t turns)
-{
-    return turns < NEWS_TURNS_MAX && turns < worker->turns_max && !worker->is_pressed &&
-           !(worker->picks_are_long && checkpoint_slice_is_over(worker));
-}
-
-static bool may_go_on(struct worker *worker, struct process *process, uint32_t turns)
-{
-    return (process_progress(process) & PROCESS_CONTINUES) != 0 ? may_continue(worker, turns)
-                                                                : may_react(worker, turns);
-}
-
 /* Whether an end that takes a while may go on: the process runs no step (INV-4), and its event list
  * is still open or closed already. */
 static bool may_end(uint64_t progress, uint32_t tag)
@@ -624,6 +590,6 @@ void step_run(struct worker *worker, struct process *process)
         if (turn(worker, process, take_news(worker, process)) == SETTLED) {
             return;
         }
-    } while (may_go_on(worker, process, ++turns));
+    } while (slice_goes_on(worker, process, ++turns));
     submit_unfinished(worker, process);
 }
