@@ -584,7 +584,8 @@ typedef struct skua_process_snapshot {
     enum skua_process_state state; /* what it was doing */
     uint64_t steps;                /* steps it has begun */
     uint32_t mailbox_length;       /* messages not yet handed to a step, and what is deferred; may
-                                      briefly include messages that are being refused */
+                                      briefly include messages that are being refused, and lack
+                                      up to 15 of each step that is sending to a large mailbox */
     const char *type_name;         /* skua_process_type.name */
     /* How long its steps have run, sampled every 2.5 ms while a worker is busy, so that steps pay
      * nothing for it. Good for what runs long or often; most likely 0 for a process that ran only

@@ -71,8 +71,8 @@ typedef struct skua_runtime_config {
     /* Messages waiting in one mailbox, for types that set no limit of their own; default 2^20, at
      * most SKUA_MAILBOX_MAX. A sender that is interrupted while the receiver goes to rest can make
      * it one message more. Limits from 128 for each worker on, spares included (4,352 for two
-     * workers), may be exceeded by 16 for each worker that runs: they count messages from one
-     * process to another sixteen at a time. */
+     * workers and the default of spares), may be exceeded by 16 for each worker that runs a step:
+     * workers count messages from one process to another sixteen at a time. */
     uint32_t mailbox_limit;
     /* Bytes in one payload; default 2^30. */
     size_t payload_limit;

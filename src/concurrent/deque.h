@@ -33,7 +33,7 @@
  *    and finds room for them: top only grows, so the room that it saw is still there.
  *  MO-deque-publish: push stores `bottom` by a seq_cst exchange. It is the publishing operation of
  *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same
- *    reason.
+ *    reason. It also publishes new processes to those who scan all (deque_see_pushes_any).
  *
  * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of a
  * pop of an empty deque, bottom is one less than top; thieves see that as empty. The version grows
@@ -111,7 +111,8 @@ static inline bool deque_push_owner(struct deque *deque, void *item)
 }
 
 /* Who has stored X, calls this and then reads Y, all seq_cst, sees what the owner stored to Y
- * before a push, or else the owner sees X if it reads that, seq_cst, after the push (MO-stop). */
+ * before a push, or else the owner sees X if it reads that, seq_cst, after the push (MO-stop,
+ * MO-upgrade). */
 static inline void deque_see_pushes_any(struct deque *deque)
 {
     (void)load_seq_cst(&deque->bottom); /* MO-stop */

@@ -35,8 +35,9 @@
  * behind, and so many more than the limit may wait: a worker pushes without a place only while less
  * than the limit is counted, and then has fewer than MAILBOX_TALLY_MAX uncounted. So this is for
  * large mailboxes, of whose limit all tallies together are an eighth at most. A tally is the
- * slot's, like the counters, and settled before its worker could sleep, so no memory is trimmed
- * that it points to.
+ * slot's, like the counters, and settled before its worker parks, so no memory is trimmed that it
+ * points to. If its process has ended meanwhile, the next one in the slot would seem to have room
+ * for as many more. So a process with a small mailbox is given another slot (sched/slot.h).
  *
  * Messages to some processes also count against a quota (process/quota.h). In place of their limit
  * such a process has a mark, with the number of the quota, which is negative where limits are
@@ -135,6 +136,14 @@ NODISCARD static inline bool mailbox_may_tally(struct process *process, uint32_t
 {
     return (int32_t)load_relaxed(&process->mailbox_limit) >= /* fixed; not one with a mark */
            (int32_t)large;
+}
+
+/* Whether nothing is left uncounted of what the last process of a slot has got. (Not if just as
+ * many senders have reserved a place there and are about to find that it has ended.) */
+static inline bool mailbox_is_settled(struct process *process)
+{
+    const uint32_t consumed = load_relaxed(&process->consumed); /* counter */
+    return (int32_t)(load_relaxed(&process->reserved) - consumed) >= 0;
 }
 
 static inline void mailbox_tally_owner(struct mailbox_tally *tally, struct process *process)

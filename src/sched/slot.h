@@ -29,6 +29,11 @@ NODISCARD static inline int slot_acquire(struct scheduler *sched, struct worker 
     return 0;
 }
 
+/* The same for a process with a small mailbox: one whose slot is settled (process/mailbox.h), if
+ * there is one. */
+NODISCARD int slot_acquire_settled(struct scheduler *sched, struct worker *worker,
+                                   struct process **process);
+
 /* Complete or Init -> Free; the slot can be used again. */
 static inline void slot_release(struct scheduler *sched, struct worker *worker,
                                 struct process *process)

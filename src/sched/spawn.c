@@ -82,11 +82,18 @@ bool spawn_type_is_valid(const skua_process_type *type)
            reserved_are_zero(type->reserved, sizeof type->reserved);
 }
 
+/* Whether the limit of a type's mailbox is exact. */
+static bool has_small_mailbox(const struct scheduler *sched, const skua_process_type *type)
+{
+    return spawn_mailbox_limit(sched, type) < mailbox_large(sched->capacity);
+}
+
 /* Whether a process of a valid type can be started the short way (spawn_from). */
-static bool type_is_plain(const skua_process_type *type)
+static bool type_is_plain(const struct scheduler *sched, const skua_process_type *type)
 {
     return !process_is_task(type) && type->state_size <= PROCESS_TASK_STATE &&
-           process_type_flags(type) == 0 && methods_of(type)[0] != NULL;
+           process_type_flags(type) == 0 && methods_of(type)[0] != NULL &&
+           !has_small_mailbox(sched, type);
 }
 
 /* A type does not change, so a worker need not check again the one that it has checked last. */
@@ -100,7 +107,7 @@ static bool check_type(struct worker *worker, const skua_process_type *type)
             return false;
         }
         worker->checked_type = type;
-        worker->plain_type = type_is_plain(type) ? type : NULL;
+        worker->plain_type = type_is_plain(worker->sched, type) ? type : NULL;
     }
     return true;
 }
@@ -173,7 +180,7 @@ static ALWAYS_INLINE void fill_record(struct scheduler *sched, struct process *p
                                       const skua_process_type *type, uint32_t method,
                                       uint64_t flags)
 {
-    /* Published by state_publish_owner. Release MO-inspect: who reads one of these by an older PID
+    /* Published with the word. Release MO-inspect: who reads one of these by an older PID
      * finds that the word has changed. */
     store_release(&process->type, type);
     store_release(&process->mailbox_limit, spawn_mailbox_limit(sched, type));
@@ -346,12 +353,15 @@ static int spawn(struct scheduler *sched, struct worker *worker,
     if (UNLIKELY(refused != 0)) {
         return refused;
     }
+    SKUA_ASSERT(request->type != NULL); /* it was checked */
     const uint32_t method = find_method(request->type, request->method);
     if (UNLIKELY(method == SKUA_METHODS_MAX)) {
         return SKUA_E_UNKNOWN_METHOD;
     }
     struct process *process;
-    const int no_slot = slot_acquire(sched, worker, &process);
+    const int no_slot = has_small_mailbox(sched, request->type)
+                            ? slot_acquire_settled(sched, worker, &process)
+                            : slot_acquire(sched, worker, &process);
     if (UNLIKELY(no_slot != 0)) {
         return no_slot;
     }
@@ -475,10 +485,12 @@ static ALWAYS_INLINE bool takes_short_way(const skua_context *starter,
            LIKELY(!mailbox_is_marked(starter->process));
 }
 
+/* The input is there until close has returned. */
 static NOINLINE int give_up_plain(struct worker *worker, struct process *process, skua_pid pid,
-                                  int error)
+                                  int error, skua_payload *input)
 {
     give_up(worker->sched, worker, process, pid, error, &(struct spawn_request){0});
+    payload_discard(input);
     return error;
 }
 
@@ -525,13 +537,13 @@ int spawn_from(const skua_context *starter, const skua_process_type *type, skua_
     if (type->init != NULL) {
         error = run_init(sched, worker, process, self, input, 1);
     }
-    payload_discard(input);
     if (LIKELY(error == 0) && UNLIKELY(shutdown_phase(sched) != PHASE_RUNNING)) {
         error = SKUA_E_STOPPED; /* meanwhile */
     }
     if (UNLIKELY(error != 0)) {
-        return give_up_plain(worker, process, self, error);
+        return give_up_plain(worker, process, self, error, input);
     }
+    payload_discard(input);
     if (pid != NULL) {
         *pid = self;
     }

@@ -134,8 +134,11 @@ static void tell_described(struct worker *worker, const struct delivery *deliver
  * many. What it counts stays in registers: from store to load through memory would take longer than
  * all the rest. */
 static ALWAYS_INLINE uint32_t gather_messages(struct worker *worker, struct process *process,
-                                              struct delivery *delivery, uint32_t most)
+                                              struct delivery *delivery, uint32_t most, bool keeps)
 {
+    if (keeps || UNLIKELY(delivery->trace != NULL)) {
+        return 0; /* that is for gather_events */
+    }
     struct object_pool *events = &worker->sched->events;
     const uint32_t before = delivery->count;
     uint32_t index = process->backlog;
@@ -162,11 +165,9 @@ static ALWAYS_INLINE void gather_events(struct worker *worker, struct process *p
     struct object_pool *events = &worker->sched->events;
     uint32_t messages = 0;
     uint32_t signals = 0;
-    for (;;) {
-        if (!keeps && LIKELY(delivery->trace == NULL)) {
-            messages += gather_messages(worker, process, delivery, most);
-        }
-        if (process->backlog == OBJECT_NONE || delivery->count >= most || signals >= SIGNALS_MAX) {
+    while (signals < SIGNALS_MAX) {
+        messages += gather_messages(worker, process, delivery, most, keeps);
+        if (process->backlog == OBJECT_NONE || delivery->count >= most) {
             break;
         }
         const uint32_t index = process->backlog;
