@@ -137,8 +137,8 @@ static bool is_network_sound(void)
     return network->reset == 0 && network->silent_drop == 0 && network->partition == 0;
 }
 
-/* Whether the peer may have given up, untold because it waits for nothing: it has written what this
- * end does not read. */
+/* Whether the peer may have given up, because it has written what this end does not read. This end
+ * need not have been told: it waits for nothing. */
 static bool is_unread(struct wire *wire, struct wire *peer)
 {
     return get(&wire->waits_for_bytes) == 0 && get(&peer->written) > get(&wire->read);
@@ -151,7 +151,7 @@ static const char *restlessness(struct wire *wire, struct wire *peer)
         const bool has_reason = is_over(peer) || get(&wire->is_closed) != 0 ||
                                 get(&peer->is_broken) != 0 || get(&peer->is_adrift) != 0 ||
                                 get(&wire->may_be_idle) != 0 || get(&peer->may_be_idle) != 0 ||
-                                is_unread(wire, peer);
+                                is_unread(wire, peer) || is_unread(peer, wire);
         return is_broken && is_network_sound() && !has_reason ? "is broken without a reason" : NULL;
     }
     if (get(&wire->waits_for_bytes) != 0 && get(&peer->written) > get(&wire->read)) {
