@@ -75,9 +75,9 @@ static int gather_pieces(struct sockets *sockets, const struct socket *socket,
          index != OBJECT_NONE && count < PIECES_MAX && total < TURN_BYTES; count++) {
         struct event_node *piece = piece_at(sockets, index);
         const size_t left = piece_length(piece);
-        pieces[count].iov_base =
-            (unsigned char *)(uintptr_t)skua_payload_data(&piece->as.event.payload) +
-            piece->as.event.from.bits;
+        unsigned char *data =
+            (unsigned char *)(uintptr_t)skua_payload_data(&piece->as.event.payload);
+        pieces[count].iov_base = left > 0 ? data + piece->as.event.from.bits : NULL;
         pieces[count].iov_len = left;
         total += left;
         index = piece->next;
