@@ -74,10 +74,16 @@ static int begin(skua_input *input)
     return input->error;
 }
 
+/* What waits is never longer than this, unless it has come in one piece. */
+static size_t most_waiting(const skua_input *input)
+{
+    return input->limit <= SIZE_MAX - BESIDE_LIMIT ? input->limit + BESIDE_LIMIT : SIZE_MAX;
+}
+
 /* How large the carry becomes when it grows: not above the limit, if that is enough. */
 static size_t next_capacity(const skua_input *input, size_t needed)
 {
-    const size_t most = input->limit + BESIDE_LIMIT; /* may have wrapped around: then it is small */
+    const size_t most = most_waiting(input);
     size_t capacity = input->capacity > 0 ? input->capacity : CARRY_MIN;
     while (capacity < needed) {
         capacity *= 2;
@@ -89,7 +95,9 @@ static size_t next_capacity(const skua_input *input, size_t needed)
 static int make_room(skua_input *input, size_t size)
 {
     const struct allocator allocator = memory_of(input);
-    if (input->start >= input->capacity / 2 && input->start > 0) {
+    const size_t needed = input->end + size;
+    const bool is_tight = needed > input->capacity && needed > most_waiting(input);
+    if (input->start > 0 && (input->start >= input->capacity / 2 || is_tight)) {
         memmove(input->carry, input->carry + input->start, carried(input));
         input->end -= input->start;
         input->start = 0;

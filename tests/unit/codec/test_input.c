@@ -392,3 +392,25 @@ TEST(prefix_says_the_length_in_its_format)
     }
     assert_int_equal(skua_frame_prefix(SKUA_FRAME_U8, 1, NULL), SKUA_E_INVALID);
 }
+
+/* A line is before it in the memory where it is put together, and has been taken out. */
+TEST(line_of_the_limit_takes_no_more_memory_behind_another)
+{
+    enum { LIMIT = 100, BEFORE = 40, BEGUN = 50 };
+    char text[LIMIT + 1];
+    skua_bytes line;
+    counting_allocator_init(&memory);
+    skua_input input = open_input(LIMIT);
+    memset(text, 'x', LIMIT);
+    text[LIMIT] = '\n';
+    assert_int_equal(skua_input_append(&input, copy_of(text + LIMIT - BEFORE, BEFORE + 1)), 0);
+    assert_int_equal(skua_input_append(&input, copy_of(text, BEGUN)), 0);
+    assert_int_equal(skua_input_append(&input, copy_of(text + BEGUN, 1)), 0);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_int_equal(skua_input_append(&input, copy_of(text + BEGUN + 1, LIMIT - BEGUN)), 0);
+    assert_int_equal(skua_input_take_line(&input, &line), 1);
+    assert_int_equal(line.size, LIMIT);
+    assert_in_range(counting_allocator_live_bytes(&memory), 0, LIMIT + SKUA_FRAME_PREFIX_MAX);
+    skua_input_clear(&input);
+    assert_true(counting_allocator_is_clean(&memory));
+}
