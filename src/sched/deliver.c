@@ -111,9 +111,9 @@ ALWAYS_INLINE static int make_message(struct scheduler *sched, struct worker *wo
 }
 
 /* Back-pressure: a process with more waiting messages than one step takes is *crowded*. Sending to
- * it ends the sender's pick, and may hold it back (held_back.h). Not later, for senders that are
- * held back take turns, and when the turns of all take longer than HELD_BACK_NS, some run on other
- * cores: with four steps' worth of messages each, so did a part of a hundred senders. */
+ * it ends the sender's pick, and may hold it back (held_back.h). The mark is that low because
+ * senders that are held back take turns: if a round of turns takes longer than HELD_BACK_NS, some
+ * are let go early and run on other cores. */
 static inline void press(struct worker *worker, struct process *process)
 {
     if (worker != NULL && mailbox_length(process) > worker->events_max) {
