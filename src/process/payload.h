@@ -57,6 +57,14 @@ static inline void payload_mark_taken(skua_payload *payload)
     payload->storage = SKUA_PAYLOAD_TAKEN;
 }
 
+/* Drops a payload whose memory is not looked at again: it is not marked. */
+static inline void payload_drop_last(const skua_payload *payload)
+{
+    if (UNLIKELY(payload->storage >= SKUA_PAYLOAD_OWNED) && payload->as.owned.drop != NULL) {
+        payload->as.owned.drop(payload->as.owned.data, payload->as.owned.size);
+    }
+}
+
 /* Drops the payload of a call that is refused before it looks at it; null is ignored. */
 static inline void payload_discard(skua_payload *payload)
 {

@@ -152,6 +152,12 @@ static inline uint32_t process_method(struct process *process)
     return (uint32_t)(process_progress(process) >> PROCESS_METHOD_SHIFT) % SKUA_METHODS_MAX;
 }
 
+/* Whether its next step, if it makes one, is the first. */
+static inline bool process_is_new(uint64_t progress)
+{
+    return progress < PROCESS_STEP_ONE;
+}
+
 static inline void process_set_progress_owner(struct process *process, uint64_t progress)
 {
     store_relaxed(&process->progress, progress); /* statistic; one writer */

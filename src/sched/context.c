@@ -21,6 +21,9 @@ void context_init(struct worker *worker)
     for (uint32_t i = 0; i < WORKER_CONTEXTS; i++) {
         worker->contexts[i] = (skua_context){.sched = worker->sched, .worker = worker};
     }
+    for (uint32_t i = 0; i < INIT_CONTEXTS; i++) {
+        worker->init_contexts[i] = (skua_context){.sched = worker->sched, .worker = worker};
+    }
 }
 
 skua_context *context_claim_outside(struct scheduler *sched)
@@ -28,7 +31,9 @@ skua_context *context_claim_outside(struct scheduler *sched)
     for (uint32_t i = 0; i < OUTSIDE_CONTEXTS; i++) {
         const uint32_t bit = UINT32_C(1) << i;
         if ((fetch_or_seq_cst(&sched->outside.init_claims, bit) & bit) == 0) { /* MO-init */
-            return &sched->outside.init_contexts[i];
+            skua_context *context = &sched->outside.init_contexts[i];
+            context->sched = sched;
+            return context;
         }
     }
     return NULL;

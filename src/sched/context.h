@@ -63,6 +63,16 @@ void context_init(struct worker *worker);
 NODISCARD skua_context *context_claim_outside(struct scheduler *sched);
 void context_unclaim_outside(skua_context *context);
 
+/* Opens a context; what it is of, it knows already. */
+static inline void context_begin(skua_context *context, uint32_t phase)
+{
+    if (UNLIKELY(context->now != 0)) { /* few ask for the time, and a store is dearer than a test */
+        context->now = 0;
+    }
+    context->phase = phase;
+    context->random_calls = 0;
+}
+
 /* Opens a context for the init of a process, or for the close after an init that failed. It is not
  * on the stack, where a context that was kept could not be told from garbage; `spare`, which is, is
  * for more inits within inits than anybody should need. `worker` is the caller's or null. */
@@ -71,21 +81,20 @@ NODISCARD static inline skua_context *context_open_init(struct scheduler *sched,
                                                         struct process *process, skua_pid pid,
                                                         uint32_t phase, skua_context *spare)
 {
-    skua_context *context;
+    skua_context *context = NULL;
     if (LIKELY(worker != NULL)) {
         context = &worker->init_contexts[worker->init_turn++ % INIT_CONTEXTS];
-        context = LIKELY(context->phase == CONTEXT_CLOSED) ? context : spare;
+        context = LIKELY(context->phase == CONTEXT_CLOSED) ? context : NULL;
     } else {
         context = context_claim_outside(sched);
-        context = context != NULL ? context : spare;
     }
-    context->sched = sched;
-    context->worker = worker;
+    if (UNLIKELY(context == NULL)) {
+        *spare = (skua_context){.sched = sched, .worker = worker};
+        context = spare;
+    }
     context->process = process;
     context->self = pid;
-    context->now = 0;
-    context->phase = phase | sched->context_flags;
-    context->random_calls = 0;
+    context_begin(context, phase | sched->context_flags);
     return context;
 }
 
@@ -124,17 +133,14 @@ static inline skua_context *context_open(struct worker *worker, uint32_t phase)
         context_rotate(worker);
         phase |= CONTEXT_CHECKED;
     }
-    skua_context *context = worker->context;
-    context->now = 0;
-    context->phase = phase;
-    context->random_calls = 0;
-    return context;
+    context_begin(worker->context, phase);
+    return worker->context;
 }
 
-static inline void context_close(skua_context *context)
+static inline void context_close(struct worker *worker)
 {
-    context->phase = CONTEXT_CLOSED;
-    mailbox_settle_owner(&context->worker->tally);
+    worker->context->phase = CONTEXT_CLOSED;
+    mailbox_settle_owner(&worker->tally);
 }
 
 #endif

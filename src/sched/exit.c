@@ -21,6 +21,7 @@
  * done at once. */
 #include "process/annex.h"
 #include "process/mailbox.h"
+#include "process/payload.h"
 #include "sched/abandon.h"
 #include "sched/children.h"
 #include "sched/context.h"
@@ -229,7 +230,7 @@ static NOINLINE void close_state(struct worker *worker, const skua_process_type 
     const skua_exit exit = make_exit(worker, type, ending);
     skua_context *context = context_open(worker, CONTEXT_CLOSE);
     spawn_close_state(context, &exit);
-    context_close(context);
+    context_close(worker);
 }
 
 static void drop_result(struct ending *ending)
@@ -459,7 +460,7 @@ void exit_process(struct worker *worker, struct process *process, int error, sku
     if (LIKELY(error == 0 && ends_quietly(worker->sched, process, before))) {
         free_slot(worker, process, process_type(process), 0);
         if (result != NULL) {
-            skua_payload_drop(result);
+            payload_drop_last(result);
         }
         count_finished(worker);
         return;

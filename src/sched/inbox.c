@@ -449,7 +449,7 @@ static NOINLINE void find_event(struct worker *worker, struct process *process,
                                 struct delivery *delivery, uint64_t progress)
 {
     enum found found = FOUND_NOTHING;
-    if (progress < PROCESS_STEP_ONE) {
+    if (process_is_new(progress)) {
         (void)found_special(delivery, SKUA_EVENT_START, 0);
         return;
     }

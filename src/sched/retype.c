@@ -91,7 +91,7 @@ static int migrate(struct worker *worker, struct process *process, const struct 
     skua_context *context = context_open(worker, CONTEXT_INIT);
     const int outcome = to->migrate(process_type(process)->version, former->state,
                                     process_state(process, to), context);
-    context_close(context);
+    context_close(worker);
     spare_return(worker); /* a blocking section ends with it */
     return outcome <= 0 ? outcome : SKUA_E_INVALID;
 }

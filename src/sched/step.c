@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "dispatch/call.h"
 #include "process/mailbox.h"
+#include "process/payload.h"
 #include "sched/abandon.h"
 #include "sched/calls.h"
 #include "sched/checkpoint.h"
@@ -35,12 +36,6 @@
 static void add_event(struct delivery *delivery, enum skua_event_type type, int error)
 {
     event_make(&delivery->events[delivery->count++], type, error);
-}
-
-/* Whether the next step is the first. */
-static bool starts(uint64_t progress)
-{
-    return progress < PROCESS_STEP_ONE;
 }
 
 static bool ends_when_cancelled(struct process *process)
@@ -248,7 +243,7 @@ static void mix(struct worker *worker, struct process *process, struct delivery 
     const bool keeps = (progress & PROCESS_DEFERS) != 0;
     const uint32_t special = 2; /* at most: there is room for them even if the batch is full */
     const uint32_t room = SKUA_EVENTS_PER_STEP - special;
-    if (starts(progress)) {
+    if (process_is_new(progress)) {
         add_event(delivery, SKUA_EVENT_START, 0);
     }
     if (UNLIKELY((progress & PROCESS_TENDED) != 0)) {
@@ -264,7 +259,8 @@ static void mix(struct worker *worker, struct process *process, struct delivery 
     if (process->backlog == OBJECT_NONE && (progress & PROCESS_CANCEL_DUE) != 0) {
         gather_stop(process, delivery);
     }
-    if (!starts(progress) && (progress & PROCESS_CONTINUES) != 0 && delivery->cancelled == 0) {
+    if (!process_is_new(progress) && (progress & PROCESS_CONTINUES) != 0 &&
+        delivery->cancelled == 0) {
         add_event(delivery, SKUA_EVENT_CONTINUE, 0);
     }
     tell_described(worker, delivery);
@@ -359,7 +355,7 @@ static ALWAYS_INLINE void clean_up(struct worker *worker, const struct delivery 
     skua_event *event = delivery->events;
     uint32_t left = delivery->count; /* a step has one event at least */
     do {
-        skua_payload_drop(&event->payload);
+        payload_drop_last(&event->payload);
         event++;
     } while (--left > 0);
     if (delivery->node != OBJECT_NONE) { /* that of the event, which was delivered in place */
@@ -379,9 +375,10 @@ static ALWAYS_INLINE int run_step(struct worker *worker, struct process *process
     counter_add_owner(&worker->stats.steps, 1);
     skua_context *context = context_open(worker, CONTEXT_STEP);
     step_output_reset(&worker->out);
-    /* Only simulations are observed, and their contexts are checked: one test for both. */
-    struct observer *observer = UNLIKELY(worker->is_checked) ? worker->sched->observer : NULL;
-    if (UNLIKELY(observer != NULL)) {
+    /* Only simulations are observed, and their contexts are checked: one test for both, before the
+     * step and after it, as what is known across it has to be stored. */
+    struct observer *observer = worker->sched->observer;
+    if (UNLIKELY(worker->is_checked) && observer != NULL) {
         observer->step_begins(observer, worker, delivery->events, delivery->count);
     }
     const skua_process_type *type = process_type(process);
@@ -391,11 +388,12 @@ static ALWAYS_INLINE int run_step(struct worker *worker, struct process *process
                                 : type->step(process_state(process, type), context,
                                              delivery->events, delivery->count);
     const int error = LIKELY(outcome <= 0) ? outcome : SKUA_E_INVALID;
-    context_close(context);
+    context_close(worker);
     const char *where = UNLIKELY(delivery->trace != NULL) && is_task ? tasks_where(process) : NULL;
     note_trace_in(delivery->trace, worker, TRACE_END, context->self, (uintptr_t)where,
                   (uint32_t)error);
-    if (UNLIKELY(observer != NULL)) {
+    observer = worker->sched->observer;
+    if (UNLIKELY(worker->is_checked) && observer != NULL) {
         observer->step_ends(observer, worker);
     }
     spare_return(worker); /* a blocking section ends with its step */
@@ -519,7 +517,8 @@ static ALWAYS_INLINE enum settlement turn_of_step(struct worker *worker, struct 
         one.node = process->backlog;
         take_one(worker, process, node, one.node, one.trace);
     } else if ((progress & SPECIAL) == PROCESS_CONTINUES && process->backlog == OBJECT_NONE) {
-        event_make(worker->batch, starts(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE, 0);
+        event_make(worker->batch, process_is_new(progress) ? SKUA_EVENT_START : SKUA_EVENT_CONTINUE,
+                   0);
     } else {
         return turn_of_any(worker, process);
     }
@@ -581,7 +580,9 @@ void step_run(struct worker *worker, struct process *process)
     const skua_pid pid = process_table_pid(&worker->sched->table, process, state_generation(tag));
     context_set_process(worker, process, pid);
     store_release(&worker->running, pid.bits); /* MO-monitor */
-    worker->is_pressed = false;
+    if (UNLIKELY(worker->is_pressed)) {
+        worker->is_pressed = false;
+    }
     if (UNLIKELY(is_ending)) {
         exit_go_on(worker, process);
         return;

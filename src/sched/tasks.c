@@ -394,13 +394,13 @@ void tasks_unwind(struct worker *worker, struct process *process)
     if (task == NULL) {
         return;
     }
-    skua_context *context = context_open(worker, CONTEXT_CLOSE);
+    (void)context_open(worker, CONTEXT_CLOSE);
     task->flags |= TASK_CLOSING;
     task->context.random_calls = 0;
     refuse_waits(worker, task);
     SKUA_ASSERT((task->flags & TASK_RETURNED) != 0);
     release(worker, process, task);
-    context_close(context);
+    context_close(worker);
 }
 
 /* ---- waiting ---- */

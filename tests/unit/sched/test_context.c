@@ -150,7 +150,7 @@ TEST(checked_contexts_take_turns_and_know_their_process)
         assert_int_equal(first->context->phase, CONTEXT_STEP | CONTEXT_CHECKED);
         assert_int_equal(context_refuse(last, CONTEXT_ANY), SKUA_E_CONTEXT); /* was kept */
         last = first->context;
-        context_close(first->context);
+        context_close(first);
     }
 }
 
@@ -163,7 +163,7 @@ TEST(plain_context_is_the_same_for_every_call)
     for (uint32_t i = 0; i < 5; i++) {
         assert_ptr_equal(context_open(first, CONTEXT_CLOSE), ctx);
         assert_int_equal(ctx->phase, CONTEXT_CLOSE);
-        context_close(first->context);
+        context_close(first);
         assert_int_equal(ctx->phase, CONTEXT_CLOSED);
     }
 }
