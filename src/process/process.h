@@ -152,6 +152,11 @@ static inline uint32_t process_method(struct process *process)
     return (uint32_t)(process_progress(process) >> PROCESS_METHOD_SHIFT) % SKUA_METHODS_MAX;
 }
 
+static inline bool process_ends_when_cancelled(struct process *process)
+{
+    return process_type(process)->cancel == SKUA_CANCEL_END;
+}
+
 /* Whether its next step, if it makes one, is the first. */
 static inline bool process_is_new(uint64_t progress)
 {

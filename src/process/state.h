@@ -246,17 +246,9 @@ static inline uint32_t state_prepare_owner(struct process *process)
     return generation;
 }
 
-/* Init -> Ready. seq_cst MO-stop: the spawner checks the stop flag after it. */
+/* Init -> Ready. Release MO-inspect. A scan of all processes that happens at this moment may miss
+ * it; before its first step it finds out by itself what the scan was for (sched/spawn.h). */
 static inline void state_publish_owner(struct process *process, uint32_t generation)
-{
-    const uint64_t ready = event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY));
-    (void)exchange_seq_cst(&process->word, ready);
-}
-
-/* The same for a worker that pushes the process to its deque at once, and checks that flag then.
- * MO-stop: the seq_cst exchange of the push stands for the one above, since those who scan the
- * words have looked at all deques before (scheduler_see_spawned). Release MO-inspect. */
-static inline void state_publish_to_deque_owner(struct process *process, uint32_t generation)
 {
     store_release(&process->word, event_list_word(OBJECT_NONE, state_tag(generation, STATE_READY)));
 }

@@ -136,7 +136,7 @@ static void go_on_later(struct worker *worker, struct process *process, const st
     note->next = process->backlog;
     process->backlog = node;
     process_set_progress_owner(process, (process_progress(process) & ~PROCESS_RUNS) | PROCESS_ENDS);
-    submit_ending(worker, process);
+    submit_behind_all(worker, process);
 }
 
 static void release_spare(struct worker *worker, uint32_t spare)

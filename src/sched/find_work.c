@@ -54,7 +54,7 @@ static struct process *empty_next(struct worker *worker)
     if (load_relaxed(&worker->next) == NULL) { /* only this thread fills it */
         return NULL;
     }
-    return exchange_acq_rel(&worker->next, NULL); /* MO-next: a thief may be taking it */
+    return exchange_seq_cst(&worker->next, NULL); /* MO-next: a thief may take it; MO-stop */
 }
 
 /* Another process runs first. The one in the next slot has waited for one step already and must not

@@ -216,10 +216,9 @@ static enum found take_cancel(struct worker *worker, struct process *process,
     return task->is_shielded ? FOUND_NOTHING : found_special(delivery, SKUA_EVENT_CANCEL, reason);
 }
 
-static bool is_told_by_waits(const struct process *process, const struct event_node *node)
+static bool is_told_by_waits(struct process *process, const struct event_node *node)
 {
-    return node->as.event.type == SKUA_EVENT_CANCEL &&
-           load_relaxed(&process->type)->cancel == SKUA_CANCEL_END;
+    return node->as.event.type == SKUA_EVENT_CANCEL && process_ends_when_cancelled(process);
 }
 
 /* Delivers an event that is in no node, or puts it aside. The node of the signal that it came from
@@ -383,7 +382,7 @@ static enum found take_stop(struct worker *worker, struct process *process,
 {
     struct task *task = task_of(process);
     process_set_progress_owner(process, process_progress(process) & ~PROCESS_CANCEL_DUE);
-    if (process_type(process)->cancel == SKUA_CANCEL_END) {
+    if (process_ends_when_cancelled(process)) {
         return take_cancel(worker, process, delivery, SKUA_E_STOPPED);
     }
     event_make(delivery->events, SKUA_EVENT_CANCEL, SKUA_E_STOPPED);

@@ -119,14 +119,14 @@ struct worker {
     bool has_spilled;        /* since then */
     bool is_renewed;         /* its deque was empty since the oldest was last due */
     bool next_gives_way;     /* what is in the next slot has readied all of the deque */
-    bool gave_way;           /* at the last checkpoint the next slot came first */
-    uint64_t checked_at;     /* when the last checkpoint was, or a measured pick began */
-    bool fired_own;          /* of the timers that it looked at last */
-    uint64_t fired_at;       /* when it last fired timers */
-    uint64_t sources_at;     /* when it last looked at the sources of other workers */
-    uint32_t look_at;        /* whose timers it looks at next, modulo their number */
-    uint64_t oldest_due;     /* when the oldest comes first again (find_work.c) */
-    uint64_t behind_due;     /* when the queue behind does */
+    bool gave_way;       /* at the last checkpoint the next slot came first */
+    uint64_t checked_at; /* when the last checkpoint was, or a measured pick began */
+    bool fired_own;      /* of the timers that it looked at last */
+    uint64_t fired_at;   /* when it last fired timers */
+    uint64_t sources_at; /* when it last looked at the sources of other workers */
+    uint32_t look_at;    /* whose timers it looks at next, modulo their number */
+    uint64_t oldest_due; /* when the oldest comes first again (find_work.c) */
+    uint64_t behind_due; /* when the queue behind does */
     struct cheap_clock clock;
     uint64_t random;
     struct caches caches;
@@ -340,8 +340,9 @@ struct scheduler {
      * against parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
     atomic_u32 exiting;
-    atomic_u32 gate;         /* threads between shutdown_gate_enter and leave */
     pthread_mutex_t control; /* one start or stop at a time */
+    /* Threads between shutdown_gate_enter and leave. Not beside what workers read all the time. */
+    CACHE_ALIGNED atomic_u32 gate;
     struct {
         pthread_mutex_t lock;
         pthread_cond_t changed; /* a worker found nothing to do */
@@ -362,13 +363,13 @@ static inline uint32_t scheduler_threads(struct scheduler *sched)
 }
 
 /* Before a scan of all processes for the sake of what was stored just now: either the scan sees a
- * process, or its spawner sees that (MO-stop, MO-upgrade). Most are published by the exchange that
- * pushes them to a deque. */
+ * process, or that is seen before its first step (MO-stop, MO-upgrade; see spawn_catch_up). */
 static inline void scheduler_see_spawned(struct scheduler *sched)
 {
     const uint32_t threads = scheduler_threads(sched);
     for (uint32_t i = 0; i < threads; i++) {
         deque_see_pushes_any(&sched->workers[i].deque);
+        (void)load_seq_cst(&sched->workers[i].next); /* MO-stop */
     }
 }
 

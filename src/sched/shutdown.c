@@ -2,8 +2,9 @@
 /* Stopping, in order:
  *  1. The phase becomes STOPPING: nothing new is admitted. An outside thread publishes a process
  *     only inside the gate, which stays shut from now on; stop waits until the gate is empty. A
- *     worker that is publishing a process at this moment sees the phase right after and makes the
- *     request of step 2 or 4 itself; its own process is still alive, so it will run the new one.
+ *     process that a worker is publishing at this moment may be missed by the scan of step 2 or 4:
+ *     then whoever is about to run its first step sees the phase, and makes the request itself
+ *     (spawn_catch_up).
  *  2. Every root, a process without a supervisor, is requested to cancel. Supervisors stop their
  *     own children, in their order.
  *  3. Wait until none is alive: a worker that runs out of work says so, and the count is read then.
@@ -15,8 +16,9 @@
  * (children.h), and ends when that ends, in whatever way. Its supervisor is older than it is and
  * never changes, so the way from supervisor to supervisor leads to a root in finitely many steps,
  * or to one that has ended. A root is cancelled: by the scan, or, if it is being published
- * meanwhile, by its spawner. If it ends, or anyone on the way has ended, the links end all below;
- * if it lives on, so may they, until step 4, which goes by the table and asks no supervisor.
+ * meanwhile, before its first step. If it ends, or anyone on the way has ended, the links end all
+ * below; if it lives on, so may they, until step 4, which goes by the table and asks no
+ * supervisor.
  * Whether a slot holds a root is read from `progress` after its word. If another process has moved
  * in by then, the request to the old one is refused, and the new one was published after step 1.
  * A step or close that does not return cannot be ended. If one is stuck (stuck.h) and nothing has
@@ -195,7 +197,7 @@ int shutdown_start(struct scheduler *sched)
 static bool live_pid(struct scheduler *sched, uint32_t slot, skua_pid *pid)
 {
     struct process *process = object_pool_at(&sched->table.pool, slot);
-    const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-stop */
+    const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
     if (!state_is_live(tag)) {
         return false;
     }

@@ -212,10 +212,27 @@ static ALWAYS_INLINE int run_init(struct scheduler *sched, struct worker *worker
     return LIKELY(error <= 0) ? error : SKUA_E_INVALID;
 }
 
-/* What the runtime's stop asks of a process in this phase. */
-static uint32_t bit_of_phase(enum sched_phase phase)
+/* A child is its supervisor's to cancel. */
+static bool is_asked_to_end(struct process *process, enum sched_phase phase)
 {
-    return phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL;
+    return phase != PHASE_RUNNING &&
+           (phase != PHASE_STOPPING || (process_progress(process) & PROCESS_SUPERVISED) == 0);
+}
+
+bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid)
+{
+    struct scheduler *sched = worker->sched;
+    const enum sched_phase phase = shutdown_phase(sched); /* MO-stop */
+    if (is_asked_to_end(process, phase)) {
+        const enum state_duty duty = state_request_any(
+            process, pid_generation(pid), phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL);
+        SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
+    }
+    if (upgrade_is_known(sched) && !upgrade_catch_up(worker, process, pid)) { /* MO-upgrade */
+        submit_behind_all(worker, process);
+        return false;
+    }
+    return true;
 }
 
 /* Publishes the process, with its name if it has one, and makes it Ready. */
@@ -244,20 +261,8 @@ static int publish(struct scheduler *sched, struct worker *worker, struct proces
     if (LIKELY(!is_named)) {
         state_publish_owner(process, generation);
     }
-    /* MO-stop: either the scan of the shutdown sees this process, or this sees the shutdown; a
-     * cancel event that is one too many is dropped in step.c. A child is its supervisor's to
-     * cancel. */
-    const enum sched_phase phase = shutdown_phase(sched);
-    const bool is_child = request->birth != NULL;
-    if (UNLIKELY(phase != PHASE_RUNNING) && !(is_child && phase == PHASE_STOPPING)) {
-        const enum state_duty duty = state_request_any(process, generation, bit_of_phase(phase));
-        SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
-    }
-    if (UNLIKELY(is_child)) {
+    if (UNLIKELY(request->birth != NULL)) {
         children_announce(sched, worker, process, pid, request->birth);
-    }
-    if (upgrade_is_known(sched)) {
-        upgrade_check_new(sched, worker, pid, request->type, request->method);
     }
     submit_spawned(sched, worker, process);
     if (UNLIKELY(waiters != OBJECT_NONE)) {
@@ -494,24 +499,6 @@ static NOINLINE int give_up_plain(struct worker *worker, struct process *process
     return error;
 }
 
-/* As publish; but it looks at what may concern the process when that may run already. */
-static ALWAYS_INLINE void publish_plain(struct worker *worker, struct process *process,
-                                        uint32_t generation, skua_pid pid)
-{
-    struct scheduler *sched = worker->sched;
-    const skua_process_type *type = process_type(process);
-    counter_add_owner(&worker->stats.spawned, 1);
-    note_trace(sched, worker, TRACE_SPAWN, pid, (uintptr_t)type, 0);
-    submit_new(worker, process, generation);
-    const enum sched_phase phase = shutdown_phase(sched); /* MO-stop */
-    if (UNLIKELY(phase != PHASE_RUNNING)) {
-        (void)deliver_request(sched, worker, pid, bit_of_phase(phase)); /* gone meanwhile: fine */
-    }
-    if (upgrade_is_known(sched)) { /* MO-upgrade */
-        upgrade_check_new(sched, worker, pid, type, NULL);
-    }
-}
-
 int spawn_from(const skua_context *starter, const skua_process_type *type, skua_payload *input,
                skua_pid *pid)
 {
@@ -547,6 +534,9 @@ int spawn_from(const skua_context *starter, const skua_process_type *type, skua_
     if (pid != NULL) {
         *pid = self;
     }
-    publish_plain(worker, process, generation, self);
+    counter_add_owner(&worker->stats.spawned, 1);
+    note_trace(sched, worker, TRACE_SPAWN, self, (uintptr_t)type, 0);
+    state_publish_owner(process, generation);
+    submit_spawned(sched, worker, process);
     return 0;
 }

@@ -4,6 +4,8 @@
 #define SKUA_SCHED_SPAWN_H
 
 #include "sched/scheduler.h"
+#include "sched/shutdown.h"
+#include "sched/upgrade.h"
 
 struct spawn_request {
     const skua_process_type *type;
@@ -49,6 +51,25 @@ NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
  * last. */
 NODISCARD int spawn_from(const skua_context *starter, const skua_process_type *type,
                          skua_payload *input, skua_pid *pid);
+
+/* Before a process runs: if it has made no step yet, it is asked what a scan of all processes may
+ * have failed to ask it, because it was not published yet: to end (MO-stop), or to change its type
+ * (MO-upgrade). Publishing it takes no atomic operation, as it does not run before it has gone
+ * through one anyway: the seq_cst exchange that pushes it to a deque, or that takes it out of a
+ * next slot. A scan begins with all deques and next slots (scheduler_see_spawned). So if the phase,
+ * say, is loaded here before it changes, the exchange comes before the scan, which then sees the
+ * process. An outside thread publishes in the gate of the shutdown. Being asked to end twice does
+ * no harm. False: it cannot run yet (upgrade.h), and is queued behind all that waits. */
+NODISCARD bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid);
+NODISCARD static inline bool spawn_before_step(struct worker *worker, struct process *process,
+                                               skua_pid pid)
+{
+    const bool is_overtaken =
+        process_is_new(process_progress(process)) &&
+        (UNLIKELY(shutdown_phase(worker->sched) != PHASE_RUNNING) || /* MO-stop */
+         upgrade_is_known(worker->sched));                           /* MO-upgrade */
+    return LIKELY(!is_overtaken) || spawn_catch_up(worker, process, pid);
+}
 
 /* Closes the state of a process, with an open context of that process. */
 void spawn_close_state(skua_context *ctx, const skua_exit *exit);

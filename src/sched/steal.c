@@ -69,7 +69,7 @@ static struct process *steal_next(struct worker *worker, struct worker *victim)
         return NULL;
     }
     counter_add_owner(&worker->stats.steal_attempts, 1);
-    struct process *process = exchange_acq_rel(&victim->next, NULL); /* MO-next */
+    struct process *process = exchange_seq_cst(&victim->next, NULL); /* MO-next, MO-stop */
     if (process != NULL) {
         counter_add_owner(&worker->stats.steal_successes, 1);
         counter_add_owner(&worker->stats.stolen, 1);

@@ -20,6 +20,7 @@
 #include "sched/slice.h"
 #include "sched/socket_hooks.h"
 #include "sched/spare.h"
+#include "sched/spawn.h"
 #include "sched/tasks.h"
 #include "sched/timers.h"
 #include "sched/urgent.h"
@@ -36,11 +37,6 @@
 static void add_event(struct delivery *delivery, enum skua_event_type type, int error)
 {
     event_make(&delivery->events[delivery->count++], type, error);
-}
-
-static bool ends_when_cancelled(struct process *process)
-{
-    return process_type(process)->cancel == SKUA_CANCEL_END;
 }
 
 /* Takes the only event of the backlog, to be delivered in place. */
@@ -71,7 +67,7 @@ static ALWAYS_INLINE void gather_one(struct worker *worker, struct process *proc
 static bool gather_end(struct worker *worker, struct process *process, struct delivery *delivery,
                        const struct event_node *node)
 {
-    if (node->as.event.type != SKUA_EVENT_CANCEL || !ends_when_cancelled(process)) {
+    if (node->as.event.type != SKUA_EVENT_CANCEL || !process_ends_when_cancelled(process)) {
         return false;
     }
     if (delivery->count == 0) {
@@ -225,7 +221,7 @@ static NOINLINE void gather_kept(struct worker *worker, struct process *process,
 /* The shutdown's cancel comes after everything that arrived before it. */
 static void gather_stop(struct process *process, struct delivery *delivery)
 {
-    if (ends_when_cancelled(process)) {
+    if (process_ends_when_cancelled(process)) {
         delivery->cancelled = delivery->count == 0 ? SKUA_E_STOPPED : 0;
         delivery->cause = (skua_pid){0}; /* nobody failed */
         return; /* otherwise it is still due when the step has handled the others */
@@ -585,6 +581,9 @@ void step_run(struct worker *worker, struct process *process)
     }
     if (UNLIKELY(is_ending)) {
         exit_go_on(worker, process);
+        return;
+    }
+    if (UNLIKELY(!spawn_before_step(worker, process, pid))) {
         return;
     }
     uint32_t turns = 0;

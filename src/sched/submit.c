@@ -111,26 +111,13 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
     }
 }
 
-/* What the exchange of the deque publishes need not be published by one of its own. */
-void submit_new(struct worker *worker, struct process *process, uint32_t generation)
-{
-    if (UNLIKELY(worker->blocks) || load_relaxed(&worker->next) != NULL) { /* its own */
-        state_publish_to_deque_owner(process, generation);
-        submit_to_deque(worker, process);
-    } else {
-        state_publish_owner(process, generation);
-        (void)put_in_empty_next(worker, process);
-        idle_wake_one(worker->sched, worker); /* as above */
-    }
-}
-
 static ALWAYS_INLINE void put_in_next(struct worker *worker, struct process *process)
 {
     if (put_in_empty_next(worker, process)) {
         return;
     }
     worker->next_gives_way = false;
-    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
+    struct process *displaced = exchange_seq_cst(&worker->next, process); /* MO-next, MO-stop */
     if (displaced != NULL) {
         submit_to_deque(worker, displaced);
     }
@@ -198,7 +185,7 @@ void submit_unfinished(struct worker *worker, struct process *process)
     submit_woken(worker);
 }
 
-void submit_ending(struct worker *worker, struct process *process)
+void submit_behind_all(struct worker *worker, struct process *process)
 {
     push_shared(&worker->sched->behind, process);
     idle_wake_one(worker->sched, worker);

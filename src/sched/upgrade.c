@@ -206,7 +206,7 @@ static int ask_all(struct scheduler *sched, struct worker *worker, struct upgrad
     scheduler_see_spawned(sched);
     for (uint32_t slot = 1; object_pool_holds(&sched->table.pool, slot); slot++) {
         struct process *process = process_at(&sched->table, slot);
-        const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-upgrade */
+        const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
         const bool is_old = load_seq_cst(&process->type) == upgrade->from; /* MO-upgrade */
         if (state_is_live(tag) && is_old &&
             !ask(sched, worker, upgrade,
@@ -244,17 +244,49 @@ int upgrade_start(struct scheduler *sched, struct worker *worker, const skua_pro
     if (upgrade == NULL) {
         return SKUA_E_NO_MEMORY;
     }
-    return retype_fits(from, to) ? ask_all(sched, worker, upgrade) : 0;
+    const int asked = retype_fits(from, to) ? ask_all(sched, worker, upgrade) : 0;
+    store_release(&upgrade->is_scanned, 1); /* MO-upgrade */
+    return asked;
 }
 
-void upgrade_check_new(struct scheduler *sched, struct worker *worker, skua_pid pid,
-                       const skua_process_type *type, const char *method)
+/* Whether the request of an upgrade is in a list of events. */
+static bool is_in_list(struct scheduler *sched, uint32_t index, const struct upgrade *upgrade)
 {
+    while (index != OBJECT_NONE) {
+        const struct event_node *node = event_at(&sched->events, index);
+        if (node->as.event.type == EVENT_UPGRADE && node->as.request_to_become.upgrade == upgrade) {
+            return true;
+        }
+        index = node->next;
+    }
+    return false;
+}
+
+/* The list can be read where it is: only this thread takes events out of it. */
+static bool is_asked(struct scheduler *sched, struct process *process,
+                     const struct upgrade *upgrade)
+{
+    const uint64_t word = load_acquire(&process->word); /* MO-event-list */
+    return is_in_list(sched, event_list_first(word), upgrade) ||
+           is_in_list(sched, process->backlog, upgrade);
+}
+
+bool upgrade_catch_up(struct worker *worker, struct process *process, skua_pid pid)
+{
+    struct scheduler *sched = worker->sched;
+    const skua_process_type *type = process_type(process);
+    const char *method = spawn_method_name(type, process_method(process));
     struct upgrade *upgrade = find(sched, type, NULL);
-    const skua_process_type *newest = upgrade_newest_with(sched, type, method);
-    if (upgrade != NULL && retype_fits(type, newest) && !ask(sched, worker, upgrade, pid)) {
+    if (upgrade == NULL || !retype_fits(type, upgrade_newest_with(sched, type, method))) {
+        return true;
+    }
+    if (load_acquire(&upgrade->is_scanned) == 0) { /* MO-upgrade */
+        return false;
+    }
+    if (!is_asked(sched, process, upgrade) && !ask(sched, worker, upgrade, pid)) {
         NOTE_COUNT(sched, worker, upgrade_failures);
     }
+    return true;
 }
 
 /* ---- changing ---- */

@@ -20,10 +20,10 @@
  * MO-further: whoever finds the pointer sees the type, which somebody else has found.
  *
  * MO-upgrade: a process that is started while its type is replaced either starts as the new one, or
- * is found by the scan of upgrade_start, or finds out itself: the upgrade is published before the
- * scan looks at the words of the processes, and the spawner publishes the process before it looks
- * for an upgrade. All four are seq_cst. (Where a push to a deque publishes the process, the scan
- * begins with the deques: scheduler_see_spawned.) Likewise for a process that changes to a type
+ * is found by the scan of upgrade_start, or finds out before its first step: the upgrade is
+ * published before the scan begins, and spawn_before_step (spawn.h) says why that is enough. When
+ * the scan is over, its request is in the list of whoever it has seen: so each is asked once.
+ * Likewise for a process that changes to a type
  * while that is replaced in turn: it stores its new type before it looks for the next upgrade,
  * which is published before its scan looks at the types. These two are seq_cst as well. */
 #ifndef SKUA_SCHED_UPGRADE_H
@@ -41,6 +41,7 @@ struct upgrade {
     const skua_process_type *to;
     _Atomic(const skua_process_type *) further; /* a type that `to` leads to, or null */
     uint32_t number;                            /* from 1 */
+    atomic_u32 is_scanned;                      /* all have been asked that its scan has seen */
     atomic_u64 asked;
     atomic_u64 migrated;
     atomic_u64 failed;
@@ -65,9 +66,10 @@ const skua_process_type *upgrade_newest(struct scheduler *sched, const skua_proc
 const skua_process_type *upgrade_newest_with(struct scheduler *sched, const skua_process_type *type,
                                              const char *method);
 
-/* The process has just been published: its type may have been replaced since that was looked up. */
-void upgrade_check_new(struct scheduler *sched, struct worker *worker, skua_pid pid,
-                       const skua_process_type *type, const char *method);
+/* Before the first step of a process, by who has its token: if its type has been replaced since
+ * that was looked up, and the scan has missed it, it is asked to change. False while that is not
+ * known yet, because the scan goes on: the step has to wait. */
+NODISCARD bool upgrade_catch_up(struct worker *worker, struct process *process, skua_pid pid);
 
 /* ---- who replaces a type ---- */
 

@@ -92,19 +92,14 @@ void submit_woken(struct worker *worker);
  * nothing: that would cost an atomic operation for each of a hundred children. */
 void submit_spawned(struct scheduler *sched, struct worker *worker, struct process *process);
 
-/* The same for one that is not published yet; this is its last step from Init to Ready. Once it
- * returns, either a scan (scheduler_see_spawned) sees the process, or the caller sees why there is
- * one, by a seq_cst load. By then another worker may have run it. */
-void submit_new(struct worker *worker, struct process *process, uint32_t generation);
-
 /* A process that used up its slice and has more to do. If it has a backlog, it stays with this
  * worker and gets as large a share of it as two conversing processes do (find_work.c): at the back
  * of a queue it would get one pick for each pick of all its senders, and its mailbox would only
  * grow. A process that merely continues goes behind all that waits. */
 void submit_unfinished(struct worker *worker, struct process *process);
 
-/* A process whose end takes a while: behind all that waits. */
-void submit_ending(struct worker *worker, struct process *process);
+/* A process whose end takes a while, or whose first step has to wait. */
+void submit_behind_all(struct worker *worker, struct process *process);
 
 /* Pushes to the worker's deque and publishes; spills half of a full deque to the global queue. */
 void submit_to_deque(struct worker *worker, struct process *process);

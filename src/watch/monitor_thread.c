@@ -58,7 +58,7 @@ static void report(struct monitor_thread *self, struct worker *worker,
 /* Otherwise a process that a long step has readied would wait until that ends. */
 static void empty_next_slot(struct scheduler *sched, struct worker *worker)
 {
-    struct process *process = exchange_acq_rel(&worker->next, NULL); /* MO-next */
+    struct process *process = exchange_seq_cst(&worker->next, NULL); /* MO-next, MO-stop */
     if (process != NULL) {
         submit_outside(sched, process);
     }

@@ -94,7 +94,7 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     submit_ready(&rig, worker, ready);
 }
 
-void submit_ending(struct worker *worker, struct process *ending)
+void submit_behind_all(struct worker *worker, struct process *ending)
 {
     explore_note("ends in slices");
     submit_ready(&rig, worker, ending);

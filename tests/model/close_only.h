@@ -15,6 +15,15 @@ void spawn_close_state(skua_context *ctx, const skua_exit *exit)
     exit->type->close(process_state(ctx->process, exit->type), ctx, exit);
 }
 
+bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid)
+{
+    (void)worker;
+    (void)process;
+    (void)pid;
+    EXPLORE_CHECK(false, "no scan has missed a process");
+    return true;
+}
+
 uint32_t spawn_release_state(struct scheduler *sched, struct process *process)
 {
     const bool has_annex = (process_progress(process) & PROCESS_ANNEX) != 0;

@@ -94,7 +94,7 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     enqueue();
 }
 
-void submit_ending(struct worker *worker, struct process *ending)
+void submit_behind_all(struct worker *worker, struct process *ending)
 {
     (void)worker;
     EXPLORE_CHECK(ending == process, "only the one process ends");

@@ -511,6 +511,9 @@ static void setup_spawning(uint32_t workers, uint32_t begun, const enum habit *h
         const enum object_pool_result result = object_pool_refill_owner(&rig.table.pool, cache);
         EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
         ignore_cache(1 + (i + 1) * SLOTS_EACH, 1);
+        if (workers == 1) {
+            explore_heed(&rig.workers[i].next); /* the stop looks at it first */
+        }
     }
 }
 
@@ -543,6 +546,7 @@ static void setup_starting(const enum habit *habits)
     EXPLORE_CHECK(result == OBJECT_POOL_OK, "the rig has memory");
     ignore_cache(1 + SLOTS_EACH, 2);
     worker->checked_type = worker->plain_type = &type;
+    explore_heed(&worker->next);
     explore_heed(&worker->deque);
     explore_ignore(&worker->deque.head, sizeof worker->deque.head); /* there are no thieves */
     explore_ignore(worker->deque.slots, sizeof worker->deque.slots);

@@ -88,28 +88,35 @@ static void finish_changing(void)
 
 /* ---- who starts ---- */
 
-/* The end of a spawn, whose beginning knew of no upgrade. */
-static void run_spawner(const void *arg)
+/* As step_run does before the first step. */
+static void begin(struct worker *worker, struct process *found)
 {
-    (void)arg;
-    state_publish_owner(process, generation);
-    explore_note("has published it");
-    if (upgrade_is_known(&rig)) {
-        upgrade_check_new(&rig, &rig.workers[0], pid, &old_type, NULL);
+    if (found != NULL) {
+        EXPLORE_CHECK(found == process, "there is no other");
+        explore_note("begins it");
+        (void)!spawn_before_step(worker, process, pid);
     }
 }
 
-/* The same where the push to the deque publishes the process. */
-static void run_pusher(const void *arg)
+/* The end of a spawn, whose beginning knew of no upgrade. The process waits in the next slot, or,
+ * as that is taken, in the deque. */
+static void run_spawner(const void *is_taken)
 {
-    (void)arg;
     struct worker *worker = &rig.workers[0];
-    state_publish_to_deque_owner(process, generation);
-    EXPLORE_CHECK(deque_push_owner(&worker->deque, process), "there is room");
-    explore_note("has pushed it");
-    if (upgrade_is_known(&rig)) {
-        upgrade_check_new(&rig, worker, pid, &old_type, NULL);
-    }
+    worker->blocks = is_taken != NULL; /* that has the same effect */
+    state_publish_owner(process, generation);
+    submit_spawned(&rig, worker, process);
+    explore_note("has published it");
+    begin(worker, find_work(worker));
+}
+
+/* Who may be faster, at the end of a search. */
+static void run_thief(const void *arg)
+{
+    struct worker *worker = &rig.workers[1];
+    (void)arg;
+    steal_begin(worker);
+    begin(worker, steal(worker, true));
 }
 
 /* What is replaced by what, and on which worker. */
@@ -119,7 +126,7 @@ struct replacement {
     const skua_process_type *to;
 };
 
-static const struct replacement old_by_new = {1, &old_type, &new_type};
+static const struct replacement old_by_new = {2, &old_type, &new_type};
 static const struct replacement old_by_newer = {0, &old_type, &newer_type};
 static const struct replacement new_by_newer = {0, &new_type, &newer_type};
 static const struct replacement new_by_newer_elsewhere = {1, &new_type, &newer_type};
@@ -146,7 +153,8 @@ static void run_inspector(const void *arg)
 
 static void setup_starting(void)
 {
-    rig_reset(2);
+    rig_reset(3);
+    explore_heed(&rig.behind);
     struct worker *worker = &rig.workers[0];
     process = rig_spawn(&worker->caches.processes, &old_type, &pid);
     generation = pid_generation(pid);
@@ -166,7 +174,7 @@ static void setup_second(void)
 /* The old type was replaced before the process came. */
 static void setup_asked(void)
 {
-    rig_reset(2);
+    rig_reset(3);
     run_upgrader(&old_by_new);
     struct worker *worker = &rig.workers[0];
     process = rig_spawn(&worker->caches.processes, &old_type, &pid);
@@ -198,7 +206,7 @@ static void finish_asked(void)
 
 static void setup_chain(void)
 {
-    rig_reset(2);
+    rig_reset(3);
     run_upgrader(&old_by_new);
     loaded = (skua_process_type){.version = 0};
 }
@@ -230,7 +238,7 @@ static void finish_chain(void)
 /* Somebody has gone from the first version to the third. */
 static void setup_fork(void)
 {
-    rig_reset(2);
+    rig_reset(3);
     run_upgrader(&old_by_new);
     run_upgrader(&new_by_newer);
     EXPLORE_CHECK(upgrade_newest(&rig, &old_type) == &newer_type, "that is the newest");
@@ -271,8 +279,12 @@ static void finish_one(void)
 
 static void finish_starting(void)
 {
-    const uint64_t word = explore_peek(&process->word);
-    EXPLORE_CHECK(event_list_first(word) != OBJECT_NONE, "INV-41: it is asked to change");
+    struct process *found = find_work(&rig.workers[0]); /* if its first step had to wait */
+    EXPLORE_CHECK(found == NULL || spawn_before_step(&rig.workers[0], process, pid),
+                  "INV-41: it can begin when the scan is over");
+    const uint32_t request = event_list_first(explore_peek(&process->word));
+    EXPLORE_CHECK(request != OBJECT_NONE, "INV-41: it is asked to change");
+    EXPLORE_CHECK(event_at(&rig.events, request)->next == OBJECT_NONE, "INV-41: once");
     upgrade_deinit(&rig);
 }
 
@@ -281,7 +293,8 @@ static void finish_starting(void)
 #define READER2   EXPLORE_THREAD("reader2", run_reader, NULL)
 #define ASKED     EXPLORE_THREAD("asked", run_asked, NULL)
 #define SPAWNER   EXPLORE_THREAD("spawner", run_spawner, NULL)
-#define PUSHER    EXPLORE_THREAD("pusher", run_pusher, NULL)
+#define PUSHER    EXPLORE_THREAD("pusher", run_spawner, "taken")
+#define THIEF     EXPLORE_THREAD("thief", run_thief, NULL)
 #define UPGRADER  EXPLORE_THREAD("upgrader", run_upgrader, &old_by_new)
 #define SECOND    EXPLORE_THREAD("upgrader2", run_upgrader, &old_by_newer)
 #define NEXT      EXPLORE_THREAD("upgrader3", run_upgrader, &new_by_newer_elsewhere)
@@ -316,6 +329,20 @@ static const struct explore_model models[] = {
      .stale = UINT32_MAX,
      .setup = setup_starting,
      .threads = {PUSHER, UPGRADER},
+     .finish = finish_starting},
+    {.name = "spawn_vs_thief_vs_upgrade",
+     .mode = EXPLORE_PREEMPTIONS, /* all takes minutes */
+     .bound = 3,
+     .stale = 1,
+     .setup = setup_starting,
+     .threads = {SPAWNER, THIEF, UPGRADER},
+     .finish = finish_starting},
+    {.name = "push_vs_thief_vs_upgrade",
+     .mode = EXPLORE_PREEMPTIONS, /* all takes minutes */
+     .bound = 3,
+     .stale = 1,
+     .setup = setup_starting,
+     .threads = {PUSHER, THIEF, UPGRADER},
      .finish = finish_starting},
     {.name = "become_vs_next_upgrade",
      .mode = EXPLORE_ALL,

@@ -25,7 +25,7 @@ void submit_unfinished(struct worker *worker, struct process *ready)
     submit_ready(worker->sched, worker, ready);
 }
 
-void submit_ending(struct worker *worker, struct process *ending)
+void submit_behind_all(struct worker *worker, struct process *ending)
 {
     submit_ready(worker->sched, worker, ending);
 }
