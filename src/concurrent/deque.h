@@ -96,6 +96,16 @@ static inline uint32_t deque_length_owner(struct deque *deque)
     return length > 0 ? (uint32_t)length : 0;
 }
 
+/* Where the next item goes; and how many there are from such an index on, or fewer than none. */
+static inline uint32_t deque_bottom_owner(struct deque *deque)
+{
+    return load_relaxed(&deque->bottom); /* owner-only writer */
+}
+static inline int32_t deque_count_from_owner(struct deque *deque, uint32_t index)
+{
+    return deque_distance(index, deque_bottom_owner(deque));
+}
+
 /* Adds an item. Returns false, and does nothing, if the deque is full. */
 static inline bool deque_push_owner(struct deque *deque, void *item)
 {

@@ -25,8 +25,8 @@
  * longest pick that is made meanwhile: SLICE_NS and four steps at most (slice.h), or one step while
  * picks are long.
  *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque;
- *    or, if it has readied all that is in the deque, it gives way to that until the next pick of
- *    another source.
+ *    or it gives way to what it has readied, or started, and what these have, as far as that is
+ *    the newest in the deque, until the next pick of another source.
  *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
  *    oldest. From the beginning of one to that of the next the worker spends at most p, then
  *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind, then one from the
@@ -196,10 +196,11 @@ static NOINLINE struct process *take_fair(struct worker *worker)
     return process;
 }
 
-/* One that was readied by the process in the next slot; null if all of them have run. */
+/* One that the process in the next slot waits for; null if all of them have run. */
 static NOINLINE struct process *take_before_next(struct worker *worker)
 {
-    struct process *process = take_newest(worker);
+    const bool is_left = deque_count_from_owner(&worker->deque, worker->next_follows) > 0;
+    struct process *process = is_left ? take_newest(worker) : NULL;
     worker->next_gives_way = process != NULL;
     return process;
 }

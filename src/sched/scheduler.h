@@ -118,7 +118,12 @@ struct worker {
     bool global_was_first;   /* when the oldest was last picked */
     bool has_spilled;        /* since then */
     bool is_renewed;         /* its deque was empty since the oldest was last due */
-    bool next_gives_way;     /* what is in the next slot has readied all of the deque */
+    bool next_gives_way;     /* to the newest in the deque (submit.c): */
+    uint32_t next_follows;   /* from this index on */
+    struct {                 /* see submit_spawned */
+        const struct process *parent;
+        uint32_t eldest; /* where the first of its children went in the deque */
+    } family;
     bool gave_way;       /* at the last checkpoint the next slot came first */
     uint64_t checked_at; /* when the last checkpoint was, or a measured pick began */
     bool fired_own;      /* of the timers that it looked at last */

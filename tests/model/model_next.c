@@ -18,9 +18,11 @@
 
 #define WORKERS_MAX 3
 #define SOME_EVENT  1
+#define PARENT      (PROCESSES_MAX - 3)
 
 static struct scheduler sched;
 static struct worker workers[WORKERS_MAX];
+static skua_context of_parent = {.process = &processes[PARENT]};
 static uint32_t outside_first; /* processes from here on come from outside */
 
 /* Where a thief finds the events of what it has taken. */
@@ -53,7 +55,8 @@ static void go_on(struct worker *worker, struct process *process, char how, uint
     submit_unfinished(worker, hand_out((uint32_t)(process - processes)));
 }
 
-/* n fills the next slot, d the deque; f looks for work; b, s and w do too, and what they find goes
+/* n fills the next slot, d the deque, c does one of these by starting a process, and p wakes who
+ * has started those; f looks for work; b, s and w do too, and what they find goes
  * on: by its own will, because it has events left, or because it has more to ready. */
 static void run_owner(const void *program)
 {
@@ -64,6 +67,10 @@ static void run_owner(const void *program)
             submit_ready(worker->sched, worker, hand_out(number++));
         } else if (*at == 'd') {
             submit_to_deque(worker, hand_out(number++));
+        } else if (*at == 'c') {
+            submit_spawned(worker->sched, worker, hand_out(number++));
+        } else if (*at == 'p') {
+            submit_ready(worker->sched, worker, hand_out(PARENT));
         } else {
             struct process *process = find_work(worker);
             if (process != NULL) {
@@ -112,7 +119,8 @@ static void setup(uint32_t worker_count)
     global_queue_init(&sched.global);
     explore_heed(&sched.behind);
     sched.events.segments = &node_segment;
-    outside_first = PROCESSES_MAX - 2;
+    outside_first = PARENT + 1;
+    workers[0].context = &of_parent;
     for (uint32_t i = 0; i < PROCESSES_MAX; i++) {
         submitted[i] = false;
     }
@@ -209,7 +217,10 @@ static const struct explore_model models[] = {
     WEAK("readies_and_goes_on", setup_two, finish, OWNER("nwffw"), THIEF),
     WEAK("readies_beside_others", setup_two, finish, OWNER("ndwff"), THIEF),
     WEAK("readies_and_spills", setup_two, finish, OWNER("ndddwf"), THIEF),
+    WEAK("follows_children", setup_two, finish, OWNER("cccfpff"), THIEF),
+    WEAK("follows_until_displaced", setup_two, finish, OWNER("cccfpfnff"), THIEF),
     WEAK("spill", setup_two, finish, OWNER("ddddnnf"), THIEF),
+    RANDOM_MODEL("follows_two_thieves", setup_three, OWNER("cccfpff"), THIEF, OTHER_THIEF),
     RANDOM_MODEL("many", setup_three, OWNER("nnfbnnsbffnsnbf"), THIEF, OTHER_THIEF, OUTSIDE("2")),
 };
 

@@ -317,6 +317,7 @@ void rig_init_scheduler(struct scheduler *sched, struct worker *own, uint32_t co
         deque_init(&own[i].deque);
         store_relaxed(&own[i].next, NULL);
         own[i].next_gives_way = own[i].is_renewed = false;
+        own[i].family.parent = NULL;
         own[i].woken.count = 0;
         store_relaxed(&own[i].token.word, 0);
         explore_ignore(&own[i].stats, sizeof own[i].stats);

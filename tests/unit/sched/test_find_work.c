@@ -2,6 +2,7 @@
 /* What a worker picks next, and when it reads the clock, on a scheduler without threads whose clock
  * is the test's. */
 #include "sched/checkpoint.h"
+#include "sched/context.h"
 #include "sched/poll.h"
 #include "sched/timers.h"
 #include "sched/worker.h"
@@ -179,6 +180,93 @@ TEST(oldest_that_takes_long_pauses_for_as_long)
 {
     open_rig();
     assert_oldest_pauses(SKUA_MILLISECOND, SKUA_MILLISECOND);
+}
+
+/* ---- families ---- */
+
+/* The first of so many children is in the next slot, the others are in the deque. */
+static struct process *start_family(struct process **children, uint32_t count)
+{
+    struct process *parent = spawn();
+    context_set_process(worker(0), parent, rig_pid(parent));
+    for (uint32_t i = 0; i < count; i++) {
+        children[i] = rig_spawn(worker(0), &rig_resting);
+    }
+    return parent;
+}
+
+/* The first child wakes its parent. */
+static void wake_by_first(struct process *parent, struct process *first)
+{
+    assert_ptr_equal(find_work(worker(0)), first);
+    submit_outside(&rig.sched, first);
+    submit_ready(&rig.sched, worker(0), parent);
+}
+
+TEST(parent_that_a_child_wakes_comes_after_its_other_children_and_before_all_else)
+{
+    open_rig();
+    struct process *older = spawn();
+    struct process *children[3];
+    submit_to_deque(worker(0), older);
+    struct process *parent = start_family(children, 3);
+    wake_by_first(parent, children[0]);
+    assert_picks(PROCESSES(children[2], children[1], parent, older, children[0]), 5);
+}
+
+TEST(parent_does_not_wait_for_a_single_child)
+{
+    open_rig();
+    struct process *children[2];
+    struct process *parent = start_family(children, 2);
+    wake_by_first(parent, children[0]);
+    assert_picks(PROCESSES(parent, children[1], children[0]), 3);
+}
+
+TEST(who_is_woken_by_the_child_of_another_does_not_wait)
+{
+    open_rig();
+    struct process *other = spawn();
+    struct process *children[3];
+    struct process *parent = start_family(children, 3);
+    wake_by_first(other, children[0]);
+    assert_picks(PROCESSES(other, children[2], children[1], children[0]), 4);
+    submit_outside(&rig.sched, parent);
+}
+
+TEST(parent_waits_for_children_of_its_last_brood_only)
+{
+    open_rig();
+    struct process *children[3];
+    struct process *parent = start_family(children, 3);
+    assert_picks(PROCESSES(children[0], children[2], children[1]), 3);
+    while (find_work(worker(0)) != NULL) { /* from the global queue, where they are now */
+    }
+    struct process *one = spawn();
+    submit_to_deque(worker(0), one);
+    submit_ready(&rig.sched, worker(0), parent);
+    assert_picks(PROCESSES(parent, one), 2);
+    for (size_t i = 0; i < COUNT_OF(children); i++) {
+        submit_outside(&rig.sched, children[i]);
+    }
+}
+
+/* INV-16: it waits until the next pick of the oldest. */
+TEST(parent_that_waits_for_children_is_released_by_fairness)
+{
+    open_rig();
+    struct process *children[4];
+    struct process *parent = start_family(children, 4);
+    wake_by_first(parent, children[0]);
+    worker(0)->oldest_due = rig.now;
+    worker(0)->global_was_first = true;
+    assert_ptr_equal(pick_after(0), children[3]); /* it gives way to the next slot, once */
+    worker(0)->oldest_due = rig.now;
+    assert_ptr_equal(pick_after(0), children[1]);
+    assert_null(load_relaxed(&worker(0)->next));
+    assert_picks(PROCESSES(parent, children[2], children[0]), 3);
+    submit_outside(&rig.sched, children[3]);
+    submit_outside(&rig.sched, children[1]);
 }
 
 /* ---- the queue behind ---- */
