@@ -313,7 +313,9 @@ static NOINLINE bool tells_in_slices(struct worker *worker, struct process *proc
     uint32_t spare;
     if (annex != NULL) {
         mailbox_consume_owner(process, annex->owed_count); /* what it has not answered */
-        limits_leave(worker->sched, process);
+        if (UNLIKELY(annex->wing != NULL)) {
+            limits_leave(worker->sched, process);
+        }
     }
     if (!farewell_is_long(worker->sched, process, ending) ||
         !event_acquire_owner(events, &worker->caches.events, &spare)) {
@@ -404,7 +406,9 @@ static void leave_and_end(struct worker *worker, struct process *process, struct
 {
     if (leave(worker, process, ending, spare)) {
         const uint64_t before = state_finish_owner(process);
-        children_leave(worker->sched, process);
+        if (UNLIKELY(annex_wing(&worker->sched->events, process) != NULL)) {
+            children_leave(worker->sched, process);
+        }
         end_process(worker, process, ending, before);
     }
 }
@@ -426,10 +430,12 @@ static NOINLINE void begin_to_leave(struct worker *worker, struct process *proce
     ending.phase = ENDING_LEAVES;
     ending.unclosed = OBJECT_NONE;
     if (annex != NULL) {
-        defer_end(&worker->sched->events, process);
         ending.unclosed = annex->owed;
         naming_go(worker, annex);
-        children_stop(worker->sched, process);
+        if (UNLIKELY(annex->wing != NULL)) {
+            defer_end(&worker->sched->events, process);
+            children_stop(worker->sched, process);
+        }
         if (!log_is_orderly(error)) {
             naming_keep(worker->sched, annex);
         }

@@ -35,9 +35,14 @@ bool farewell_leave(struct worker *worker, struct process *process, struct endin
                     uint32_t *budget)
 {
     struct scheduler *sched = worker->sched;
-    const bool has_annex = annex_of(&sched->events, process) != NULL;
-    if (has_annex && (!naming_release_some(sched, process, worker->context->self, budget) ||
-                      !grouping_leave_some(worker, process, budget))) {
+    const struct annex *annex = annex_of(&sched->events, process);
+    const bool has_annex = annex != NULL;
+    if (has_annex && UNLIKELY(annex->names != OBJECT_NONE) &&
+        !naming_release_some(sched, process, worker->context->self, budget)) {
+        return false;
+    }
+    if (has_annex && UNLIKELY(annex->wing != NULL) &&
+        !grouping_leave_some(worker, process, budget)) {
         return false;
     }
     return call_revoke_owner(&sched->events, &sched->deadlines, &worker->caches.events, process,

@@ -150,15 +150,27 @@ void spawn_close_state(skua_context *ctx, const skua_exit *exit)
     }
 }
 
-static NOINLINE uint32_t release_annex(struct scheduler *sched, struct process *process)
+static NOINLINE void release_wing(struct scheduler *sched, struct process *process,
+                                  struct wing *wing)
 {
     children_leave(sched, process); /* one that was never published */
     own_memory_free_all(sched, process);
     limits_release(sched, process);
-    struct annex *annex = annex_of(&sched->events, process);
-    naming_free_copy(sched, annex->label);
-    allocator_free(&sched->allocator, annex->wing, sizeof *annex->wing, alignof(struct wing));
-    call_drop_index_owner(&sched->allocator, &sched->events, process);
+    allocator_free(&sched->allocator, wing, sizeof *wing, alignof(struct wing));
+}
+
+static NOINLINE uint32_t release_annex(struct scheduler *sched, struct process *process)
+{
+    const struct annex *annex = annex_of(&sched->events, process);
+    if (UNLIKELY(annex->wing != NULL)) {
+        release_wing(sched, process, annex->wing);
+    }
+    if (UNLIKELY(annex->label != NULL)) {
+        naming_free_copy(sched, annex->label);
+    }
+    if (UNLIKELY(annex->tags != NULL)) {
+        call_drop_index_owner(&sched->allocator, &sched->events, process);
+    }
     return annex_detach_owner(&sched->events, process);
 }
 
