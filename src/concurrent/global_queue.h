@@ -57,7 +57,14 @@ static inline bool global_queue_has_items(struct global_queue *queue)
            load_relaxed(&queue->inbox) != NULL; /* hint */
 }
 
-/* The same for the re-check of the parking protocol. */
+/* As deque_see_pushes_any (deque.h). All that changes the inbox is read-modify-write, so whoever
+ * sees a later value sees what came before an earlier push as well. */
+static inline void global_queue_see_pushes_any(struct global_queue *queue)
+{
+    (void)load_seq_cst(&queue->inbox); /* MO-stop */
+}
+
+/* As global_queue_has_items, for the re-check of the parking protocol. */
 static inline bool global_queue_has_items_recheck(struct global_queue *queue)
 {
     return load_seq_cst(&queue->inbox) != NULL || /* MO-global: this one first */

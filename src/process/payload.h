@@ -57,11 +57,11 @@ static inline void payload_mark_taken(skua_payload *payload)
     payload->storage = SKUA_PAYLOAD_TAKEN;
 }
 
-/* Drops a payload whose memory is not looked at again: it is not marked. */
-static inline void payload_drop_last(const skua_payload *payload)
+/* Drops a payload that nobody should look at again: one that owns nothing is left as it is. */
+static inline void payload_drop_last(skua_payload *payload)
 {
-    if (UNLIKELY(payload->storage >= SKUA_PAYLOAD_OWNED) && payload->as.owned.drop != NULL) {
-        payload->as.owned.drop(payload->as.owned.data, payload->as.owned.size);
+    if (UNLIKELY(payload->storage >= SKUA_PAYLOAD_OWNED)) {
+        skua_payload_drop(payload);
     }
 }
 

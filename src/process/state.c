@@ -4,8 +4,7 @@
 enum state_duty state_request_any(struct process *process, uint32_t generation, uint32_t requests)
 {
     const bool wakes = requests != STATE_WATCHED;
-    uint64_t seen =
-        load_seq_cst(&process->word); /* MO-stop: the scan must see what was published */
+    uint64_t seen = load_acquire(&process->word); /* MO-inspect: not older than what a scan saw */
     for (;;) {
         const uint32_t before = event_list_tag(seen);
         uint32_t tag = before;

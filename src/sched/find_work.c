@@ -25,8 +25,8 @@
  * longest pick that is made meanwhile: SLICE_NS and four steps at most (slice.h), or one step while
  * picks are long.
  *  - In the next slot it waits for the end of the current pick; then it runs, or goes to the deque;
- *    or it gives way to what it has readied, or started, and what these have, as far as that is
- *    the newest in the deque, until the next pick of another source.
+ *    or it gives way to the newest in the deque, back to where what it has readied or started
+ *    begins, until the next pick of another source.
  *  - Out of the deque or the global queue a worker picks it after at most 2 (n + 1) picks of the
  *    oldest. From the beginning of one to that of the next the worker spends at most p, then
  *    max(OLDEST_NS, p), then the time to a checkpoint, then a pick from behind, then one from the
@@ -165,7 +165,8 @@ static void set_due(struct worker *worker, const struct checkpoint_result *resul
  * to the deque, the next timers that fire would bury it there. */
 static bool gives_way_to_next(struct worker *worker)
 {
-    worker->gave_way = !worker->gave_way && load_relaxed(&worker->next) != NULL; /* its own */
+    worker->gave_way = !worker->gave_way && !worker->next_gives_way &&
+                       load_relaxed(&worker->next) != NULL; /* its own */
     if (worker->gave_way) {
         checkpoint_hasten(worker);
     }
@@ -199,7 +200,8 @@ static NOINLINE struct process *take_fair(struct worker *worker)
 /* One that the process in the next slot waits for; null if all of them have run. */
 static NOINLINE struct process *take_before_next(struct worker *worker)
 {
-    const bool is_left = deque_count_from_owner(&worker->deque, worker->next_follows) > 0;
+    const bool is_left = load_relaxed(&worker->next) != NULL && /* a thief may have taken it */
+                         deque_count_from_owner(&worker->deque, worker->next_follows) > 0;
     struct process *process = is_left ? take_newest(worker) : NULL;
     worker->next_gives_way = process != NULL;
     return process;
@@ -227,6 +229,7 @@ struct process *find_work(struct worker *worker)
     }
     process = take_newest(worker);
     if (process == NULL) {
+        worker->family.parent = NULL;
         process = find_shared(worker);
     }
     return process != NULL ? process : held_back_take(worker);

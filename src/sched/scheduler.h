@@ -376,6 +376,7 @@ static inline void scheduler_see_spawned(struct scheduler *sched)
         deque_see_pushes_any(&sched->workers[i].deque);
         (void)load_seq_cst(&sched->workers[i].next); /* MO-stop */
     }
+    global_queue_see_pushes_any(&sched->global);
 }
 
 /* `config` has its defaults filled in; `runtime_id` is 1 to PID_RUNTIME_MAX.

@@ -241,7 +241,7 @@ bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
     if (upgrade_is_known(sched) && !upgrade_catch_up(worker, process, pid)) { /* MO-upgrade */
-        submit_behind_all(worker, process);
+        submit_waiting(worker, process);
         return false;
     }
     return true;

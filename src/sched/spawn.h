@@ -56,10 +56,11 @@ NODISCARD int spawn_from(const skua_context *starter, const skua_process_type *t
  * have failed to ask it, because it was not published yet: to end (MO-stop), or to change its type
  * (MO-upgrade). Publishing it takes no atomic operation, as it does not run before it has gone
  * through one anyway: the seq_cst exchange that pushes it to a deque, or that takes it out of a
- * next slot. A scan begins with all deques and next slots (scheduler_see_spawned). So if the phase,
- * say, is loaded here before it changes, the exchange comes before the scan, which then sees the
- * process. An outside thread publishes in the gate of the shutdown. Being asked to end twice does
- * no harm. False: it cannot run yet (upgrade.h), and is queued behind all that waits. */
+ * next slot; or, if an outside thread has started it, that which pushes it to the global queue. A
+ * scan begins with all of these (scheduler_see_spawned). So if the phase, say, is loaded here
+ * before it changes, the exchange comes before the scan, which then sees the process. Being asked
+ * to end twice does no harm. False: it cannot run yet (upgrade.h), and is queued behind all that
+ * waits. */
 NODISCARD bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid);
 NODISCARD static inline bool spawn_before_step(struct worker *worker, struct process *process,
                                                skua_pid pid)

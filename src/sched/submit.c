@@ -15,10 +15,13 @@
  * the event nodes of all whom it writes to: where a cache line takes 190 ns from core to core, that
  * tripled the time of a message. Thieves leave the slot alone; they may have those in the deque.
  *
- * In the same way, a parent that is woken by a child waits in the next slot for its other children,
- * if they are the newest in the deque: it takes their answers in one step, instead of resting and
- * waking for each. For one child it does not wait: that would have to put its own children into the
- * deque, since the slot is taken, and nothing would be won. */
+ * In the same way, a parent that is woken while its children are the newest in the deque waits in
+ * the next slot for them: it takes their answers in one step, instead of resting and waking for
+ * each. For one child it does not wait: that would have to put its own children into the deque,
+ * since the slot is taken, and nothing would be won. Which are its children is a guess (`family`):
+ * it is given up when the eldest was stolen, or the deque was empty. */
+#include <sched.h>
+
 #include "sched/held_back.h"
 #include "sched/worker.h"
 
@@ -107,7 +110,15 @@ void submit_outside(struct scheduler *sched, struct process *process)
     idle_wake_one(sched, NULL);
 }
 
-/* The newest in the deque is a child of the process that runs. */
+/* How many children of worker->family are left in the deque, and all that is newer; 0 if the eldest
+ * of them has gone: then nobody knows. */
+static uint32_t count_children(struct worker *worker)
+{
+    const int32_t count = deque_count_from_owner(&worker->deque, worker->family.eldest);
+    return count > 0 && (uint32_t)count <= deque_length_owner(&worker->deque) ? (uint32_t)count : 0;
+}
+
+/* The next in the deque is a child of the process that runs. */
 static void remember_child(struct worker *worker)
 {
     const struct process *parent = worker->context->process;
@@ -136,7 +147,7 @@ static ALWAYS_INLINE void put_in_next(struct worker *worker, struct process *pro
         return;
     }
     worker->next_gives_way = false;
-    struct process *displaced = exchange_seq_cst(&worker->next, process); /* MO-next, MO-stop */
+    struct process *displaced = exchange_acq_rel(&worker->next, process); /* MO-next */
     if (displaced != NULL) {
         submit_to_deque(worker, displaced);
     }
@@ -162,11 +173,12 @@ static void let_next_follow(struct worker *worker, uint32_t index)
     worker->next_follows = index;
 }
 
-static void follow_children(struct worker *worker)
+static NOINLINE void put_parent_in_next(struct worker *worker, struct process *process)
 {
-    const uint32_t eldest = worker->family.eldest;
-    if (deque_count_from_owner(&worker->deque, eldest) >= CHILDREN_MANY) {
-        let_next_follow(worker, eldest);
+    const bool follows = count_children(worker) >= CHILDREN_MANY; /* not what it may displace */
+    put_in_next(worker, process);
+    if (follows) {
+        let_next_follow(worker, worker->family.eldest);
     }
 }
 
@@ -174,11 +186,10 @@ void submit_ready(struct scheduler *sched, struct worker *worker, struct process
 {
     if (UNLIKELY(worker == NULL || worker->blocks || worker->picks_are_long)) {
         submit_ready_rarely(sched, worker, process);
+    } else if (UNLIKELY(worker->family.parent == process)) {
+        put_parent_in_next(worker, process);
     } else {
         put_in_next(worker, process);
-        if (UNLIKELY(worker->family.parent == process)) {
-            follow_children(worker);
-        }
     }
 }
 
@@ -220,6 +231,15 @@ void submit_unfinished(struct worker *worker, struct process *process)
         submit_behind(worker, process);
     }
     submit_woken(worker);
+}
+
+/* It will not be for long, so nobody is woken for it; and the thread that it waits for may want the
+ * CPU. It does not count as running. */
+void submit_waiting(struct worker *worker, struct process *process)
+{
+    push_shared(&worker->sched->behind, process);
+    store_release(&worker->running, RUNNING_UNKNOWN); /* MO-monitor */
+    (void)sched_yield();
 }
 
 void submit_behind_all(struct worker *worker, struct process *process)

@@ -266,7 +266,7 @@ static bool is_in_list(struct scheduler *sched, uint32_t index, const struct upg
 static bool is_asked(struct scheduler *sched, struct process *process,
                      const struct upgrade *upgrade)
 {
-    const uint64_t word = load_acquire(&process->word); /* MO-event-list */
+    const uint64_t word = load_acquire(&process->word); /* MO-event */
     return is_in_list(sched, event_list_first(word), upgrade) ||
            is_in_list(sched, process->backlog, upgrade);
 }

@@ -23,9 +23,9 @@
  * is found by the scan of upgrade_start, or finds out before its first step: the upgrade is
  * published before the scan begins, and spawn_before_step (spawn.h) says why that is enough. When
  * the scan is over, its request is in the list of whoever it has seen: so each is asked once.
- * Likewise for a process that changes to a type
- * while that is replaced in turn: it stores its new type before it looks for the next upgrade,
- * which is published before its scan looks at the types. These two are seq_cst as well. */
+ * Likewise for a process that changes to a type while that is replaced in turn: it stores its new
+ * type before it looks for the next upgrade, which is published before its scan looks at the types.
+ * These two are seq_cst as well. */
 #ifndef SKUA_SCHED_UPGRADE_H
 #define SKUA_SCHED_UPGRADE_H
 

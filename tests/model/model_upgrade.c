@@ -110,6 +110,20 @@ static void run_spawner(const void *is_taken)
     begin(worker, find_work(worker));
 }
 
+/* The same from outside; a worker finds it. */
+static void run_submitter(const void *arg)
+{
+    (void)arg;
+    state_publish_owner(process, generation);
+    submit_outside(&rig, process);
+}
+
+static void run_finder_of_work(const void *arg)
+{
+    (void)arg;
+    begin(&rig.workers[0], find_work(&rig.workers[0]));
+}
+
 /* Who may be faster, at the end of a search. */
 static void run_thief(const void *arg)
 {
@@ -295,6 +309,8 @@ static void finish_starting(void)
 #define SPAWNER   EXPLORE_THREAD("spawner", run_spawner, NULL)
 #define PUSHER    EXPLORE_THREAD("pusher", run_spawner, "taken")
 #define THIEF     EXPLORE_THREAD("thief", run_thief, NULL)
+#define SUBMITTER EXPLORE_THREAD("submitter", run_submitter, NULL)
+#define WORKER    EXPLORE_THREAD("worker", run_finder_of_work, NULL)
 #define UPGRADER  EXPLORE_THREAD("upgrader", run_upgrader, &old_by_new)
 #define SECOND    EXPLORE_THREAD("upgrader2", run_upgrader, &old_by_newer)
 #define NEXT      EXPLORE_THREAD("upgrader3", run_upgrader, &new_by_newer_elsewhere)
@@ -343,6 +359,13 @@ static const struct explore_model models[] = {
      .stale = 1,
      .setup = setup_starting,
      .threads = {PUSHER, THIEF, UPGRADER},
+     .finish = finish_starting},
+    {.name = "submit_vs_upgrade",
+     .mode = EXPLORE_PREEMPTIONS,
+     .bound = 3,
+     .stale = 1,
+     .setup = setup_starting,
+     .threads = {SUBMITTER, WORKER, UPGRADER},
      .finish = finish_starting},
     {.name = "become_vs_next_upgrade",
      .mode = EXPLORE_ALL,

@@ -260,13 +260,58 @@ TEST(parent_that_waits_for_children_is_released_by_fairness)
     wake_by_first(parent, children[0]);
     worker(0)->oldest_due = rig.now;
     worker(0)->global_was_first = true;
-    assert_ptr_equal(pick_after(0), children[3]); /* it gives way to the next slot, once */
-    worker(0)->oldest_due = rig.now;
-    assert_ptr_equal(pick_after(0), children[1]);
+    assert_ptr_equal(pick_after(0), children[1]); /* that does not give way to the next slot */
     assert_null(load_relaxed(&worker(0)->next));
-    assert_picks(PROCESSES(parent, children[2], children[0]), 3);
-    submit_outside(&rig.sched, children[3]);
+    assert_picks(PROCESSES(parent, children[3], children[2], children[0]), 4);
     submit_outside(&rig.sched, children[1]);
+}
+
+/* Others may be in the deque by then. */
+TEST(parent_whose_eldest_child_was_stolen_does_not_wait)
+{
+    open_rig();
+    void *stolen;
+    struct process *children[4];
+    struct process *parent = start_family(children, 4);
+    assert_int_equal(deque_steal_any(&worker(0)->deque, &stolen, 1), 1);
+    assert_ptr_equal(stolen, children[1]);
+    wake_by_first(parent, children[0]);
+    assert_picks(PROCESSES(parent, children[3], children[2], children[0]), 4);
+    submit_outside(&rig.sched, children[1]);
+}
+
+TEST(parent_whose_children_have_run_does_not_wait_for_others)
+{
+    open_rig();
+    struct process *children[3];
+    struct process *parent = start_family(children, 3);
+    assert_picks(PROCESSES(children[0], children[2], children[1]), 3);
+    while (find_work(worker(0)) != NULL) { /* they come from the global queue now */
+    }
+    struct process *others[] = {spawn(), spawn(), spawn()};
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
+        submit_to_deque(worker(0), others[i]);
+    }
+    submit_ready(&rig.sched, worker(0), parent);
+    assert_picks(PROCESSES(parent, others[2], others[1], others[0]), 4);
+    for (size_t i = 0; i < COUNT_OF(children); i++) {
+        submit_outside(&rig.sched, children[i]);
+    }
+}
+
+TEST(who_takes_the_slot_of_a_stolen_parent_does_not_wait)
+{
+    open_rig();
+    struct process *children[3];
+    struct process *other = spawn();
+    struct process *parent = start_family(children, 3);
+    wake_by_first(parent, children[0]);
+    assert_ptr_equal(exchange_acq_rel(&worker(0)->next, NULL), parent);
+    assert_ptr_equal(find_work(worker(0)), children[2]);
+    submit_ready(&rig.sched, worker(0), other);
+    assert_picks(PROCESSES(other, children[1], children[0]), 3);
+    submit_outside(&rig.sched, parent);
+    submit_outside(&rig.sched, children[2]);
 }
 
 /* ---- the queue behind ---- */
