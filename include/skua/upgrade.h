@@ -42,7 +42,8 @@ SKUA_API SKUA_NODISCARD int skua_become(skua_context *ctx, const skua_process_ty
  * cannot goes on as it was. If the new type is replaced in turn, before a process has changed, it
  * changes to the newest at once: so `migrate` may meet any lower version, and should refuse what it
  * does not know (SKUA_E_VERSION).
- * A process of the old type that has not begun makes its first step when all have been asked.
+ * A process of the old type that has not run yet takes its first step when all others have been
+ * asked.
  * May be called again, for those that could not change.
  * Borrows: old_type and new_type, until the runtime is destroyed.
  * Threads: any.      Blocks: never; takes about 50 ns for each slot, 300 for each process asked.

@@ -33,7 +33,7 @@
  *    and finds room for them: top only grows, so the room that it saw is still there.
  *  MO-deque-publish: push stores `bottom` by a seq_cst exchange. It is the publishing operation of
  *    the wake protocol (parking.h); deque_has_items_any reads with seq_cst loads for the same
- *    reason. Who scans all processes looks at it before (deque_see_pushes_any).
+ *    reason. A scan of all processes reads it first (deque_see_pushes_any).
  *
  * Indices count modulo 2^24 and are compared by their signed difference. Between the two steps of a
  * pop of an empty deque, bottom is one less than top; thieves see that as empty. The version grows
@@ -120,9 +120,9 @@ static inline bool deque_push_owner(struct deque *deque, void *item)
     return true;
 }
 
-/* Who has stored X, seq_cst, calls this and then reads Y, sees what the owner stored to Y before a
- * push; or else who reads X, seq_cst, after the push sees that: the owner, or whoever took the item
- * (MO-stop, MO-upgrade). */
+/* One thread stores X (seq_cst), calls this and then reads Y. The owner writes Y and pushes; then
+ * the owner, or whoever took the item, reads X (seq_cst). At least one of the two sees what the
+ * other wrote (MO-stop, MO-upgrade). */
 static inline void deque_see_pushes_any(struct deque *deque)
 {
     (void)load_seq_cst(&deque->bottom); /* MO-stop */

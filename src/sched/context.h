@@ -63,7 +63,7 @@ void context_init(struct worker *worker);
 NODISCARD skua_context *context_claim_outside(struct scheduler *sched);
 void context_unclaim_outside(skua_context *context);
 
-/* Opens a context; what it is of, it knows already. */
+/* Opens a context whose scheduler, worker and process are set. */
 static inline void context_begin(skua_context *context, uint32_t phase)
 {
     if (UNLIKELY(context->now != 0)) { /* few ask for the time, and a store is dearer than a test */

@@ -71,7 +71,8 @@ _Static_assert(offsetof(struct skua_context, random_calls) + sizeof(uint32_t) ==
 #define INIT_CONTEXTS    8
 #define OUTSIDE_CONTEXTS 32
 
-/* `running` of a worker that is idle, and of one that has just stopped being idle. Not PIDs. */
+/* `running` of an idle worker; and of one that is awake and runs no process: it has just stopped
+ * being idle, or the process that it picked has to wait. Not PIDs. */
 #define RUNNING_NOTHING UINT64_C(0)
 #define RUNNING_UNKNOWN UINT64_MAX
 
@@ -341,8 +342,8 @@ struct scheduler {
         uint32_t open;    /* under lock: questions on their way, those included */
     } descriptions;
 
-    /* Start and stop. seq_cst MO-stop: `phase` against those who publish processes, `exiting`
-     * against parking. */
+    /* Start and stop. seq_cst MO-stop: `phase` against the gate and first steps (spawn.h),
+     * `exiting` against parking. */
     atomic_u32 phase; /* enum sched_phase; written under control */
     atomic_u32 exiting;
     pthread_mutex_t control; /* one start or stop at a time */

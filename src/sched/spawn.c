@@ -240,11 +240,13 @@ bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid
             process, pid_generation(pid), phase == PHASE_STOPPING ? STATE_CANCEL : STATE_KILL);
         SKUA_ASSERT(duty == STATE_DONE); /* it is Ready, and its token is here */
     }
-    if (upgrade_is_known(sched) && !upgrade_catch_up(worker, process, pid)) { /* MO-upgrade */
-        submit_waiting(worker, process);
-        return false;
+    if (phase == PHASE_ENDING || !upgrade_is_known(sched) || /* MO-upgrade */
+        upgrade_catch_up(worker, process, pid)) {
+        return true;
     }
-    return true;
+    store_release(&worker->running, RUNNING_UNKNOWN); /* MO-monitor: it does not run, it waits */
+    submit_behind_all(worker, process);
+    return false;
 }
 
 /* Publishes the process, with its name if it has one, and makes it Ready. */

@@ -52,15 +52,14 @@ NODISCARD int spawn_process(struct scheduler *sched, struct worker *worker,
 NODISCARD int spawn_from(const skua_context *starter, const skua_process_type *type,
                          skua_payload *input, skua_pid *pid);
 
-/* Before a process runs: if it has made no step yet, it is asked what a scan of all processes may
- * have failed to ask it, because it was not published yet: to end (MO-stop), or to change its type
- * (MO-upgrade). Publishing it takes no atomic operation, as it does not run before it has gone
- * through one anyway: the seq_cst exchange that pushes it to a deque, or that takes it out of a
- * next slot; or, if an outside thread has started it, that which pushes it to the global queue. A
- * scan begins with all of these (scheduler_see_spawned). So if the phase, say, is loaded here
- * before it changes, the exchange comes before the scan, which then sees the process. Being asked
- * to end twice does no harm. False: it cannot run yet (upgrade.h), and is queued behind all that
- * waits. */
+/* Before a process runs. If it has not made a step yet, a scan of all processes may have missed it:
+ * then this makes the request that the scan would have made, to end (MO-stop) or to change its type
+ * (MO-upgrade). Publishing needs no atomic operation of its own, since every new process goes
+ * through a seq_cst one before its first step: the exchange that pushes it to a deque or takes it
+ * out of a next slot, or the compare-exchange that pushes it to the global queue. A scan begins
+ * with all of these (scheduler_see_spawned). So if the phase, say, is loaded here before it
+ * changes, that operation comes before the scan, which then sees the process. Being asked to end
+ * twice does no harm. False: it cannot run yet (upgrade.h), and is queued behind all that waits. */
 NODISCARD bool spawn_catch_up(struct worker *worker, struct process *process, skua_pid pid);
 NODISCARD static inline bool spawn_before_step(struct worker *worker, struct process *process,
                                                skua_pid pid)

@@ -17,11 +17,10 @@
  *
  * In the same way, a parent that is woken while its children are the newest in the deque waits in
  * the next slot for them: it takes their answers in one step, instead of resting and waking for
- * each. For one child it does not wait: that would have to put its own children into the deque,
- * since the slot is taken, and nothing would be won. Which are its children is a guess (`family`):
- * it is given up when the eldest was stolen, or the deque was empty. */
-#include <sched.h>
-
+ * each. It does not wait for a single child: with the slot taken, that would have to push its own
+ * children to the deque, which costs as much as it saves. Whose children these are is a guess
+ * (`family`), which is dropped when the eldest has been stolen, or find_work finds the deque
+ * empty. */
 #include "sched/held_back.h"
 #include "sched/worker.h"
 
@@ -100,7 +99,10 @@ static bool put_in_empty_next(struct worker *worker, struct process *process)
     if (load_relaxed(&worker->next) != NULL) { /* only this thread fills it */
         return false;
     }
-    store_release(&worker->next, process); /* MO-next */
+    store_release(&worker->next, process);  /* MO-next */
+    if (UNLIKELY(worker->next_gives_way)) { /* a thief has taken the one that did */
+        worker->next_gives_way = false;
+    }
     return true;
 }
 
@@ -110,8 +112,8 @@ void submit_outside(struct scheduler *sched, struct process *process)
     idle_wake_one(sched, NULL);
 }
 
-/* How many children of worker->family are left in the deque, and all that is newer; 0 if the eldest
- * of them has gone: then nobody knows. */
+/* Counts the children of worker->family in the deque, together with all that is newer; 0, for
+ * unknown, if the eldest is no longer there. */
 static uint32_t count_children(struct worker *worker)
 {
     const int32_t count = deque_count_from_owner(&worker->deque, worker->family.eldest);
@@ -231,15 +233,6 @@ void submit_unfinished(struct worker *worker, struct process *process)
         submit_behind(worker, process);
     }
     submit_woken(worker);
-}
-
-/* It will not be for long, so nobody is woken for it; and the thread that it waits for may want the
- * CPU. It does not count as running. */
-void submit_waiting(struct worker *worker, struct process *process)
-{
-    push_shared(&worker->sched->behind, process);
-    store_release(&worker->running, RUNNING_UNKNOWN); /* MO-monitor */
-    (void)sched_yield();
 }
 
 void submit_behind_all(struct worker *worker, struct process *process)

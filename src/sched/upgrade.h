@@ -41,7 +41,7 @@ struct upgrade {
     const skua_process_type *to;
     _Atomic(const skua_process_type *) further; /* a type that `to` leads to, or null */
     uint32_t number;                            /* from 1 */
-    atomic_u32 is_scanned;                      /* all have been asked that its scan has seen */
+    atomic_u32 is_scanned; /* the scan is over: all that it saw have been asked */
     atomic_u64 asked;
     atomic_u64 migrated;
     atomic_u64 failed;

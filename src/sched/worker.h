@@ -98,10 +98,7 @@ void submit_spawned(struct scheduler *sched, struct worker *worker, struct proce
  * grow. A process that merely continues goes behind all that waits. */
 void submit_unfinished(struct worker *worker, struct process *process);
 
-/* A process whose first step has to wait for another thread. */
-void submit_waiting(struct worker *worker, struct process *process);
-
-/* A process whose end takes a while: behind all that waits. */
+/* A process whose end takes a while, or whose first step has to wait: behind all that waits. */
 void submit_behind_all(struct worker *worker, struct process *process);
 
 /* Pushes to the worker's deque and publishes; spills half of a full deque to the global queue. */

@@ -73,7 +73,7 @@ static void check_processes(struct scheduler *sched, struct finding *finding)
     struct object_pool *pool = &sched->table.pool;
     for (uint32_t slot = 1; object_pool_holds(pool, slot) && finding_is_none(finding); slot++) {
         struct process *process = object_pool_at(pool, slot);
-        const uint32_t tag = event_list_tag(load_seq_cst(&process->word)); /* MO-stop */
+        const uint32_t tag = event_list_tag(load_acquire(&process->word)); /* MO-inspect */
         const enum process_state state = state_of(tag);
         if (state == STATE_READY || state == STATE_INIT || state == STATE_COMPLETE) {
             finding_note(finding, "%s: all sleep, and slot %u is %s",
