@@ -234,23 +234,6 @@ TEST(who_is_woken_by_the_child_of_another_does_not_wait)
     submit_outside(&rig.sched, parent);
 }
 
-TEST(parent_waits_for_children_of_its_last_brood_only)
-{
-    open_rig();
-    struct process *children[3];
-    struct process *parent = start_family(children, 3);
-    assert_picks(PROCESSES(children[0], children[2], children[1]), 3);
-    while (find_work(worker(0)) != NULL) { /* from the global queue, where they are now */
-    }
-    struct process *one = spawn();
-    submit_to_deque(worker(0), one);
-    submit_ready(&rig.sched, worker(0), parent);
-    assert_picks(PROCESSES(parent, one), 2);
-    for (size_t i = 0; i < COUNT_OF(children); i++) {
-        submit_outside(&rig.sched, children[i]);
-    }
-}
-
 /* INV-16: it waits until the next pick of the oldest. */
 TEST(parent_that_waits_for_children_is_released_by_fairness)
 {
